@@ -1,0 +1,1 @@
+"""Contracts, bus, telemetry and storage that every PML service shares."""

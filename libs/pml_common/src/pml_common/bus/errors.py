@@ -1,0 +1,42 @@
+"""What can go wrong on the bus, and what a handler can say went wrong."""
+
+from typing import Literal
+
+QueryErrorCode = Literal["not_found", "invalid", "conflict", "unavailable", "internal"]
+
+
+class BusError(Exception):
+    """The bus could not do what was asked."""
+
+
+class BusUnavailable(BusError):
+    """No answer from the server in time; nothing is known to be stored. Try again later."""
+
+
+class Fenced(BusError):
+    """Somebody else appended to this subject since we last saw it: stop, it is theirs now."""
+
+    def __init__(self, subject: str, expected: int) -> None:
+        super().__init__(f"{subject}: the last sequence is no longer {expected}")
+        self.subject = subject
+        self.expected = expected
+
+
+class QueryFailed(BusError):
+    """The owner answered a query with an error; raised by its handler, re-raised at the asker.
+
+    `unavailable` also stands for an owner that did not answer in time.
+    """
+
+    def __init__(self, code: QueryErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code: QueryErrorCode = code
+        self.message = message
+
+
+class Retryable(Exception):  # noqa: N818 - a disposition, read as a word in `raise Retryable(...)`
+    """This delivery cannot be handled yet; deliver it again after the consumer's delay."""
+
+
+class Rejected(Exception):  # noqa: N818 - a disposition, read as a word in `raise Rejected(...)`
+    """This message can never be handled; bury it with this reason, let its neighbours flow."""

@@ -1,0 +1,100 @@
+"""The bus as services see it. `NatsBus` and `MemoryBus` pass one contract suite."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.scope import Scope
+
+M = TypeVar("M", bound=Message)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+Handler = Callable[[M], Awaitable[Sequence[Message]]]
+"""Handles one delivery and returns what to publish; the bus publishes, then acknowledges.
+
+May run twice for one message. Raises `Retryable` or `Rejected`; anything else it raises counts as
+a bug: retried with the consumer's delays, buried after its last delivery.
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A stored message, its sequence in its stream, and when the server stored it."""
+
+    sequence: int
+    stored_at: datetime
+    message: Message
+
+
+class Publisher(Protocol):
+    """What states facts."""
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        """Store a message and return its stream sequence; a second publish of the same
+        `message_id` within the server's window stores nothing and returns the first sequence.
+
+        With `expected_last`, store it only if that is the sequence of the last message on its
+        subject (0: none yet). Raises Fenced, BusUnavailable.
+        """
+        ...
+
+
+class Asker(Protocol):
+    """What asks owners."""
+
+    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        """Ask the owner and wait `timeout` seconds at most. Raises QueryFailed."""
+        ...
+
+
+class Journal(Protocol):
+    """What reads the stored past of one entity."""
+
+    async def history(
+        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+    ) -> Sequence[Recorded]:
+        """Stored events about one entity, oldest first: of one message type (then sequences are
+        comparable), else of every owner, by time stored. Raises BusUnavailable."""
+        ...
+
+
+class Bus(Publisher, Asker, Journal, Protocol):
+    """Everything a composition root needs."""
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        """Start handling a durable consumer's messages until `drain`."""
+        ...
+
+    async def listen(
+        self, message_type: MessageType[M], handler: Callable[[M], Awaitable[None]]
+    ) -> None:
+        """Hear every message of a type in this very replica, at most once, from now until `drain`;
+        for what can be recomputed (caches, notifications)."""
+        ...
+
+    async def serve(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+    ) -> None:
+        """Answer a query, shared among replicas, until `drain`; the handler may raise
+        QueryFailed."""
+        ...
+
+    def follow(
+        self, scope: Scope, entity: str
+    ) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
+        """Live events about one entity, from every owner; none is missed once entered."""
+        ...
+
+    async def drain(self, timeout: float = 10.0) -> None:
+        """Take nothing new, finish what is being handled, then close; after `timeout` seconds
+        what still runs is cancelled and left to redelivery."""
+        ...
+
+    async def healthy(self) -> bool:
+        """Whether the server answers, within a second."""
+        ...

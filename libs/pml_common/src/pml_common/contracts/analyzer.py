@@ -1,0 +1,35 @@
+"""What the analyzer owns: the reading of a program before it runs."""
+
+from uuid import UUID
+
+from pml_common.contracts.base import Event
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.decision import Decision
+from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
+from pml_common.contracts.tool import JsonObject
+
+
+class ExecutionAnalyzed(Event):
+    """A program was understood.
+
+    `instrumented` is what runs: `code` with node ids at its calls and outcomes at its decisions.
+    """
+
+    workflow_id: UUID
+    principal: str
+    capability: CapabilityIdentity
+    intent: str | None = None
+    code: str
+    instrumented: str
+    structure: StaticStructure
+    dynamic_calls: tuple[DynamicCall, ...] = ()
+    decision: Decision
+    parameters_schema: JsonObject
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class AnalysisRejected(Event):
+    """A program cannot run; the diagnostics say where and why."""
+
+    workflow_id: UUID
+    diagnostics: tuple[Diagnostic, ...]

@@ -1,0 +1,61 @@
+"""What every contract shares: immutability, tolerance of added fields, identity of messages."""
+
+from typing import ClassVar
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from pml_common.contracts.scope import Scope
+
+
+class Contract(BaseModel):
+    """An immutable value. Unknown fields are ignored, so that a newer sender may add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class Message(Contract):
+    """Something published: it belongs to a scope and speaks of one entity in it."""
+
+    entity_field: ClassVar[str] = "workflow_id"
+    """Name of the field whose value ends the subject."""
+
+    scope: Scope
+
+    @property
+    def message_id(self) -> UUID:
+        """What the server deduplicates by; equal for equal causes."""
+        raise NotImplementedError
+
+    @property
+    def entity(self) -> str:
+        """Last token of the subject: workflow, capability or server."""
+        return str(getattr(self, self.entity_field))
+
+
+class Event(Message):
+    """A fact that its owner states."""
+
+    event_id: UUID
+
+    @property
+    def message_id(self) -> UUID:
+        """The event's id."""
+        return self.event_id
+
+
+class Command(Message):
+    """Work that its owner is asked to do, by one of its replicas, once."""
+
+    command_id: UUID
+
+    @property
+    def message_id(self) -> UUID:
+        """The command's id."""
+        return self.command_id
+
+
+class Query(Contract):
+    """A question to the owner; answered at once, nothing stored."""
+
+    scope: Scope

@@ -1,0 +1,89 @@
+"""Capabilities: learned, reusable, named behaviour."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.tool import JsonObject
+
+CapabilityName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}:[a-z][a-z0-9_]{0,63}$")
+]
+"""`namespace:action[_target[_variant]]`, the display name a person chose."""
+
+
+class CapabilityIdentity(Contract):
+    """Which capability a program is; `name` is the one asked for, if any."""
+
+    capability_id: UUID
+    code_hash: str
+    name: CapabilityName | None = None
+
+
+class PathStats(Contract):
+    """One way through a structure: node ids in the order reached."""
+
+    path: tuple[str, ...]
+    count: int = Field(ge=0)
+    success_rate: float = Field(ge=0, le=1)
+    mean_duration_ms: float = Field(ge=0)
+
+
+class OutcomeStats(Contract):
+    """How often a decision went one way, and how runs fared that took it."""
+
+    count: int = Field(ge=0)
+    success_rate: float = Field(ge=0, le=1)
+
+
+class DecisionStats(Contract):
+    """What is known of one decision node, by outcome."""
+
+    node_id: str
+    outcomes: dict[str, OutcomeStats]
+
+
+class Learning(Contract):
+    """What the runs of a capability taught (E3)."""
+
+    paths: tuple[PathStats, ...] = ()
+    dominant_path: tuple[str, ...] = ()
+    decision_stats: tuple[DecisionStats, ...] = ()
+
+
+class Usage(Contract):
+    """A capability's use so far; the mean is over all runs, in milliseconds."""
+
+    count: int = Field(default=0, ge=0)
+    success_count: int = Field(default=0, ge=0)
+    mean_duration_ms: float = Field(default=0.0, ge=0)
+
+    @property
+    def success_rate(self) -> float:
+        """Share of runs that succeeded; 0 before the first."""
+        return self.success_count / self.count if self.count else 0.0
+
+
+class CapabilityRecord(Contract):
+    """A capability as the registry knows it; listed once a run has succeeded."""
+
+    capability_id: UUID
+    scope: Scope
+    name: str
+    named: bool
+    listed: bool
+    code: str
+    code_hash: str
+    description: str = ""
+    parameters_schema: JsonObject = Field(default_factory=dict)
+    structure: StaticStructure
+    tools_used: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    learning: Learning = Learning()
+    created_by: str
+    created_at: AwareDatetime
+    updated_at: AwareDatetime

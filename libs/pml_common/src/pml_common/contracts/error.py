@@ -1,0 +1,36 @@
+"""How a workflow can fail, in words its caller can act on."""
+
+from typing import Literal
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.structure import Diagnostic
+from pml_common.contracts.tool import JsonObject
+
+ErrorKind = Literal[
+    "syntax",
+    "rejected",
+    "denied",
+    "tool_error",
+    "user_error",
+    "timeout",
+    "memory_limit",
+    "output_limit",
+    "call_limit",
+    "outcome_unknown",
+    "diverged",
+    "cancelled",
+    "internal",
+]
+
+
+class WorkflowError(Contract):
+    """Why a workflow did not succeed; `line` and `column` are the author's, from 1."""
+
+    kind: ErrorKind
+    message: str
+    node_id: str | None = None
+    line: int | None = None
+    column: int | None = None
+    tool: str | None = None
+    arguments: JsonObject | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()

@@ -1,0 +1,87 @@
+"""What the gateway owns: workflows, approvals, tool calls."""
+
+from typing import ClassVar, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field, JsonValue
+
+from pml_common.contracts.base import Contract, Event, Query
+from pml_common.contracts.capability import CapabilityName
+from pml_common.contracts.decision import Decision, Policy
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+
+class ExecutionRequested(Event):
+    """A workflow was accepted and stored."""
+
+    workflow_id: UUID
+    principal: str
+    code: str
+    intent: str | None = None
+    name: CapabilityName | None = None
+    args: JsonObject = Field(default_factory=dict)
+    policy: Policy = Policy()
+    requested_at: AwareDatetime
+
+
+class ApprovalRequested(Event):
+    """A workflow waits for a person; nothing of it has run."""
+
+    workflow_id: UUID
+    approval_id: UUID
+    decision: Decision
+    expires_at: AwareDatetime
+
+
+class ApprovalDecided(Event):
+    """A person, or the clock, decided."""
+
+    workflow_id: UUID
+    approval_id: UUID
+    outcome: Literal["approved", "denied", "expired"]
+    decided_by: str
+    decided_at: AwareDatetime
+
+
+class WorkflowFinished(Event):
+    """A workflow reached its end; what its caller is answered with."""
+
+    workflow_id: UUID
+    status: Literal["success", "error"]
+    capability_id: UUID | None = None
+    result: JsonValue = None
+    error: WorkflowError | None = None
+    finished_at: AwareDatetime
+
+
+class ToolsListed(Event):
+    """An MCP server declared its tools: all of them, each time."""
+
+    entity_field: ClassVar[str] = "server"
+
+    server: str
+    tools: tuple[ToolDefinition, ...]
+
+
+class CallTool(Query):
+    """Make one tool call, at most once per `idempotency_key`."""
+
+    workflow_id: UUID
+    node_id: str
+    occurrence: int = Field(ge=0)
+    tool: str
+    args: JsonObject
+    grant: Grant
+    idempotency_key: UUID
+    timeout_s: float = Field(gt=0)
+
+
+class ToolOutcome(Contract):
+    """How a tool call ended. `refused`: the grant does not cover it and nothing was called;
+    `unknown`: it was started and nobody can say how it ended."""
+
+    status: Literal["ok", "tool_error", "refused", "timeout", "unknown"]
+    result: JsonValue = None
+    message: str | None = None

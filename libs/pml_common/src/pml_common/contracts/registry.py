@@ -1,0 +1,106 @@
+"""What the registry owns: capabilities, the tool catalogue, discovery."""
+
+from typing import Annotated, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from pml_common.contracts.base import Contract, Event, Query
+from pml_common.contracts.capability import CapabilityRecord, Usage
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+
+class CapabilityChanged(Event):
+    """A capability was created, first listed, or has new statistics."""
+
+    entity_field: ClassVar[str] = "capability_id"
+
+    capability_id: UUID
+    name: str
+    change: Literal["created", "listed", "learned"]
+
+
+class CatalogChanged(Event):
+    """A server's tools changed in the catalogue; readers drop what they cached."""
+
+    entity_field: ClassVar[str] = "server"
+
+    server: str
+
+
+class ResolveCapability(Query):
+    """Find one capability by name (`fs:ensure`, `cap:fs:ensure`, `unnamed_<hash>`) or by id."""
+
+    reference: str
+
+
+class ListCapabilities(Query):
+    """Capabilities of the scope, the most used first."""
+
+    include_unlisted: bool = False
+    limit: int = Field(default=50, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class CapabilityPage(Contract):
+    """One page of capabilities and how many there are in all."""
+
+    capabilities: tuple[CapabilityRecord, ...]
+    total: int = Field(ge=0)
+
+
+class ListTools(Query):
+    """The scope's whole tool catalogue, or one server's part of it."""
+
+    server: str | None = None
+
+
+class ToolCatalog(Contract):
+    """Tools by id order."""
+
+    tools: tuple[ToolDefinition, ...]
+
+
+class Discover(Query):
+    """Rank tools and capabilities by how well they serve an intent."""
+
+    intent: Annotated[str, Field(min_length=1, max_length=4000)]
+    type: Literal["tool", "capability", "all"] = "all"
+    min_score: float = Field(default=0.0, ge=0, le=1)
+    limit: int = Field(default=10, ge=1, le=100)
+    offset: int = Field(default=0, ge=0)
+
+
+class ToolHit(Contract):
+    """A tool that may serve the intent; `score` in [0, 1]."""
+
+    type: Literal["tool"] = "tool"
+    id: str
+    name: str
+    score: float = Field(ge=0, le=1)
+    description: str
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
+
+
+class CapabilityHit(Contract):
+    """A capability that may serve the intent; `score` in [0, 1]."""
+
+    type: Literal["capability"] = "capability"
+    id: UUID
+    name: str
+    score: float = Field(ge=0, le=1)
+    description: str
+    parameters_schema: JsonObject
+    tools_used: tuple[str, ...]
+    usage: Usage
+
+
+DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]
+
+
+class DiscoveryPage(Contract):
+    """Hits, best first, and how many there are above the floor."""
+
+    hits: tuple[DiscoveryHit, ...]
+    total: int = Field(ge=0)

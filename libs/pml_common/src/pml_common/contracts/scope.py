@@ -1,0 +1,21 @@
+"""Tenancy: who a thing belongs to."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+ScopeToken = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+"""One part of a scope; safe as a subject token and as part of a name."""
+
+
+class Scope(BaseModel):
+    """An organisation and one of its projects. Nothing crosses a scope."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    org: ScopeToken
+    project: ScopeToken
+
+    def __str__(self) -> str:
+        """Print as `org.project`, the head of a fully qualified name."""
+        return f"{self.org}.{self.project}"

@@ -1,0 +1,155 @@
+"""Static structure: what a program may do, as a graph (A2-A6)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from pml_common.contracts.base import Contract
+
+
+class LiteralArgument(Contract):
+    """A value known before the run."""
+
+    type: Literal["literal"] = "literal"
+    value: JsonValue
+
+
+class ReferenceArgument(Contract):
+    """A value computed in the run; `node_id` is the node that produces it, where one does."""
+
+    type: Literal["reference"] = "reference"
+    expression: str
+    node_id: str | None = None
+
+
+class ParameterArgument(Contract):
+    """A value that the caller hands in."""
+
+    type: Literal["parameter"] = "parameter"
+    parameter_name: str
+
+
+class ObjectArgument(Contract):
+    """An object literal of which some field is not a literal."""
+
+    type: Literal["object"] = "object"
+    fields: "dict[str, Argument]"
+
+
+class ArrayArgument(Contract):
+    """An array literal of which some item is not a literal."""
+
+    type: Literal["array"] = "array"
+    items: "tuple[Argument, ...]"
+
+
+Argument = Annotated[
+    LiteralArgument | ReferenceArgument | ParameterArgument | ObjectArgument | ArrayArgument,
+    Field(discriminator="type"),
+]
+
+
+class SourceNode(Contract):
+    """A node with its place in the submitted source; line and column count from 1."""
+
+    id: str
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+
+
+class TaskNode(SourceNode):
+    """One call site of one tool."""
+
+    type: Literal["task"] = "task"
+    tool: str
+    arguments: dict[str, Argument] = Field(default_factory=dict)
+
+
+class CapabilityNode(SourceNode):
+    """One call site of another capability."""
+
+    type: Literal["capability"] = "capability"
+    capability_id: str | None = None
+    name: str
+    arguments: dict[str, Argument] = Field(default_factory=dict)
+
+
+class DecisionNode(SourceNode):
+    """A condition that chooses a branch."""
+
+    type: Literal["decision"] = "decision"
+    condition: str
+
+
+class ForkNode(SourceNode):
+    """Where calls start side by side."""
+
+    type: Literal["fork"] = "fork"
+
+
+class JoinNode(SourceNode):
+    """Where calls made side by side meet again."""
+
+    type: Literal["join"] = "join"
+
+
+class LoopNode(SourceNode):
+    """A repeated part: `kind` is the statement, `over` what it runs over."""
+
+    type: Literal["loop"] = "loop"
+    kind: str
+    over: str
+
+
+Node = Annotated[
+    TaskNode | CapabilityNode | DecisionNode | ForkNode | JoinNode | LoopNode,
+    Field(discriminator="type"),
+]
+
+
+class FieldMapping(Contract):
+    """One output field that feeds one input field."""
+
+    from_field: str
+    to_field: str
+    type_compatible: bool
+
+
+class Edge(Contract):
+    """A relation between two nodes of one structure.
+
+    `outcome` belongs to `conditional` (`true`, `false`, `case:<label>`, `default`, `ok`, `error`);
+    `coverage` and `field_mapping` belong to `provides`.
+    """
+
+    from_: str = Field(alias="from", serialization_alias="from")
+    to: str
+    type: Literal["sequence", "conditional", "provides", "contains", "loop_body"]
+    outcome: str | None = None
+    coverage: Literal["strict", "partial", "optional"] | None = None
+    field_mapping: tuple[FieldMapping, ...] = ()
+
+
+class StaticStructure(Contract):
+    """Nodes in source order and the edges between them."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+class DynamicCall(Contract):
+    """A call whose tool only the run can tell; reported, never dropped."""
+
+    expression: str
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+
+
+class Diagnostic(Contract):
+    """Something wrong or noteworthy in the source; line and column count from 1."""
+
+    severity: Literal["error", "warning"]
+    message: str
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+    source_line: str | None = None

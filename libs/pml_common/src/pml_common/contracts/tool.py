@@ -1,0 +1,46 @@
+"""Tools of real MCP servers, as the catalogue knows them."""
+
+import hashlib
+import json
+from typing import Annotated
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from pml_common.contracts.base import Contract
+
+ToolId = Annotated[str, StringConstraints(pattern=r"^[^:\s]+:[^\s]+$", max_length=256)]
+"""`server:tool`."""
+
+JsonObject = dict[str, JsonValue]
+
+
+class ToolAnnotations(Contract):
+    """A server's own hints (MCP `ToolAnnotations`); absent means unknown."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+
+class ToolDefinition(Contract):
+    """One tool as its server declares it; schemas are JSON Schema objects."""
+
+    server: str
+    name: str
+    title: str | None = None
+    description: str = ""
+    input_schema: JsonObject = Field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonObject | None = None
+    annotations: ToolAnnotations = ToolAnnotations()
+
+    @property
+    def tool_id(self) -> str:
+        """`server:tool`."""
+        return f"{self.server}:{self.name}"
+
+    @property
+    def definition_hash(self) -> str:
+        """SHA-256 of everything a person approves the tool by, hex."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,114 @@
+"""What happened in a run: the journal's entries (B5, B6).
+
+`ts` is Unix time and `duration_ms` a span, both in milliseconds.
+"""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.tool import JsonObject
+
+
+class TraceEventBase(Contract):
+    """`occurrence` counts the times a node was reached in this run, from 0."""
+
+    trace_id: UUID
+    parent_trace_id: UUID | None = None
+    node_id: str | None = None
+    occurrence: int = Field(default=0, ge=0)
+    ts: float
+
+
+class ToolStart(TraceEventBase):
+    """Stored before the call is made. `args_hash` is the replay key's third part."""
+
+    type: Literal["tool_start"] = "tool_start"
+    tool: str
+    args: JsonObject
+    args_hash: str
+
+
+class ToolEnd(TraceEventBase):
+    """Stored before the code sees the outcome."""
+
+    type: Literal["tool_end"] = "tool_end"
+    tool: str
+    success: bool
+    duration_ms: float
+    result: JsonValue = None
+    error: WorkflowError | None = None
+
+
+class CapabilityStart(TraceEventBase):
+    """A capability begins; the outermost one opens the journal and fixes the run's clock."""
+
+    type: Literal["capability_start"] = "capability_start"
+    capability_id: UUID
+    name: str | None = None
+    args: JsonObject
+
+
+class CapabilityEnd(TraceEventBase):
+    """A capability ends; the outermost one closes the journal."""
+
+    type: Literal["capability_end"] = "capability_end"
+    capability_id: UUID
+    success: bool
+    duration_ms: float
+    result: JsonValue = None
+    error: WorkflowError | None = None
+
+
+class DecisionTaken(TraceEventBase):
+    """A condition was evaluated."""
+
+    type: Literal["decision"] = "decision"
+    outcome: str
+
+
+class LoopPassed(TraceEventBase):
+    """A loop ended after `iterations` rounds."""
+
+    type: Literal["loop"] = "loop"
+    iterations: int = Field(ge=0)
+
+
+class LogWritten(TraceEventBase):
+    """The program wrote to its console."""
+
+    type: Literal["log"] = "log"
+    level: Literal["debug", "info", "warn", "error"]
+    message: str
+
+
+TraceEvent = Annotated[
+    ToolStart | ToolEnd | CapabilityStart | CapabilityEnd | DecisionTaken | LoopPassed | LogWritten,
+    Field(discriminator="type"),
+]
+
+
+class TaskResult(Contract):
+    """One tool call of a finished run, both ends in one."""
+
+    node_id: str
+    occurrence: int = Field(ge=0)
+    tool: str
+    args: JsonObject
+    success: bool
+    result: JsonValue = None
+    error: WorkflowError | None = None
+    trace_id: UUID
+    parent_trace_id: UUID | None = None
+    started_at: float
+    duration_ms: float
+
+
+class BranchDecision(Contract):
+    """One decision of a finished run."""
+
+    node_id: str
+    outcome: str

@@ -1,0 +1,1 @@
+"""Source code to structure, decision and instrumented code."""

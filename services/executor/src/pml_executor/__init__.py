@@ -1,0 +1,1 @@
+"""Durable, sandboxed runs."""

@@ -1,0 +1,1 @@
+"""Agent-facing protocols, workflows, approvals and connections to MCP servers."""

@@ -1,0 +1,1 @@
+"""Traces, priorities, values and learned paths."""

@@ -1,0 +1,1 @@
+"""Capability DNS, tool catalogue and discovery."""

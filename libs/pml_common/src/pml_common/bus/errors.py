@@ -34,9 +34,9 @@ class QueryFailed(BusError):
         self.message = message
 
 
-class Retryable(Exception):  # noqa: N818 - a disposition, read as a word in `raise Retryable(...)`
+class Retryable(Exception):
     """This delivery cannot be handled yet; deliver it again after the consumer's delay."""
 
 
-class Rejected(Exception):  # noqa: N818 - a disposition, read as a word in `raise Rejected(...)`
+class Rejected(Exception):
     """This message can never be handled; bury it with this reason, let its neighbours flow."""

@@ -1,0 +1,85 @@
+"""The account that Postgres runs under when we are root, and where its files may then lie.
+
+Postgres refuses to run as root. We make one system account for it and give it folders of our own
+making; permissions of folders that are not ours are never changed. What the account cannot reach
+(a home folder, say) is placed under /var/lib/pml instead.
+"""
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from pml_local.errors import AccountError
+
+ACCOUNT_NAME = "pml-postgres"
+SYSTEM_FOLDER = Path("/var/lib/pml")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A system account, by number."""
+
+    uid: int
+    gid: int
+
+
+def database_account() -> Account | None:
+    """The account to run Postgres under, made when missing; None unless we are root."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam(ACCOUNT_NAME)
+    except KeyError:
+        _make_account()
+        entry = pwd.getpwnam(ACCOUNT_NAME)
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def _make_account() -> None:
+    useradd = shutil.which("useradd")
+    advice = f"make the system account {ACCOUNT_NAME!r}, or run as an ordinary user"
+    if useradd is None:
+        raise AccountError(f"Postgres cannot run as root and there is no useradd: {advice}")
+    options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    made = subprocess.run(  # noqa: S603 - fixed arguments
+        [useradd, *options, "--shell", "/usr/sbin/nologin", ACCOUNT_NAME],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    if made.returncode not in (0, 9):  # 9: another process has just made it
+        raise AccountError(
+            f"Postgres cannot run as root and useradd failed ({made.stderr.strip()}): {advice}"
+        )
+
+
+def reachable(folder: Path) -> bool:
+    """Whether any account may pass through every existing folder from the root to this one."""
+    resolved = folder.resolve()
+    return all(
+        place.stat().st_mode & stat.S_IXOTH
+        for place in (resolved, *resolved.parents)
+        if place.exists()
+    )
+
+
+def system_folder(name: str) -> Path:
+    """A folder under /var/lib/pml that other accounts may pass through but not list."""
+    for place in (SYSTEM_FOLDER, SYSTEM_FOLDER / name):
+        place.mkdir(mode=0o711, exist_ok=True)
+        place.chmod(0o711)
+    return SYSTEM_FOLDER / name
+
+
+def own_folder(folder: Path, account: Account | None) -> Path:
+    """Make a private folder (0700) that belongs to the account, or to us when it is None."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if account is not None:
+        os.chown(folder, account.uid, account.gid)
+    folder.chmod(0o700)
+    return folder

@@ -1,0 +1,50 @@
+"""What a part of the stack is, and how it is brought up: prepare, start, await readiness."""
+
+import asyncio
+from typing import Protocol
+
+from pml_local.errors import PartFailedError
+from pml_local.process import ChildProcess, Command
+
+POLL_SECONDS = 0.01
+
+
+class Part(Protocol):
+    """A server of the stack; started any number of times, on the same port."""
+
+    name: str
+    start_within: float
+
+    async def prepare(self) -> Command:
+        """Make ready what it needs on disk and say how to run it; runs before every start."""
+        ...
+
+    async def is_ready(self) -> bool:
+        """One probe, bounded; False when it does not answer yet."""
+        ...
+
+
+async def start_part(part: Part) -> ChildProcess:
+    """Start it and wait until it is ready; raises PartFailedError, with nothing left running."""
+    command = await part.prepare()
+    process = await ChildProcess.start(command)
+    try:
+        await await_ready(part, process)
+    except BaseException:
+        await process.stop()
+        raise
+    return process
+
+
+async def await_ready(part: Part, process: ChildProcess) -> None:
+    """Poll the part until it answers; raises PartFailedError when it ends first or takes long."""
+    try:
+        async with asyncio.timeout(part.start_within):
+            while not await part.is_ready():
+                if process.returncode is not None:
+                    reason = f"ended with code {process.returncode} before it was ready"
+                    raise PartFailedError(part.name, reason, process.command.log)
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        reason = f"was not ready within {part.start_within:g} s"
+        raise PartFailedError(part.name, reason, process.command.log) from None

@@ -1,0 +1,44 @@
+"""Free ports on loopback.
+
+Chosen below the range that the kernel hands to outgoing connections: a server that restarts finds
+its port again, and a client that keeps reconnecting cannot connect to itself.
+"""
+
+import random
+import socket
+
+from pml_local.errors import PortTakenError, StackError
+
+LOOPBACK = "127.0.0.1"
+FIRST, LAST = 20_000, 32_000
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the port of 127.0.0.1 now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port() -> int:
+    """A port that nothing listens on; another process may still take it before you do."""
+    for port in random.sample(range(FIRST, LAST), 200):
+        if is_free(port):
+            return port
+    raise StackError(f"no free port on {LOOPBACK} between {FIRST} and {LAST}")
+
+
+def require_port(port: int) -> int:
+    """The port itself; raises PortTakenError when something listens on it."""
+    if not is_free(port):
+        raise PortTakenError(port)
+    return port
+
+
+def port_or_free(preferred: int) -> int:
+    """The preferred port, or a free one when it is taken."""
+    return preferred if is_free(preferred) else free_port()

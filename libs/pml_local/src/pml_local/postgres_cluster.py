@@ -1,0 +1,77 @@
+"""Creating a Postgres cluster, and clearing what a killed server left in one."""
+
+import asyncio
+import shutil
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from pml_local.ports import LOOPBACK
+from pml_local.process import Command, run_to_end
+
+ROLE = "pml"
+"""The one role that may log in; also the name of its database."""
+ACCESS = f"host all {ROLE} {LOOPBACK}/32 scram-sha-256\n"
+SETUP_SECONDS = 60.0
+LEFTOVER_SECONDS = 10.0
+
+
+async def create_cluster(
+    data: Path, programs: Path, password: str, like: Command, *, sync: bool
+) -> None:
+    """Create it aside and rename it when complete: half a cluster is never taken for one.
+
+    `like` says where the programs' output goes and who runs them; `password` is the role's.
+    """
+    aside = data.with_name(f"{data.name}.new")
+    await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+    initdb = [
+        *(str(programs / "initdb"), "--pgdata", str(aside), "--username=postgres"),
+        *("--auth=reject", "--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"),
+        *(() if sync else ("--no-sync",)),
+    ]
+    await run_to_end(replace(like, argv=initdb), within=SETUP_SECONDS)
+    (aside / "pg_hba.conf").write_text(ACCESS)
+    for database, sql in _setup(password):
+        single = [str(programs / "postgres"), "--single", "-D", str(aside), database]
+        await run_to_end(replace(like, argv=single), sql, within=SETUP_SECONDS)
+    aside.rename(data)
+
+
+def _setup(password: str) -> list[tuple[str, str]]:
+    """SQL per database for the single-user server, which takes one statement per line."""
+    return [
+        ("template1", "CREATE EXTENSION vector;\n"),
+        (
+            "postgres",
+            f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{password}';\n"
+            f"CREATE DATABASE {ROLE} OWNER {ROLE};\n",
+        ),
+    ]
+
+
+def clear_leftover(data: Path) -> None:
+    """End a server that outlived its supervisor; forget a pid file whose number is now another's.
+
+    The caller holds the data folder's lock, so no living supervisor owns such a server. A pid file
+    that names no process is left to Postgres, which recovers from it. Blocks: call it in a thread.
+    """
+    file = data / "postmaster.pid"
+    try:
+        process = psutil.Process(int(file.read_text().split("\n", 1)[0]))
+        ours = str(data) in process.cmdline()
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        return
+    if not ours:
+        file.unlink(missing_ok=True)
+        return
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(LEFTOVER_SECONDS)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(LEFTOVER_SECONDS)

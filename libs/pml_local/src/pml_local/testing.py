@@ -1,0 +1,138 @@
+"""pytest fixtures on real servers, registered from the root conftest.
+
+`nats_url`, `nats_server`: a fresh nats-server per test. `postgres_dsn`: a fresh database per test
+on one server per session. All die with pytest, however it ends (see process.py).
+"""
+
+import asyncio
+import inspect
+import itertools
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import asyncpg
+import pytest
+
+from pml_local.account import database_account, reachable, system_folder
+from pml_local.nats import NatsServer
+from pml_local.parts import start_part
+from pml_local.postgres import SETTINGS, PostgresServer
+from pml_local.process import ChildProcess
+
+T = TypeVar("T")
+POLL_SECONDS = 0.01
+_UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_database_numbers = itertools.count(1)
+
+
+async def eventually(check: Callable[[], T | Awaitable[T]], within: float = 5.0) -> T:
+    """Call `check` until its answer is truthy and return that; it may be async, and may assert.
+
+    Raises AssertionError when `within` seconds pass, from the last one that `check` raised.
+    """
+    failure: AssertionError | None = None
+    answer: T | None = None
+    try:
+        async with asyncio.timeout(within):
+            while True:
+                try:
+                    result = check()
+                    answer = await result if inspect.isawaitable(result) else result
+                    if answer:
+                        return answer
+                    failure = None
+                except AssertionError as error:
+                    failure = error
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        reason = failure or f"its last answer was {answer!r}"
+        raise AssertionError(f"not so within {within:g} s: {reason}") from failure
+
+
+class RunningNats:
+    """A nats-server that a test may kill and start again on the same port and store."""
+
+    def __init__(self, server: NatsServer) -> None:
+        self._server = server
+        self._process: ChildProcess | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return self._server.url
+
+    async def start(self) -> None:
+        """Start it and wait until it is ready."""
+        self._process = await start_part(self._server)
+
+    async def kill(self) -> None:
+        """SIGKILL it and wait for its end."""
+        if self._process is not None:
+            await self._process.kill()
+
+
+@pytest.fixture
+async def nats_server(tmp_path: Path) -> AsyncIterator[RunningNats]:
+    """A fresh nats-server with JetStream, to be killed and restarted at will."""
+    running = RunningNats(NatsServer(tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex()))
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.kill()
+
+
+@pytest.fixture
+def nats_url(nats_server: RunningNats) -> str:
+    """The URL of a fresh nats-server with JetStream."""
+    return nats_server.url
+
+
+@pytest.fixture(scope="session")
+def postgres_folder() -> Iterator[Path]:
+    """A folder that the account which runs Postgres can reach, as pytest's own are not for root."""
+    parent = Path(tempfile.gettempdir())
+    if database_account() is not None and not reachable(parent):
+        parent = system_folder("tests")
+    with tempfile.TemporaryDirectory(prefix="pml-postgres-", dir=parent) as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+async def postgres_server(postgres_folder: Path) -> AsyncIterator[PostgresServer]:
+    """One Postgres per session; its durability is off."""
+    server = PostgresServer(
+        postgres_folder / "postgres",
+        postgres_folder / "postgres.log",
+        secrets.token_hex(),
+        account=database_account(),
+        settings={**SETTINGS, **_UNSAFE_BUT_FAST},
+    )
+    process = await start_part(server)
+    try:
+        yield server
+    finally:
+        await process.stop()
+
+
+@pytest.fixture
+async def postgres_dsn(postgres_server: PostgresServer) -> AsyncIterator[str]:
+    """A fresh empty database (with pgvector), dropped after the test."""
+    name = f"test_{next(_database_numbers)}"
+    await _administer(postgres_server, f"CREATE DATABASE {name}")
+    try:
+        yield postgres_server.dsn(name)
+    finally:
+        await _administer(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _administer(server: PostgresServer, statement: str) -> None:
+    connection = await asyncpg.connect(server.dsn())
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()

@@ -1,0 +1,77 @@
+"""Health over HTTP, for whatever supervises a process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+Check = Callable[[], Awaitable[str | None]]
+"""Says what is wrong, or None."""
+
+Checks = Mapping[str, Check]
+
+
+async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str, object]]:
+    """HTTP status and body: 200 `ok` when every check is fine, else 503 `degraded`."""
+    names = list(checks)
+    found = await asyncio.gather(*(_ask(checks[name], timeout) for name in names))
+    problems = {name: found[i] for i, name in enumerate(names) if found[i] is not None}
+    body: dict[str, object] = {"status": "degraded" if problems else "ok"}
+    body["checks"] = {name: problems.get(name, "ok") for name in names}
+    return (503 if problems else 200), body
+
+
+async def _ask(check: Check, timeout: float) -> str | None:
+    try:
+        async with asyncio.timeout(timeout):
+            return await check()
+    except TimeoutError:
+        return f"no answer within {timeout:g} s"
+
+
+@asynccontextmanager
+async def serve_health(port: int, checks: Checks) -> AsyncGenerator[None]:
+    """Serve `GET /healthz` (dependencies too) and `/livez` (this process) on loopback."""
+
+    async def healthz(_: Request) -> JSONResponse:
+        status, body = await report(checks)
+        return JSONResponse(body, status_code=status)
+
+    async def livez(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    app = Starlette(routes=[Route("/healthz", healthz), Route("/livez", livez)])
+    async with serve_http(app, "127.0.0.1", port):
+        yield
+
+
+@asynccontextmanager
+async def serve_http(app: Starlette, host: str, port: int) -> AsyncGenerator[None]:
+    """Serve an ASGI app inside this process's loop; signals stay with the caller."""
+    config = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False)
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(), name=f"http-{port}")
+    try:
+        while not server.started:
+            if task.done():
+                await task
+                raise OSError(f"the HTTP server on {host}:{port} did not start")
+            await asyncio.sleep(0.01)
+        yield
+    finally:
+        server.should_exit = True
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signal handling to the process that runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield

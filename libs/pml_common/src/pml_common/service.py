@@ -1,0 +1,89 @@
+"""How every service process lives: settings, telemetry, bus, health, graceful stop."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TypeVar
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pml_common.bus.errors import BusUnavailable
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.catalog import Service
+from pml_common.health import Checks, serve_health
+from pml_common.telemetry.setup import set_up_logging, set_up_tracing
+
+log = logging.getLogger(__name__)
+
+
+class ServiceSettings(BaseSettings):
+    """What every service is told by its environment (`PML_…`); times in seconds."""
+
+    model_config = SettingsConfigDict(env_prefix="PML_", extra="ignore", frozen=True)
+
+    nats_url: str = "nats://127.0.0.1:4222"
+    health_port: int = Field(default=0, ge=0, le=65535, description="0: no health server")
+    log_level: str = "INFO"
+    start_patience_s: float = 30.0
+    shutdown_timeout_s: float = 10.0
+    otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+class StorageSettings(ServiceSettings):
+    """The same, with Postgres."""
+
+    postgres_dsn: str = "postgresql://127.0.0.1:5432/pml"
+
+
+S = TypeVar("S", bound=ServiceSettings)
+Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks]]
+"""Wires a service to the bus for as long as the block runs; yields its own health checks."""
+
+
+def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
+    """Run until SIGTERM or SIGINT, then drain. Exits non-zero when it cannot start."""
+    set_up_logging(name, settings.log_level)
+    tracing = set_up_tracing(name, settings.otlp_endpoint)
+    try:
+        asyncio.run(_live(name, settings, serve))
+    finally:
+        if tracing is not None:
+            tracing.shutdown()
+
+
+async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    bus = await _connect(name, settings)
+
+    async def nats() -> str | None:
+        return None if await bus.healthy() else "NATS does not answer"
+
+    async with AsyncExitStack() as stack:
+        checks = await stack.enter_async_context(serve(settings, bus))
+        # Entered last, left first: nothing a handler uses closes before the handlers are done.
+        stack.push_async_callback(bus.drain, settings.shutdown_timeout_s)
+        if settings.health_port:
+            every = {"nats": nats, **checks}
+            await stack.enter_async_context(serve_health(settings.health_port, every))
+        log.info("ready (pid %d)", os.getpid())
+        await stop.wait()
+        log.info("stopping")
+
+
+async def _connect(name: Service, settings: ServiceSettings) -> NatsBus:
+    """A bus, waiting for a server that is still starting. Raises BusUnavailable."""
+    deadline = asyncio.get_running_loop().time() + settings.start_patience_s
+    while True:
+        try:
+            return await NatsBus.connect(settings.nats_url, service=name)
+        except BusUnavailable:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            await asyncio.sleep(0.1)

@@ -1,0 +1,1 @@
+"""Postgres as the services use it: pool, migrations, named queries, inbox."""

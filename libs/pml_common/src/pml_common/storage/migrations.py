@@ -1,0 +1,86 @@
+"""Migrations: numbered SQL files, applied once, in order, under one lock."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import asyncpg
+
+from pml_common.storage.errors import MigrationChanged
+
+_LOCK = 0x504D4C  # "PML": replicas that start together migrate one after the other
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One file; `name` orders it."""
+
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the text as applied."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def read_migrations(package: str) -> Sequence[Migration]:
+    """The inbox's migration, then those in `<package>/sql/migrations`, by name."""
+    return [
+        *_read("pml_common.storage", "sql"),
+        *_read(package, "sql/migrations"),
+    ]
+
+
+def _read(package: str, folder: str) -> Sequence[Migration]:
+    root = files(package).joinpath(folder)
+    found = [entry for entry in root.iterdir() if entry.name.endswith(".sql")]
+    return [
+        Migration(entry.name, entry.read_text(encoding="utf-8"))
+        for entry in sorted(found, key=lambda entry: entry.name)
+    ]
+
+
+async def migrate(dsn: str, schema: str, migrations: Sequence[Migration]) -> Sequence[str]:
+    """Bring `schema` up to date and return the names applied now.
+
+    Each runs in its own transaction with `schema` first on the search path.
+    Raises MigrationChanged.
+    """
+    session = await asyncpg.connect(
+        dsn, timeout=10.0, server_settings={"search_path": f"{schema},public"}
+    )
+    try:
+        await session.execute("SELECT pg_advisory_lock($1)", _LOCK)
+        await session.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        await session.execute(
+            "CREATE TABLE IF NOT EXISTS schema_migration ("
+            " name text PRIMARY KEY, sha256 text NOT NULL,"
+            " applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        rows = await session.fetch("SELECT name, sha256 FROM schema_migration")
+        pending = due(migrations, {row["name"]: row["sha256"] for row in rows})
+        for migration in pending:
+            async with session.transaction():
+                await session.execute(migration.sql)
+                await session.execute(
+                    "INSERT INTO schema_migration (name, sha256) VALUES ($1, $2)",
+                    migration.name,
+                    migration.sha256,
+                )
+        return [migration.name for migration in pending]
+    finally:
+        await session.close()
+
+
+def due(migrations: Sequence[Migration], applied: dict[str, str]) -> Sequence[Migration]:
+    """Those not applied yet. Raises MigrationChanged where the text is another than applied."""
+    for migration in migrations:
+        known = applied.get(migration.name)
+        if known is not None and known != migration.sha256:
+            raise MigrationChanged(
+                f"{migration.name} was changed after it was applied; "
+                "restore it and put the change into a new migration"
+            )
+    return [migration for migration in migrations if migration.name not in applied]

@@ -1,0 +1,80 @@
+"""Connection pools bound to one service's schema."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from pml_common.storage.errors import StorageUnavailable
+
+if TYPE_CHECKING:  # the stubs make these generic, the library does not
+    Pool = asyncpg.Pool[asyncpg.Record]
+    Connection = PoolConnectionProxy[asyncpg.Record]
+else:
+    Pool = asyncpg.Pool
+    Connection = PoolConnectionProxy
+
+UNREACHABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InterfaceError,
+)
+"""Errors that mean "no server", not "bad statement"."""
+
+
+async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: float = 30.0) -> Pool:
+    """A pool whose connections find `schema` first, then `public`.
+
+    Waits up to `patience_s` for a server that is still starting. Raises StorageUnavailable.
+    """
+    deadline = asyncio.get_running_loop().time() + patience_s
+    while True:
+        try:
+            return await asyncpg.create_pool(
+                dsn,
+                min_size=1,
+                max_size=max_size,
+                timeout=5.0,
+                command_timeout=30.0,
+                server_settings={"search_path": f"{schema},public", "application_name": schema},
+            )
+        except UNREACHABLE as error:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise StorageUnavailable(
+                    f"Postgres did not answer within {patience_s:g} s: {error}"
+                ) from error
+            await asyncio.sleep(0.1)
+
+
+@contextmanager
+def reachable() -> Generator[None]:
+    """Turn "no server" into StorageUnavailable; let every other error through."""
+    try:
+        yield
+    except UNREACHABLE as error:
+        raise StorageUnavailable(f"Postgres does not answer: {error}") from error
+
+
+@asynccontextmanager
+async def connection(pool: Pool) -> AsyncGenerator[Connection]:
+    """A connection for a few statements. Raises StorageUnavailable."""
+    with reachable():
+        async with pool.acquire(timeout=5.0) as held:
+            yield held
+
+
+@asynccontextmanager
+async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
+    """A connection inside a transaction, committed at the end of the block.
+
+    Raises StorageUnavailable.
+    """
+    async with connection(pool) as held, held.transaction():
+        yield held

@@ -1,0 +1,1 @@
+"""Traces and logs, the same in every service."""

@@ -1,0 +1,46 @@
+"""Set-up of tracing and logging, once per process.
+
+Spans are exported over OTLP where `OTEL_EXPORTER_OTLP_ENDPOINT` says so (the SDK reads the
+standard `OTEL_*` variables); without it they cost next to nothing and go nowhere.
+"""
+
+import logging
+import sys
+
+from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+
+class _TraceContext(logging.Filter):
+    """Gives every log record the ids of the span it was written in."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        context = trace.get_current_span().get_span_context()
+        record.trace_id = f"{context.trace_id:032x}" if context.is_valid else "-"
+        return True
+
+
+def set_up_logging(service: str, level: str) -> None:
+    """One line per record on stderr: time, level, service, logger, trace id, message."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_TraceContext())
+    handler.setFormatter(
+        logging.Formatter(
+            f"%(asctime)s %(levelname)s {service} %(name)s trace=%(trace_id)s %(message)s"
+        )
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
+    """Export this process's spans to `endpoint`; None switches tracing off."""
+    if endpoint is None:
+        return None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    provider = TracerProvider(resource=Resource.create({"service.name": f"pml-{service}"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+    return provider

@@ -1,8 +1,9 @@
 """Health over HTTP, for whatever supervises a process."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
@@ -52,25 +53,39 @@ async def serve_health(port: int, checks: Checks) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def serve_http(app: Starlette, host: str, port: int) -> AsyncGenerator[None]:
-    """Serve an ASGI app inside this process's loop; signals stay with the caller."""
-    config = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False)
-    server = _Server(config)
-    task = asyncio.create_task(server.serve(), name=f"http-{port}")
-    try:
-        while not server.started:
-            if task.done():
-                await task
-                raise OSError(f"the HTTP server on {host}:{port} did not start")
-            await asyncio.sleep(0.01)
-        yield
-    finally:
-        server.should_exit = True
-        with suppress(asyncio.CancelledError):
+    """Serve an ASGI app inside this process's loop; signals stay with the caller.
+
+    Raises OSError when the address is taken.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            raise OSError(
+                error.errno, f"cannot listen on {host}:{port}: {error.strerror}"
+            ) from error
+        server = _Server(uvicorn.Config(app, log_config=None, access_log=False))
+        task = asyncio.create_task(server.serve(sockets=[listener]), name=f"http-{port}")
+        try:
+            async with asyncio.timeout(10.0):
+                await server.listening.wait()
+            yield
+        finally:
+            server.should_exit = True
             await task
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signal handling to the process that runs it."""
+    """A server that says when it listens and leaves signals to the process that runs it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -11,7 +11,9 @@ from pml_common.contracts.scope import Scope
 class Contract(BaseModel):
     """An immutable value. Unknown fields are ignored, so that a newer sender may add some."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", allow_inf_nan=False, serialize_by_alias=True
+    )
 
 
 class Message(Contract):

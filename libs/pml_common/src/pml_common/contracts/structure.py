@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AliasChoices, Field, JsonValue
 
 from pml_common.contracts.base import Contract
 
@@ -122,7 +122,7 @@ class Edge(Contract):
     `coverage` and `field_mapping` belong to `provides`.
     """
 
-    from_: str = Field(alias="from", serialization_alias="from")
+    from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
     to: str
     type: Literal["sequence", "conditional", "provides", "contains", "loop_body"]
     outcome: str | None = None

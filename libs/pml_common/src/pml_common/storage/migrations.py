@@ -25,12 +25,14 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
+def inbox_migrations() -> Sequence[Migration]:
+    """What every schema starts with."""
+    return _read("pml_common.storage", "sql")
+
+
 def read_migrations(package: str) -> Sequence[Migration]:
     """The inbox's migration, then those in `<package>/sql/migrations`, by name."""
-    return [
-        *_read("pml_common.storage", "sql"),
-        *_read(package, "sql/migrations"),
-    ]
+    return [*inbox_migrations(), *_read(package, "sql/migrations")]
 
 
 def _read(package: str, folder: str) -> Sequence[Migration]:

@@ -1,0 +1,91 @@
+# PML. `make` alone lists what there is.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+# uv from the machine if it is there, else one of our own beside the checkout.
+OWN_UV := $(CURDIR)/.cache/uv
+export PATH := $(PATH):$(OWN_UV)/bin
+UV := $(shell command -v uv || echo $(OWN_UV)/bin/uv)
+RUN := $(UV) run --frozen --no-sync
+RUNTIME := services/executor/runtime
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(UV):
+	$(PYTHON) -m venv $(OWN_UV)
+	$(OWN_UV)/bin/pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
+
+.PHONY: setup
+setup: $(UV) ## install everything that is missing
+	@$(UV) sync --frozen --quiet
+
+.PHONY: demo
+demo: setup ## the main job on real MCP servers, from nothing to a learned capability
+	$(RUN) pml demo
+
+.PHONY: up
+up: setup ## the whole stack on this machine, until Ctrl-C
+	$(RUN) pml up
+
+.PHONY: test
+test: setup ## every test, on the embedded NATS, Postgres and Deno
+	$(RUN) pytest
+	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
+
+.PHONY: unit
+unit: setup ## tests that need no server, in seconds
+	$(RUN) pytest -m 'not integration and not e2e'
+
+.PHONY: integration
+integration: setup ## tests on the embedded servers
+	$(RUN) pytest -m integration
+
+.PHONY: e2e
+e2e: setup ## tests of the whole embedded stack
+	$(RUN) pytest -m e2e
+
+.PHONY: lint
+lint: setup types ## house rules: style, types, imports, lengths, schemas, sandbox runtime
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) lint-imports --no-cache
+	$(RUN) python tools/lint/file_length.py
+	$(RUN) python tools/lint/schemas.py check
+	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
+	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
+	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
+
+.PHONY: types
+types: setup ## pyright, strict
+	$(RUN) pyright
+
+.PHONY: format
+format: setup ## rewrite what the formatters would
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+	$(RUN) deno fmt --config $(RUNTIME)/deno.json $(RUNTIME)
+
+.PHONY: schemas
+schemas: setup ## export message schemas; refuses breaking changes
+	$(RUN) python tools/lint/schemas.py export
+
+.PHONY: examples
+examples: setup ## validate every example payload against its message
+	$(RUN) pytest -q libs/pml_common/tests/unit/test_contracts.py
+
+.PHONY: coverage
+coverage: setup ## branch coverage of domain/ and contracts/: 100 %
+	$(RUN) pytest --cov -m 'not e2e'
+
+.PHONY: bench
+bench: setup ## every benchmark, with its floor beside it
+	for file in bench/*.py; do $(RUN) python $$file; done
+
+.PHONY: clean
+clean: ## remove what can be made again, and the embedded stack's data
+	rm -rf .venv .cache .pml .pytest_cache .ruff_cache

@@ -1,0 +1,57 @@
+"""Health as a supervisor sees it."""
+
+import asyncio
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+
+from pml_common.health import report, serve_health, serve_http
+from pml_local.ports import free_port
+
+pytestmark = pytest.mark.integration
+
+
+async def _fine() -> str | None:
+    return None
+
+
+async def _gone() -> str | None:
+    return "NATS does not answer"
+
+
+async def _stuck() -> str | None:
+    await asyncio.Event().wait()
+    return None
+
+
+async def test_every_check_fine_is_ok() -> None:
+    assert await report({"nats": _fine}) == (200, {"status": "ok", "checks": {"nats": "ok"}})
+
+
+async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
+    status, body = await report({"nats": _gone, "sandbox": _stuck, "pg": _fine}, timeout=0.05)
+    assert status == 503
+    assert body == {
+        "status": "degraded",
+        "checks": {
+            "nats": "NATS does not answer",
+            "sandbox": "no answer within 0.05 s",
+            "pg": "ok",
+        },
+    }
+
+
+async def test_a_process_with_a_missing_dependency_lives_but_is_not_ready() -> None:
+    port = free_port()
+    async with serve_health(port, {"nats": _gone}), httpx2.AsyncClient() as client:
+        assert (await client.get(f"http://127.0.0.1:{port}/livez")).status_code == 200
+        assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 503
+
+
+async def test_a_taken_port_is_an_error_at_once() -> None:
+    port = free_port()
+    async with serve_health(port, {}):
+        with pytest.raises(OSError, match=str(port)):
+            async with serve_http(Starlette(), "127.0.0.1", port):
+                pass

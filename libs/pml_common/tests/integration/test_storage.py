@@ -1,0 +1,103 @@
+"""Storage on a real Postgres."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts import ids
+from pml_common.contracts.registry import CatalogChanged
+from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.inbox import forget_handled, once
+from pml_common.storage.migrations import Migration, inbox_migrations, migrate
+from pml_common.storage.pool import Pool, connection, open_pool, transaction
+
+pytestmark = pytest.mark.integration
+
+COUNTER = Migration("0001_counter.sql", "CREATE TABLE counter (n int NOT NULL)")
+FACT = CatalogChanged(
+    scope=Scope(org="acme", project="webapp"), event_id=ids.effect_id(uuid4(), "x"), server="fs"
+)
+
+
+@pytest.fixture
+async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
+    await migrate(postgres_dsn, "room", [*inbox_migrations(), COUNTER])
+    opened = await open_pool(postgres_dsn, "room")
+    yield opened
+    await opened.close()
+
+
+async def test_a_second_migration_run_applies_nothing(postgres_dsn: str) -> None:
+    assert await migrate(postgres_dsn, "room", [COUNTER]) == ["0001_counter.sql"]
+    assert await migrate(postgres_dsn, "room", [COUNTER]) == []
+
+
+async def test_replicas_that_start_together_migrate_once(postgres_dsn: str) -> None:
+    applied = await asyncio.gather(*(migrate(postgres_dsn, "room", [COUNTER]) for _ in range(4)))
+    assert sorted(len(names) for names in applied) == [0, 0, 0, 1]
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str) -> None:
+    broken = Migration("0001_broken.sql", "CREATE TABLE half (n int); SELECT nothing_there()")
+    with pytest.raises(Exception, match="nothing_there"):
+        await migrate(postgres_dsn, "room", [broken])
+    repaired = Migration("0001_broken.sql", "CREATE TABLE half (n int)")
+    assert await migrate(postgres_dsn, "room", [repaired]) == ["0001_broken.sql"]
+
+
+async def test_a_message_handled_again_has_no_second_effect_and_the_same_facts(
+    pool: Pool,
+) -> None:
+    message = uuid4()
+
+    async def handle() -> object:
+        async with once(pool, message, "learner-on-run-finished") as handling:
+            if handling.replayed is not None:
+                return handling.replayed
+            await handling.connection.execute("INSERT INTO counter VALUES (1)")
+            return handling.conclude([FACT])
+
+    answers = await asyncio.gather(*(handle() for _ in range(5)))
+    assert answers == [(FACT,)] * 5
+    async with connection(pool) as held:
+        assert await held.fetchval("SELECT count(*) FROM counter") == 1
+
+
+async def test_a_handling_that_fails_is_forgotten_with_its_effect(pool: Pool) -> None:
+    message = uuid4()
+
+    async def handle_and_fail() -> None:
+        async with once(pool, message, "c") as handling:
+            await handling.connection.execute("INSERT INTO counter VALUES (1)")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await handle_and_fail()
+    async with once(pool, message, "c") as handling:
+        assert handling.replayed is None
+        assert await handling.connection.fetchval("SELECT count(*) FROM counter") == 0
+
+
+async def test_what_was_handled_long_ago_can_be_forgotten(pool: Pool) -> None:
+    message = uuid4()
+    async with once(pool, message, "c") as handling:
+        handling.conclude([FACT])
+    await forget_handled(pool, timedelta(days=1))
+    async with once(pool, message, "c") as handling:
+        assert handling.replayed == (FACT,)
+    await forget_handled(pool, timedelta(0))
+    async with once(pool, message, "c") as handling:
+        assert handling.replayed is None
+
+
+async def test_no_server_is_said_as_such(pool: Pool) -> None:
+    with pytest.raises(StorageUnavailable, match=r"within 0\.2 s"):
+        await open_pool("postgresql://127.0.0.1:1/none", "room", patience_s=0.2)
+    await pool.close()
+    with pytest.raises(StorageUnavailable):
+        async with transaction(pool):
+            pass

@@ -1,0 +1,162 @@
+"""The catalogue is whole: an example and a schema for every message, names that fit the bus."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import Usage
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.gateway import ExecutionRequested, ToolsListed
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import Edge
+from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCOPE = Scope(org="acme", project="webapp")
+
+
+def _models() -> dict[str, type[BaseModel]]:
+    models: dict[str, type[BaseModel]] = {
+        f"{m.kind}.{m.owner}.{m.name}.v{m.version}": m.model for m in catalog.MESSAGES
+    }
+    for query in catalog.QUERIES:
+        models[f"qry.{query.owner}.{query.name}.v{query.version}"] = query.model
+        models[f"qry.{query.owner}.{query.name}.v{query.version}.reply"] = query.reply
+    return models
+
+
+def _example(name: str) -> str:
+    return (EXAMPLES / f"{name}.json").read_text(encoding="utf-8")
+
+
+def test_every_message_has_an_example_and_no_example_is_left_over() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.json")} == set(_models())
+
+
+@pytest.mark.parametrize("name", sorted(_models()))
+def test_an_example_is_exactly_what_the_model_reads_and_writes(name: str) -> None:
+    parsed = _models()[name].model_validate_json(_example(name))
+    assert parsed.model_dump(mode="json") == json.loads(_example(name))
+
+
+@pytest.mark.parametrize("name", sorted(_models()))
+def test_fields_that_a_newer_sender_added_are_ignored(name: str) -> None:
+    model = _models()[name]
+    newer = {**json.loads(_example(name)), "added_later": {"x": 1}}
+    assert model.model_validate(newer) == model.model_validate_json(_example(name))
+
+
+def test_every_message_name_is_a_subject_token() -> None:
+    for entry in (*catalog.MESSAGES, *catalog.QUERIES):
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", entry.name)
+        assert entry.owner in catalog.SERVICES
+
+
+def test_consumers_read_what_others_state_and_commands_reach_their_owner() -> None:
+    durables = [consumer.durable for consumer in catalog.CONSUMERS]
+    assert len(set(durables)) == len(durables)
+    for consumer in catalog.CONSUMERS:
+        assert consumer.message in catalog.MESSAGES
+        commanded = consumer.message.kind == "cmd"
+        assert commanded == (consumer.service == consumer.message.owner)
+
+
+def test_the_type_of_a_message_is_its_catalogue_entry() -> None:
+    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
+    assert catalog.type_of(finished) is catalog.RUN_FINISHED
+    assert catalog.RUN_FINISHED.kind == "evt"
+    assert catalog.RUN_WORKFLOW.kind == "cmd"
+    assert catalog.LEARNER_ON_RUN_FINISHED.durable == "learner-on-run-finished"
+
+
+def test_a_model_outside_the_catalogue_has_no_type() -> None:
+    with pytest.raises(KeyError):
+        catalog.type_of(Message(scope=SCOPE))
+
+
+def test_the_entity_of_a_message_is_what_it_speaks_of() -> None:
+    requested = ExecutionRequested.model_validate_json(
+        _example("evt.gateway.execution-requested.v1")
+    )
+    listed = ToolsListed.model_validate_json(_example("evt.gateway.tools-listed.v1"))
+    learned = LearningUpdated.model_validate_json(_example("evt.learner.learning-updated.v1"))
+    assert requested.entity == str(requested.workflow_id)
+    assert listed.entity == "fs"
+    assert learned.entity == str(learned.capability_id)
+
+
+def test_a_message_is_known_by_its_own_id() -> None:
+    run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v1"))
+    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
+    assert run.message_id == run.command_id
+    assert finished.message_id == finished.event_id
+    with pytest.raises(NotImplementedError):
+        _ = Message(scope=SCOPE).message_id
+
+
+def test_ids_agree_for_equal_names_and_differ_across_scopes() -> None:
+    other = Scope(org="acme", project="mobile")
+    assert ids.workflow_id(SCOPE, "k") == ids.workflow_id(SCOPE, "k")
+    assert ids.workflow_id(SCOPE, "k") != ids.workflow_id(other, "k")
+    assert ids.capability_id(SCOPE, "k") != ids.workflow_id(SCOPE, "k")
+    assert ids.scoped_id(SCOPE, "a", "b") != ids.scoped_id(SCOPE, "a\x1fb", "")
+
+
+def test_the_calls_of_a_workflow_have_ids_of_their_own() -> None:
+    workflow = ids.workflow_id(SCOPE, "k")
+    known = {
+        ids.root_trace_id(workflow),
+        ids.call_trace_id(workflow, "n1", 0),
+        ids.call_trace_id(workflow, "n1", 1),
+        ids.call_trace_id(workflow, "n2", 0),
+    }
+    assert len(known) == 4
+
+
+@pytest.mark.parametrize("token", ["", "Acme", "a.b", "a b", "*", ">", "-a", "x" * 64])
+def test_a_scope_part_that_could_leave_its_subject_is_refused(token: str) -> None:
+    with pytest.raises(ValidationError):
+        Scope(org=token, project="webapp")
+
+
+def test_a_scope_prints_as_the_head_of_a_qualified_name() -> None:
+    assert str(SCOPE) == "acme.webapp"
+
+
+def test_a_tool_that_changed_in_any_way_has_another_hash() -> None:
+    tool = ToolDefinition(server="fs", name="read", description="Read a file.")
+    assert tool.tool_id == "fs:read"
+    assert tool.definition_hash == tool.model_copy().definition_hash
+    changed = [
+        tool.model_copy(update={"description": "Read any file."}),
+        tool.model_copy(update={"input_schema": {"type": "object", "required": ["path"]}}),
+        tool.model_copy(update={"annotations": ToolAnnotations(read_only=True)}),
+    ]
+    assert len({tool.definition_hash, *(one.definition_hash for one in changed)}) == 4
+
+
+def test_a_signature_covers_everything_but_itself() -> None:
+    grant = catalog.CALL_TOOL.model.model_validate_json(_example("qry.gateway.call-tool.v1")).grant
+    resigned = grant.model_copy(update={"signature": "00"})
+    widened = grant.model_copy(update={"tools": {**grant.tools, "fs:delete": "0" * 64}})
+    assert resigned.signed_bytes() == grant.signed_bytes()
+    assert widened.signed_bytes() != grant.signed_bytes()
+    assert Grant.model_validate_json(grant.model_dump_json()).signed_bytes() == grant.signed_bytes()
+
+
+def test_an_edge_is_written_with_the_sources_field_name() -> None:
+    edge = Edge(from_="n1", to="d1", type="sequence")
+    assert edge.model_dump(mode="json")["from"] == "n1"
+    assert Edge.model_validate({"from": "n1", "to": "d1", "type": "sequence"}) == edge
+
+
+def test_the_success_rate_of_an_unused_capability_is_zero() -> None:
+    assert Usage().success_rate == 0.0
+    assert Usage(count=4, success_count=3).success_rate == 0.75

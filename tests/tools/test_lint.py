@@ -1,0 +1,112 @@
+"""The house rules fail when they are broken."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/lint/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+schemas = _tool("schemas")
+file_length = _tool("file_length")
+
+ID: dict[str, object] = {"type": "string"}
+KIND: dict[str, object] = {"enum": ["a", "b"]}
+OLD: dict[str, object] = {
+    "properties": {"id": ID, "kind": KIND},
+    "required": ["id"],
+    "type": "object",
+}
+NOTE: dict[str, object] = {"type": "string", "default": ""}
+
+
+def test_an_added_optional_field_breaks_nobody() -> None:
+    new = {**OLD, "properties": {"id": ID, "kind": KIND, "note": NOTE}}
+    assert list(schemas.breaks(OLD, new)) == []
+
+
+def test_prose_breaks_nobody() -> None:
+    assert list(schemas.breaks(OLD, {**OLD, "title": "Thing", "description": "What it is"})) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "complaint"),
+    [
+        ({**OLD, "properties": {"id": ID}}, "/kind: removed"),
+        ({**OLD, "required": ["id", "kind"]}, "/kind: required now"),
+        ({**OLD, "required": []}, "/id: no longer required"),
+        (
+            {**OLD, "properties": {"id": {"type": "integer"}, "kind": KIND}},
+            '/id/type: "string" became "integer"',
+        ),
+        (
+            {**OLD, "properties": {"id": ID, "kind": {"enum": ["a"]}}},
+            '/kind/enum: ["a", "b"] became ["a"]',
+        ),
+    ],
+)
+def test_what_a_reader_relies_on_cannot_change(new: object, complaint: str) -> None:
+    assert list(schemas.breaks(OLD, new)) == [complaint]
+
+
+def test_a_change_inside_a_shared_definition_is_found() -> None:
+    old = {"$defs": {"Scope": OLD}, "type": "object"}
+    new = {"$defs": {"Scope": {**OLD, "required": ["id", "kind"]}}, "type": "object"}
+    assert list(schemas.breaks(old, new)) == ["/Scope/kind: required now"]
+
+
+def test_the_committed_schemas_are_those_of_the_models() -> None:
+    assert schemas.main("check") == 0
+
+
+def test_a_published_message_that_changes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in schemas.FOLDER.glob("*.json"):
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    victim = tmp_path / "evt.executor.run-finished.v1.json"
+    published = json.loads(victim.read_text(encoding="utf-8"))
+    published["properties"]["exit_code"] = {"type": "integer"}
+    victim.write_text(json.dumps(published), encoding="utf-8")
+    monkeypatch.setattr(schemas, "FOLDER", tmp_path)
+    for action in ("check", "export"):
+        assert schemas.main(action) == 1
+        assert "run-finished.v1.json: /exit_code: removed" in capsys.readouterr().err
+
+
+def test_a_compatible_change_is_exported_and_then_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas, "FOLDER", tmp_path)
+    assert schemas.main("check") == 1
+    assert schemas.main("export") == 0
+    assert schemas.main("check") == 0
+
+
+def test_a_long_file_needs_a_reason(tmp_path: Path) -> None:
+    source = tmp_path / "long.py"
+    source.write_text("x = 1\n" * 251, encoding="utf-8")
+    assert "251 lines" in file_length.too_long(source)
+    source.write_text("# long on purpose: a table\n" + "x = 1\n" * 251, encoding="utf-8")
+    assert file_length.too_long(source) is None
+
+
+def test_every_tracked_file_is_short_enough() -> None:
+    checked = subprocess.run(
+        [sys.executable, "tools/lint/file_length.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert checked.stderr == ""

@@ -22,6 +22,16 @@ class FolderInUseError(StackError):
         )
 
 
+class FolderOwnerError(StackError):
+    """The data folder belongs to another user: two users' files in one would lock both out."""
+
+    def __init__(self, home: Path, owner: int) -> None:
+        super().__init__(
+            f"the data folder {home} belongs to user {owner}: start as that user, "
+            "or give this stack its own folder with PML_HOME"
+        )
+
+
 class PortTakenError(StackError):
     """A port that was asked for by number is not free."""
 

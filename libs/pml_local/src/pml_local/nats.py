@@ -55,8 +55,8 @@ class NatsServer:
             f'jetstream {{ store_dir: {store}, sync_interval: "2m" }}\n'
         )
 
-    async def is_ready(self) -> bool:
-        """Whether our server answers a ping (another one would refuse the password)."""
+    async def problem(self) -> str | None:
+        """None when our server answers a ping (another one would refuse the password)."""
         login = json.dumps({"user": USER, "pass": self._password, "verbose": False})
         try:
             async with asyncio.timeout(PROBE_SECONDS):
@@ -66,9 +66,9 @@ class NatsServer:
                 answer = await reader.readline()
                 writer.close()
                 await writer.wait_closed()
-        except (OSError, TimeoutError):
-            return False
-        return answer.startswith(b"PONG")
+        except (OSError, TimeoutError) as error:
+            return f"no connection: {error!r}"
+        return None if answer.startswith(b"PONG") else f"it answers {answer.decode()!r}"
 
 
 def nats_server_program() -> Path:

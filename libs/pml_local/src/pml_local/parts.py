@@ -12,15 +12,27 @@ POLL_SECONDS = 0.01
 class Part(Protocol):
     """A server of the stack; started any number of times, on the same port."""
 
-    name: str
-    start_within: float
+    @property
+    def name(self) -> str:
+        """Unique in its stack."""
+        ...
+
+    @property
+    def port(self) -> int:
+        """Where it listens, the same over all its restarts."""
+        ...
+
+    @property
+    def start_within(self) -> float:
+        """Seconds it may take to become ready."""
+        ...
 
     async def prepare(self) -> Command:
         """Make ready what it needs on disk and say how to run it; runs before every start."""
         ...
 
-    async def is_ready(self) -> bool:
-        """One probe, bounded; False when it does not answer yet."""
+    async def problem(self) -> str | None:
+        """One probe, bounded: what keeps it from being ready, or None."""
         ...
 
 
@@ -38,13 +50,14 @@ async def start_part(part: Part) -> ChildProcess:
 
 async def await_ready(part: Part, process: ChildProcess) -> None:
     """Poll the part until it answers; raises PartFailedError when it ends first or takes long."""
+    problem: str | None = None
     try:
         async with asyncio.timeout(part.start_within):
-            while not await part.is_ready():
+            while (problem := await part.problem()) is not None:
                 if process.returncode is not None:
                     reason = f"ended with code {process.returncode} before it was ready"
                     raise PartFailedError(part.name, reason, process.command.log)
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        reason = f"was not ready within {part.start_within:g} s"
+        reason = f"was not ready within {part.start_within:g} s ({problem})"
         raise PartFailedError(part.name, reason, process.command.log) from None

@@ -88,15 +88,15 @@ class PostgresServer:
         options = [f"--{key}={value}" for key, value in {**self._settings, **fixed}.items()]
         return self._command((str(programs / "postgres"), "-D", str(self.data), *options))
 
-    async def is_ready(self) -> bool:
-        """Whether the database lets us in and answers."""
+    async def problem(self) -> str | None:
+        """None when the database lets us in."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 connection = await asyncpg.connect(self.dsn())
                 await connection.close()
-        except (OSError, TimeoutError, asyncpg.CannotConnectNowError):
-            return False
-        return True
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            return f"no connection: {error!r}"
+        return None
 
     @property
     def _durable(self) -> bool:

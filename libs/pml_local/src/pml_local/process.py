@@ -53,6 +53,7 @@ class ChildProcess:
     def __init__(self, command: Command, process: asyncio.subprocess.Process) -> None:
         self.command = command
         self._process = process
+        self._swept = False
 
     @classmethod
     async def start(cls, command: Command, stdin: int = DEVNULL) -> "ChildProcess":
@@ -92,7 +93,10 @@ class ChildProcess:
     async def wait(self) -> int:
         """Wait for its end, sweep what it left in its group, and return its exit code."""
         code = await self._process.wait()
-        self._signal_group(signal.SIGKILL)
+        if not self._swept:  # once, at its end: later its number may name another group
+            self._swept = True
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         return code
 
     async def stop(self) -> int:
@@ -110,16 +114,16 @@ class ChildProcess:
 
     async def kill(self) -> int:
         """SIGKILL, as a crash would end it."""
-        self._signal(signal.SIGKILL)
+        self.send_kill()
         return await self.wait()
+
+    def send_kill(self) -> None:
+        """SIGKILL, without waiting for its end."""
+        self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
-
-    def _signal_group(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
 
 
 async def run_to_end(command: Command, text: str = "", *, within: float) -> None:

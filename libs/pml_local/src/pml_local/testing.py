@@ -9,7 +9,15 @@ import inspect
 import itertools
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterator,
+)
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +36,7 @@ _UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writ
 _database_numbers = itertools.count(1)
 
 
-async def eventually(check: Callable[[], T | Awaitable[T]], within: float = 5.0) -> T:
+async def eventually(check: Callable[[], T | Awaitable[T | None] | None], within: float = 5.0) -> T:
     """Call `check` until its answer is truthy and return that; it may be async, and may assert.
 
     Raises AssertionError when `within` seconds pass, from the last one that `check` raised.
@@ -91,23 +99,37 @@ def nats_url(nats_server: RunningNats) -> str:
     return nats_server.url
 
 
-@pytest.fixture(scope="session")
-def postgres_folder() -> Iterator[Path]:
-    """A folder that the account which runs Postgres can reach, as pytest's own are not for root."""
+@contextmanager
+def reachable_folder() -> Generator[Path]:
+    """A temporary folder that Postgres's account can reach, as pytest's own are not for root."""
     parent = Path(tempfile.gettempdir())
     if database_account() is not None and not reachable(parent):
         parent = system_folder("tests")
-    with tempfile.TemporaryDirectory(prefix="pml-postgres-", dir=parent) as folder:
+    with tempfile.TemporaryDirectory(prefix="pml-", dir=parent) as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
 
 
+@pytest.fixture
+def stack_home() -> Iterator[Path]:
+    """Where a stack may keep its data; nothing is there yet."""
+    with reachable_folder() as folder:
+        yield folder / "pml home"
+
+
 @pytest.fixture(scope="session")
-async def postgres_server(postgres_folder: Path) -> AsyncIterator[PostgresServer]:
+async def postgres_server() -> AsyncIterator[PostgresServer]:
     """One Postgres per session; its durability is off."""
+    with reachable_folder() as folder:
+        async with _running_postgres(folder) as server:
+            yield server
+
+
+@asynccontextmanager
+async def _running_postgres(folder: Path) -> AsyncGenerator[PostgresServer]:
     server = PostgresServer(
-        postgres_folder / "postgres",
-        postgres_folder / "postgres.log",
+        folder / "postgres",
+        folder / "postgres.log",
         secrets.token_hex(),
         account=database_account(),
         settings={**SETTINGS, **_UNSAFE_BUT_FAST},

@@ -1,24 +1,34 @@
 """The fixtures that other packages' integration tests stand on."""
 
+import json
+from typing import Any, cast
+
 import asyncpg
-import nats
 import pytest
+from nats.aio.client import Client
+
 from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 
 
+async def _ask(client: Client, subject: str, request: dict[str, object]) -> dict[str, Any]:
+    reply = await client.request(subject, json.dumps(request).encode(), timeout=2)
+    return cast("dict[str, Any]", json.loads(reply.data))
+
+
 async def test_nats_keeps_stored_messages_when_it_is_killed_and_started_again(
     nats_server: RunningNats,
 ) -> None:
-    client = await nats.connect(nats_server.url)
-    stream = client.jetstream()
-    await stream.add_stream(name="S", subjects=["s.*"])
-    await stream.publish("s.1", b"kept")
+    client = Client()
+    await client.connect(nats_server.url, reconnect_time_wait=0)
+    await _ask(client, "$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]})
+    await _ask(client, "s.1", {"kept": True})
     await nats_server.kill()
     await nats_server.start()
     await eventually(lambda: client.is_connected)
-    assert (await stream.get_msg("S", 1)).data == b"kept"
+    got = await _ask(client, "$JS.API.STREAM.MSG.GET.S", {"seq": 1})
+    assert got["message"]["subject"] == "s.1"
     await client.close()
 
 
@@ -29,10 +39,8 @@ async def test_a_database_is_empty_has_vectors_and_its_role_is_no_superuser(
     try:
         await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         assert await connection.fetchval("SELECT '[1,2]'::vector <-> '[1,2]'::vector") == 0
-        assert (
-            await connection.fetchval("SELECT count(*) FROM pg_tables WHERE schemaname='public'")
-            == 0
-        )
+        tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        assert await connection.fetchval(tables) == 0
         assert await connection.fetchval("SHOW is_superuser") == "off"
         await connection.execute("CREATE TABLE seen (id int)")
     finally:

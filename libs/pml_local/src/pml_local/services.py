@@ -1,0 +1,90 @@
+"""Services as parts: data that says how to run one, and the HTTP probe that awaits it."""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pml_local.folder import DataFolder
+from pml_local.ports import LOOPBACK
+from pml_local.process import Command
+
+PROBE_SECONDS = 3.0
+GATEWAY = "gateway"
+GATEWAY_PORT = 8080
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """One service: its program, its own environment, and how it is told where to listen.
+
+    It must answer `GET /healthz` on 127.0.0.1 with 200 when it is ready, on the port named by the
+    variable `port_variable`.
+    """
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    port_variable: str = "PML_HEALTH_PORT"
+    start_within: float = 60.0
+    stop_within: float = 15.0
+
+
+def pml_services() -> tuple[ServiceSpec, ...]:
+    """The five services of PML."""
+    gateway_env = {"PML_GATEWAY_HOST": LOOPBACK, "PML_HEALTH_PORT": "0"}
+    return (
+        *(
+            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"))
+            for name in ("registry", "analyzer", "learner", "executor")
+        ),
+        ServiceSpec(
+            GATEWAY, (sys.executable, "-m", "pml_gateway"), gateway_env, "PML_GATEWAY_PORT"
+        ),
+    )
+
+
+class Service:
+    """A service on its port, as a part of one stack."""
+
+    def __init__(
+        self, spec: ServiceSpec, port: int, folder: DataFolder, env: Mapping[str, str]
+    ) -> None:
+        self.name = spec.name
+        self.port = port
+        self.start_within = spec.start_within
+        self._command = Command(
+            spec.name,
+            spec.argv,
+            folder.log(spec.name),
+            env={**env, **spec.env, spec.port_variable: str(port)},
+            stop_within=spec.stop_within,
+        )
+
+    async def prepare(self) -> Command:
+        """Nothing to prepare."""
+        return self._command
+
+    async def problem(self) -> str | None:
+        """None when `/healthz` answers 200."""
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                answer = await _get(self.port, "/healthz")
+        except (OSError, TimeoutError) as error:
+            return f"/healthz does not answer: {error!r}"
+        head, _, body = answer.partition("\r\n\r\n")
+        status = head.partition("\r\n")[0]
+        if status.split(" ")[1:2] == ["200"]:
+            return None
+        return f"/healthz answers {status}: {body[:500]}"
+
+
+async def _get(port: int, path: str) -> str:
+    """One HTTP response of a local server, as text."""
+    reader, writer = await asyncio.open_connection(LOOPBACK, port)
+    try:
+        request = f"GET {path} HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nConnection: close\r\n\r\n"
+        writer.write(request.encode())
+        return (await reader.read()).decode(errors="replace")
+    finally:
+        writer.close()

@@ -1,0 +1,99 @@
+"""What runs, written for other commands; it holds passwords, so its file is private."""
+
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pml_local.process import kill_all
+
+FILE_NAME = "stack.json"
+LEFTOVER_SECONDS = 5.0
+CLOCK_SLACK_SECONDS = 1.0
+
+
+class PartState(BaseModel):
+    """One running part."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    port: int
+    log: Path
+
+
+class StackState(BaseModel):
+    """A running stack; `pid` is its supervisor."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    url: str
+    nats_url: str
+    postgres_dsn: str
+    parts: Mapping[str, PartState]
+
+
+def read_state(home: Path) -> StackState | None:
+    """The stack that runs on this folder; None when none does."""
+    recorded = _load(home)
+    if recorded is None:
+        return None
+    state, written_at = recorded
+    return state if _same_process(state.pid, written_at) is not None else None
+
+
+def write_state(home: Path, state: StackState) -> None:
+    """Replace the state file at once: a reader sees the old one or the new one."""
+    aside = home / f"{FILE_NAME}.new"
+    aside.touch(mode=0o600)
+    aside.write_text(state.model_dump_json(indent=2))
+    aside.replace(home / FILE_NAME)
+
+
+def remove_state(home: Path) -> None:
+    """Nothing runs here any more."""
+    (home / FILE_NAME).unlink(missing_ok=True)
+
+
+def end_leftovers(home: Path) -> None:
+    """End the parts of a stack whose supervisor died without its leash holding (see leash.py).
+
+    The caller holds the folder's lock, so that supervisor is gone. Blocks: call it in a thread.
+    """
+    recorded = _load(home)
+    if recorded is None:
+        return
+    state, written_at = recorded
+    parts = [_same_process(part.pid, written_at) for part in state.parts.values()]
+    living = [process for process in parts if process is not None]
+    for process in living:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT)
+    _, deaf = psutil.wait_procs(living, timeout=LEFTOVER_SECONDS)
+    kill_all(deaf)
+    psutil.wait_procs(deaf, timeout=LEFTOVER_SECONDS)
+    remove_state(home)
+
+
+def _load(home: Path) -> tuple[StackState, float] | None:
+    """The record and the time of its writing."""
+    file = home / FILE_NAME
+    try:
+        return StackState.model_validate_json(file.read_bytes()), file.stat().st_mtime
+    except (FileNotFoundError, PermissionError, ValidationError):
+        return None
+
+
+def _same_process(pid: int, written_at: float) -> psutil.Process | None:
+    """The process that a record names; one younger than the record has only taken its number."""
+    try:
+        process = psutil.Process(pid)
+        younger = process.create_time() > written_at + CLOCK_SLACK_SECONDS
+        dead = process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return None
+    return None if younger or dead else process

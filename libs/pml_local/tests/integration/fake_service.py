@@ -1,0 +1,40 @@
+"""A service of no content: `fake_service.py [unready|failing|family <pid file>]`.
+
+It answers /healthz on the port that its environment names: 200, or 503 for ever (`unready`); or it
+ends at once with code 3 (`failing`). `family` starts a child of its own first, in another session.
+"""
+
+import os
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+MODE = sys.argv[1] if len(sys.argv) > 1 else "fine"
+
+
+class Health(BaseHTTPRequestHandler):
+    """Answers every GET."""
+
+    def do_GET(self) -> None:
+        """200, or 503 with a reason."""
+        self.send_response(503 if MODE == "unready" else 200)
+        self.end_headers()
+        self.wfile.write(b"the cellar is flooded" if MODE == "unready" else b"{}")
+
+
+def main() -> int:
+    """Serve until killed."""
+    if MODE == "failing":
+        sys.stderr.write("no luck today\n")
+        return 3
+    if MODE == "family":
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        Path(sys.argv[2]).write_text(str(child.pid))
+    port = os.environ.get("PML_GATEWAY_PORT") or os.environ["PML_HEALTH_PORT"]
+    HTTPServer(("127.0.0.1", int(port)), Health).serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

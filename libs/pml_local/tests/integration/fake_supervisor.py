@@ -1,0 +1,18 @@
+"""`pml up` with fake services: `fake_supervisor.py <home>`."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from pml_local.composition import StackOptions
+from pml_local.services import ServiceSpec
+from pml_local.supervisor import run_until_stopped
+
+SERVICE = (sys.executable, str(Path(__file__).with_name("fake_service.py")))
+SERVICES = (
+    ServiceSpec("worker", SERVICE),
+    ServiceSpec("gateway", SERVICE, port_variable="PML_GATEWAY_PORT"),
+)
+
+if __name__ == "__main__":
+    asyncio.run(run_until_stopped(StackOptions(home=Path(sys.argv[1]), services=SERVICES)))

@@ -1,0 +1,137 @@
+"""A whole supervisor process: how it ends, and what it leaves."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from pml_local.process import descendants_of
+from pml_local.state import StackState, read_state
+from pml_local.testing import eventually
+
+pytestmark = pytest.mark.integration
+PARTS = {"nats", "postgres", "worker", "gateway"}
+SUPERVISOR = Path(__file__).with_name("fake_supervisor.py")
+
+
+class Supervisors:
+    """Starts `fake_supervisor.py` processes and remembers what they started."""
+
+    def __init__(self) -> None:
+        self.processes: list[asyncio.subprocess.Process] = []
+        self.family: list[psutil.Process] = []
+
+    async def start(self, home: Path) -> asyncio.subprocess.Process:
+        """One supervisor on a folder, not ready yet; its stderr is a pipe."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(SUPERVISOR),
+            str(home),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        self.processes.append(process)
+        return process
+
+    async def start_ready(self, home: Path) -> tuple[asyncio.subprocess.Process, StackState]:
+        """One supervisor whose stack is up; all its descendants are noted."""
+        process = await self.start(home)
+        state = await eventually(lambda: read_state(home), within=30)
+        assert state.pid == process.pid
+        self.family = descendants_of(process.pid)
+        return process, state
+
+    async def leaves_nothing(self) -> None:
+        """Fails unless the noted descendants end."""
+        await eventually(lambda: not [one for one in self.family if _runs(one)], within=10)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+@pytest.fixture
+async def supervisors() -> AsyncIterator[Supervisors]:
+    """Supervisor processes; killed after the test if they still run."""
+    made = Supervisors()
+    yield made
+    for process in made.processes:
+        if process.returncode is None:
+            os.kill(process.pid, signal.SIGKILL)
+        await process.communicate()
+
+
+async def _ended(process: asyncio.subprocess.Process) -> int:
+    async with asyncio.timeout(20):
+        return await process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_cleanly_with_no_process_and_no_state_left(
+    supervisors: Supervisors, stack_home: Path, number: signal.Signals
+) -> None:
+    process, state = await supervisors.start_ready(stack_home)
+    assert set(state.parts) == PARTS
+    process.send_signal(number)
+    assert await _ended(process) == 0
+    await supervisors.leaves_nothing()
+    assert read_state(stack_home) is None
+    assert not (stack_home / "stack.json").exists()
+
+
+async def test_killed_it_leaves_no_process_and_the_next_one_finds_the_data(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process, state = await supervisors.start_ready(stack_home)
+    connection = await asyncpg.connect(state.postgres_dsn)
+    await connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+    await connection.close()
+    process.kill()
+    await _ended(process)
+    await supervisors.leaves_nothing()
+    assert read_state(stack_home) is None
+
+    _, state = await supervisors.start_ready(stack_home)
+    connection = await asyncpg.connect(state.postgres_dsn)
+    assert await connection.fetchval("SELECT answer FROM kept") == 42
+    await connection.close()
+
+
+async def test_it_starts_at_once_after_another_was_killed(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process, _ = await supervisors.start_ready(stack_home)
+    process.kill()
+    await _ended(process)
+    _, state = await supervisors.start_ready(stack_home)
+    assert set(state.parts) == PARTS
+
+
+async def test_a_second_one_on_the_same_folder_is_refused_and_harms_nothing(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    first, state = await supervisors.start_ready(stack_home)
+    second = await supervisors.start(stack_home)
+    _, stderr = await second.communicate()
+    assert second.returncode != 0
+    assert f"in use by process {first.pid}" in stderr.decode()
+    assert read_state(stack_home) == state
+
+
+async def test_a_signal_during_the_start_ends_it_too(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process = await supervisors.start(stack_home)
+    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=10)
+    supervisors.family = descendants_of(process.pid)
+    process.terminate()
+    assert await _ended(process) == 0
+    await supervisors.leaves_nothing()

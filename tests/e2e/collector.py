@@ -1,0 +1,76 @@
+"""An OpenTelemetry collector in miniature: takes spans over OTLP/HTTP and keeps them."""
+
+import gzip
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pml_common.health import serve_http
+from pml_local.ports import free_port
+
+
+@dataclass(frozen=True)
+class Span:
+    """One span as received; ids in hex."""
+
+    service: str
+    name: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    attributes: dict[str, str]
+
+
+@dataclass
+class Collector:
+    """Where spans go, and those that came."""
+
+    endpoint: str
+    spans: list[Span] = field(default_factory=list[Span])
+
+    def of_workflow(self, workflow_id: str) -> list[Span]:
+        """Every span of every trace in which a span names the workflow."""
+        traces = {s.trace_id for s in self.spans if workflow_id in s.attributes.values()}
+        return [span for span in self.spans if span.trace_id in traces]
+
+
+@asynccontextmanager
+async def collector() -> AsyncGenerator[Collector]:
+    """A collector on a free port of loopback."""
+    port = free_port()
+    kept = Collector(f"http://127.0.0.1:{port}")
+
+    async def export(request: Request) -> Response:
+        body = await request.body()
+        if request.headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        kept.spans.extend(_read(ExportTraceServiceRequest.FromString(body)))
+        return Response(media_type="application/x-protobuf")
+
+    app = Starlette(routes=[Route("/v1/traces", export, methods=["POST"])])
+    async with serve_http(app, "127.0.0.1", port):
+        yield kept
+
+
+def _read(request: ExportTraceServiceRequest) -> list[Span]:
+    return [
+        Span(
+            service=next(
+                a.value.string_value for a in group.resource.attributes if a.key == "service.name"
+            ),
+            name=span.name,
+            trace_id=span.trace_id.hex(),
+            span_id=span.span_id.hex(),
+            parent_id=span.parent_span_id.hex(),
+            attributes={a.key: a.value.string_value for a in span.attributes},
+        )
+        for group in request.resource_spans
+        for scoped in group.scope_spans
+        for span in scoped.spans
+    ]

@@ -1,0 +1,52 @@
+"""The whole embedded stack, once per session, with a counting MCP server and a collector."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from pml_local.composition import StackOptions
+from pml_local.stack import embedded_stack
+from pml_local.testing import eventually
+from tests.e2e.collector import collector
+from tests.e2e.world import World
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
+    home = tmp_path_factory.mktemp("pml")
+    folder = tmp_path_factory.mktemp("counted")
+    servers = {
+        "counting": {
+            "command": sys.executable,
+            "args": [str(HERE / "counting_server.py"), str(folder)],
+        }
+    }
+    config = home / "servers.json"
+    config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    async with collector() as telemetry:
+        options = StackOptions(
+            home=home / "data",
+            mcp_servers=config,
+            env={
+                "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.endpoint,
+                "OTEL_BSP_SCHEDULE_DELAY": "200",
+                "PML_GATEWAY_STUB_TOOLS": "true",
+            },
+        )
+        async with (
+            embedded_stack(options) as stack,
+            httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        ):
+            await eventually(lambda: _tools_listed(http), within=30.0)
+            yield World(stack, http, folder, telemetry)
+
+
+async def _tools_listed(http: httpx2.AsyncClient) -> bool:
+    tools = (await http.get("/api/tools")).json()["tools"]
+    return "counting:step" in {f"{tool['server']}:{tool['name']}" for tool in tools}

@@ -1,0 +1,48 @@
+"""One workflow is one OpenTelemetry trace across all five services."""
+
+import pytest
+
+from pml_local.testing import eventually
+from tests.e2e.collector import Span
+from tests.e2e.world import World
+
+pytestmark = pytest.mark.e2e
+
+SERVICES = {f"pml-{name}" for name in ("gateway", "analyzer", "executor", "learner", "registry")}
+EDGES = {
+    ("pml-gateway", "pml-analyzer"),
+    ("pml-analyzer", "pml-gateway"),
+    ("pml-analyzer", "pml-registry"),
+    ("pml-gateway", "pml-executor"),
+    ("pml-executor", "pml-gateway"),
+    ("pml-executor", "pml-learner"),
+    ("pml-learner", "pml-registry"),
+}
+
+
+def _edges(spans: list[Span]) -> set[tuple[str, str]]:
+    by_id = {span.span_id: span for span in spans}
+    return {
+        (by_id[span.parent_id].service, span.service)
+        for span in spans
+        if span.parent_id in by_id and by_id[span.parent_id].service != span.service
+    }
+
+
+async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
+    world: World,
+) -> None:
+    answer = await world.execute('return await mcp.counting.peek({ path: "/nowhere" });')
+    assert answer["status"] == "success", answer
+
+    def whole_trace() -> list[Span] | None:
+        spans = world.telemetry.of_workflow(str(answer["workflowId"]))
+        return spans if _edges(spans) >= EDGES else None
+
+    spans = await eventually(whole_trace, within=20.0)
+    assert len({span.trace_id for span in spans}) == 1
+    assert {span.service for span in spans} == SERVICES
+    calls = [span for span in spans if span.attributes.get("pml.tool.id") == "counting:peek"]
+    assert any(call.service == "pml-gateway" for call in calls)
+    roots = [span for span in spans if not span.parent_id]
+    assert [root.service for root in roots] == ["pml-gateway"]

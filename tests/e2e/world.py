@@ -1,0 +1,69 @@
+"""A running stack as the end-to-end tests see it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from pml_local.stack import Stack
+from pml_local.testing import eventually
+from tests.e2e.collector import Collector
+
+Json = dict[str, object]
+
+
+@dataclass
+class World:
+    """A running stack, a client of it, and the folder where tools count their calls."""
+
+    stack: Stack
+    http: httpx2.AsyncClient
+    folder: Path
+    telemetry: Collector
+
+    async def execute(self, code: str, **more: object) -> Json:
+        """POST /api/execute; approves what is asked for and waits for the end."""
+        answer = await self.http.post("/api/execute", json={"code": code, **more})
+        assert answer.status_code == 200, answer.text
+        body: Json = answer.json()
+        if body["status"] == "approval_required":
+            await self.approve(str(body["workflowId"]))
+            return await self.end_of(str(body["workflowId"]))
+        return body
+
+    async def approve(self, workflow_id: str) -> None:
+        """Decide for what waits."""
+        answer = await self.http.post(
+            f"/api/workflows/{workflow_id}/approval", json={"decision": "approve"}
+        )
+        assert answer.status_code == 200, answer.text
+
+    async def workflow(self, workflow_id: str) -> Json:
+        """GET /api/workflows/{id}."""
+        answer = await self.http.get(f"/api/workflows/{workflow_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def end_of(self, workflow_id: str, within: float = 30.0) -> Json:
+        """The workflow once it has finished."""
+
+        async def finished() -> Json | None:
+            found = await self.workflow(workflow_id)
+            return found if found["status"] in ("success", "error") else None
+
+        return await eventually(finished, within=within)
+
+    def hold(self, n: int) -> None:
+        """Let the next `step(n)` wait inside the call."""
+        (self.folder / f"hold-{n}").touch()
+
+    def release(self, n: int) -> None:
+        """Let a held `step(n)` return."""
+        (self.folder / f"gate-{n}").touch()
+
+    def steps(self) -> Counter[int]:
+        """How often the tool itself was really called, by number."""
+        marks = self.folder / "steps.log"
+        lines = marks.read_text(encoding="utf-8").split() if marks.exists() else []
+        return Counter(int(line) for line in lines)

@@ -1,0 +1,84 @@
+"""The connection to the server, and its errors in our words."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.js.errors import APIError, ServiceUnavailableError
+
+from pml_common.bus.errors import BusError, BusUnavailable
+
+log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT_S = 10.0
+REPLY_TIMEOUT_S = 5.0
+_RECONNECT_WAIT_S = 0.2
+_PING_INTERVAL_S = 10
+
+
+async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None]]) -> Client:
+    """Connect and stay connected; `on_reconnect` runs each time the server is back."""
+    client = Client()
+
+    async def disconnected() -> None:
+        if not client.is_closed:
+            log.warning("lost NATS at %s; reconnecting", url)
+
+    async def reconnected() -> None:
+        log.info("NATS at %s is back", url)
+        await on_reconnect()
+
+    async def failed(error: Exception) -> None:
+        log.log(logging.WARNING if client.is_connected else logging.DEBUG, "NATS: %r", error)
+
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await client.connect(
+                url,
+                name=name,
+                error_cb=failed,
+                disconnected_cb=disconnected,
+                reconnected_cb=reconnected,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=_RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - sleeps on it: any number does
+                ping_interval=_PING_INTERVAL_S,
+            )
+    except (TimeoutError, NatsError, OSError) as error:
+        await client.close()
+        raise BusUnavailable(f"no NATS at {url} within {CONNECT_TIMEOUT_S:g} s: {error}") from error
+    return client
+
+
+async def subscribe(
+    client: Client, subject: str, receive: Callable[[Msg], Awaitable[None]]
+) -> Subscription:
+    """Subscribe; `receive` gets one message at a time, in order."""
+    return await client.subscribe(subject, cb=receive)  # pyright: ignore[reportUnknownMemberType] - a parameter we do not use
+
+
+async def flush(client: Client) -> None:
+    """Return once the server has processed what was sent; without the pause, the question
+    whether it has could overtake a subscription."""
+    await asyncio.sleep(0)
+    await client.flush(int(REPLY_TIMEOUT_S))
+
+
+@contextmanager
+def server_errors(client: Client, what: str) -> Generator[None]:
+    """Around anything that waits for the server: fail at once while it is away, and say what was
+    tried."""
+    if not client.is_connected:
+        raise BusUnavailable(f"{what}: not connected to NATS")
+    try:
+        yield
+    except ServiceUnavailableError as error:
+        raise BusUnavailable(f"{what}: {error}") from error
+    except APIError as error:
+        raise BusError(f"{what}: {error}") from error
+    except (NatsError, TimeoutError) as error:
+        raise BusUnavailable(f"{what}: {error}") from error

@@ -1,0 +1,186 @@
+"""The pull loop: always a request waiting at the server, never more work than was asked for."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from pml_common.bus import streams
+from pml_common.bus.codec import Envelope
+from pml_common.bus.connection import subscribe
+from pml_common.bus.delivery import Bury, Disposition, Done, Retry
+from pml_common.bus.errors import BusError
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer
+
+log = logging.getLogger(__name__)
+
+_EXPIRES_S = 30.0
+_HEARTBEAT_S = 5.0
+_RECOVERY_WAIT_S = 0.5
+
+Process = Callable[[Envelope, int], Awaitable[Disposition]]
+BuryDelivery = Callable[[Msg, Envelope, str], Awaitable[None]]
+Recover = Callable[[], Awaitable[None]]
+
+
+class PullLoop:
+    """Keeps one replica's share of a durable consumer busy.
+
+    `asked` is how many messages the server may still send; together with those in hand it never
+    exceeds `max_in_flight`, save right after a lost connection, when the slots hold the line.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        consumer: Consumer[Message],
+        process: Process,
+        bury: BuryDelivery,
+        recover: Recover,
+    ) -> None:
+        self._client = client
+        self._consumer = consumer
+        self._process = process
+        self._bury = bury
+        self._recover = recover
+        self._inbox = client.new_inbox()
+        stream = streams.stream_of(consumer)
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer.durable}"
+        self._slots = asyncio.Semaphore(consumer.max_in_flight)
+        self._in_hand: dict[asyncio.Task[None], Msg] = {}
+        self._asked = 0
+        self._heard = 0.0
+        self._stopping = False
+        self._subscription: Subscription | None = None
+        self._pulse: asyncio.Task[None] | None = None
+        self._recovery: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Subscribe and ask for the first messages."""
+        self._subscription = await subscribe(self._client, self._inbox, self._receive)
+        self._pulse = asyncio.create_task(self._keep_alive())
+        await self._ask()
+
+    async def restart(self) -> None:
+        """Ask anew: whatever was asked of the server before is forgotten there."""
+        self._asked = 0
+        await self._ask()
+
+    async def stop(self, timeout: float) -> None:
+        """Take nothing new; wait for what is in hand, then cancel it."""
+        self._stopping = True
+        if self._recovery is not None:
+            self._recovery.cancel()
+        if self._subscription is not None and self._client.is_connected:
+            await self._subscription.drain()
+        if self._in_hand:
+            _, late = await asyncio.wait(self._in_hand, timeout=timeout)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if self._pulse is not None:
+            self._pulse.cancel()
+
+    async def _ask(self) -> None:
+        """Ask for as many messages as there are free slots, in few requests."""
+        most = self._consumer.max_in_flight
+        free = most - len(self._in_hand) - self._asked
+        if self._stopping or free <= 0 or (self._asked > 0 and free < most // 2):
+            return
+        if not self._client.is_connected:
+            return
+        self._asked += free
+        self._heard = asyncio.get_running_loop().time()
+        request = {
+            "batch": free,
+            "expires": int(_EXPIRES_S * 1e9),
+            "idle_heartbeat": int(_HEARTBEAT_S * 1e9),
+        }
+        await self._client.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
+
+    async def _receive(self, message: Msg) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        if not message.reply:
+            await self._on_status(message.headers or {})
+        elif self._stopping:
+            await message.nak()
+        else:
+            self._asked = max(0, self._asked - 1)
+            task = asyncio.create_task(self._handle(message))
+            self._in_hand[task] = message
+            task.add_done_callback(self._put_down)
+
+    async def _on_status(self, headers: dict[str, str]) -> None:
+        status = headers.get("Status")
+        if status == "100":
+            return
+        unsent = int(headers.get("Nats-Pending-Messages", str(self._asked)))
+        self._asked = max(0, self._asked - unsent)
+        if status == "408":
+            await self._ask()
+        elif not self._stopping and (self._recovery is None or self._recovery.done()):
+            log.warning("%s: server says %s", self._consumer.durable, headers)
+            self._recovery = asyncio.create_task(self._recover_soon())
+
+    async def _recover_soon(self) -> None:
+        """The consumer is gone or has moved: see that it exists, then ask again."""
+        while True:
+            await asyncio.sleep(_RECOVERY_WAIT_S)
+            try:
+                await self._recover()
+            except BusError as error:
+                log.warning("%s cannot be restored yet: %s", self._consumer.durable, error)
+            else:
+                await self.restart()
+                return
+
+    async def _handle(self, message: Msg) -> None:
+        try:
+            async with self._slots:
+                await self._settle(message)
+        except asyncio.CancelledError:
+            await message.nak()
+            raise
+        except (BusError, NatsError) as error:
+            log.warning("%s: left to redelivery: %s", self._consumer.durable, error)
+        finally:
+            if (task := asyncio.current_task()) is not None:
+                self._put_down(task)
+            await self._ask()
+
+    def _put_down(self, task: asyncio.Task[None]) -> None:
+        self._in_hand.pop(task, None)
+
+    async def _settle(self, message: Msg) -> None:
+        envelope = Envelope(message.subject, message.data, message.headers or {})
+        outcome = await self._process(envelope, message.metadata.num_delivered)
+        match outcome:
+            case Done():
+                await message.ack()
+            case Retry(delay_s):
+                await message.nak(delay_s)
+            case Bury(reason):
+                await self._bury(message, envelope, reason)
+                await message.term()
+            case _:
+                pass
+
+    async def _keep_alive(self) -> None:
+        """Tell the server that work goes on, and notice when it no longer answers our request."""
+        loop = asyncio.get_running_loop()
+        interval = min(self._consumer.ack_wait_s / 3, _HEARTBEAT_S)
+        while True:
+            await asyncio.sleep(interval)
+            if not self._client.is_connected:
+                continue
+            for message in list(self._in_hand.values()):
+                await message.in_progress()
+            if self._asked and loop.time() - self._heard > 2 * _HEARTBEAT_S + interval:
+                log.warning("%s: no sign of the server's pull; asking anew", self._consumer.durable)
+                await self.restart()

@@ -1,0 +1,142 @@
+"""From bytes received to what becomes of them; shared by the server's bus and its twin."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pml_common.bus import codec, names, tracing
+from pml_common.bus.codec import Envelope, Payloads
+from pml_common.bus.errors import Fenced, QueryFailed, Rejected
+from pml_common.bus.port import Handler
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+
+log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=Message)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+
+@dataclass(frozen=True)
+class Done:
+    """Handled, its facts stored: acknowledge."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Deliver it again after `delay_s`."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True)
+class Bury:
+    """Put it among the dead letters and never deliver it again."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Somebody else has taken it over: neither acknowledge nor refuse what is theirs."""
+
+
+Disposition = Done | Retry | Bury | Leave
+
+
+def dispose(error: Exception, consumer: Consumer[Message], deliveries: int) -> Disposition:
+    """What becomes of a delivery whose handling raised; `deliveries` counts from 1."""
+    if isinstance(error, Fenced):
+        return Leave()
+    if isinstance(error, Rejected):
+        return Bury(str(error))
+    if deliveries >= consumer.max_deliver:
+        reason = f"{type(error).__name__}: {error}"
+        return Bury(f"{reason} (delivery {deliveries} of {consumer.max_deliver})")
+    delays = consumer.retry_delays_s
+    return Retry(delays[min(deliveries, len(delays)) - 1])
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Runs handlers on what one replica receives."""
+
+    payloads: Payloads
+    publish: Callable[[Message], Awaitable[object]]
+
+    async def handle(
+        self, consumer: Consumer[M], handler: Handler[M], envelope: Envelope, deliveries: int
+    ) -> Disposition:
+        """Handle a delivery and publish its facts; its errors become a disposition."""
+        headers = envelope.headers
+        destination = names.prefix_of(consumer.message)
+        with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
+            span.set_attribute("messaging.consumer.group.name", consumer.durable)
+            try:
+                for fact in await handler(await self.open(consumer.message.model, envelope)):
+                    await self.publish(fact)
+            except Exception as error:
+                tracing.mark_failed(span, error)
+                outcome = dispose(error, consumer, deliveries)
+                what = f"{consumer.durable}: delivery {deliveries} of {envelope.subject}"
+                log.warning("%s failed: %s", what, outcome, exc_info=error)
+                return outcome
+        return Done()
+
+    async def hear(
+        self,
+        message_type: MessageType[M],
+        handler: Callable[[M], Awaitable[None]],
+        envelope: Envelope,
+    ) -> None:
+        """Hand on a message nobody waits for; its errors are logged."""
+        destination = names.prefix_of(message_type)
+        with tracing.receiving("hear", message_type.name, destination, envelope.headers) as span:
+            try:
+                await handler(await self.open(message_type.model, envelope))
+            except Exception as error:
+                tracing.mark_failed(span, error)
+                log.exception("%s was heard but not handled", envelope.subject)
+
+    async def answer(
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        envelope: Envelope,
+    ) -> bytes:
+        """Answer a question; whatever fails is a QueryFailed."""
+        with tracing.receiving(
+            "serve", query_type.name, envelope.subject, envelope.headers
+        ) as span:
+            try:
+                try:
+                    question = await self.open(query_type.model, envelope)
+                except Rejected as error:
+                    raise QueryFailed("invalid", str(error)) from error
+                return codec.encode(await handler(question))
+            except QueryFailed as failure:
+                tracing.mark_failed(span, failure)
+                raise
+            except Exception as error:
+                tracing.mark_failed(span, error)
+                log.exception("%s failed", query_type.name)
+                raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
+
+    async def open_reply(self, query_type: QueryType[Q, R], envelope: Envelope) -> R:
+        """The answer inside. Raises QueryFailed where it is none."""
+        try:
+            return await self.open(query_type.reply, envelope)
+        except Rejected as error:
+            raise QueryFailed("internal", f"{query_type.owner} answered: {error}") from error
+
+    async def open(self, model: type[codec.C], envelope: Envelope) -> codec.C:
+        """The contract inside, its body fetched where it waits elsewhere. Raises Rejected."""
+        data = await codec.check_out(envelope.data, envelope.headers, self.payloads)
+        return codec.decode(model, data)
+
+
+def no_answer(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
+    """The owner did not answer."""
+    return QueryFailed("unavailable", f"{query_type.owner} {query_type.name}: {why}")

@@ -1,0 +1,111 @@
+"""Reading what is stored: batches of direct gets, no consumer on the server."""
+
+import asyncio
+import heapq
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from pml_common.bus import codec, names
+from pml_common.bus.codec import Payloads
+from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
+from pml_common.bus.errors import BusError, BusUnavailable, Rejected
+from pml_common.bus.port import Recorded
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import MessageType
+from pml_common.contracts.scope import Scope
+
+_BATCH = 500
+_OWNERS = sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "evt"})
+
+
+async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
+    """Every stored message on a subject (wildcards allowed), oldest first."""
+    found: list[Msg] = []
+    start = 1
+    with server_errors(client, f"read {subject} from {stream}"):
+        while True:
+            async with asyncio.timeout(REPLY_TIMEOUT_S):
+                end = await _read_batch(client, stream, subject, start, found)
+            headers = end.headers or {}
+            if headers.get("Status") == "404" or headers.get("Nats-Num-Pending", "0") == "0":
+                return found
+            start = int(headers["Nats-Last-Sequence"]) + 1
+
+
+async def _read_batch(
+    client: Client, stream: str, subject: str, start: int, found: list[Msg]
+) -> Msg:
+    """Append one batch to `found`; returns the status message that ends it."""
+    ended: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+
+    async def receive(message: Msg) -> None:
+        status = (message.headers or {}).get("Status")
+        if status is None:
+            found.append(message)
+        elif not ended.done():
+            ended.set_result(message)
+
+    inbox = client.new_inbox()
+    subscription = await subscribe(client, inbox, receive)
+    try:
+        request = {"seq": start, "next_by_subj": subject, "batch": _BATCH}
+        await client.publish(
+            f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox
+        )
+        end = await ended
+    finally:
+        if not client.is_closed:
+            await subscription.unsubscribe()
+    status = (end.headers or {})["Status"]
+    if status not in ("204", "404"):
+        raise BusUnavailable(f"read {subject} from {stream}: server status {status}")
+    return end
+
+
+class NatsJournal:
+    """Reads the past of one entity."""
+
+    def __init__(self, client: Client, payloads: Payloads) -> None:
+        self._client = client
+        self._payloads = payloads
+
+    async def history(
+        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+    ) -> Sequence[Recorded]:
+        """See `port.Journal`."""
+        if of is not None:
+            subject = names.subject_of(of, scope, entity)
+            return await self._read(names.stream_of(of.kind, of.owner), subject)
+        parts = await asyncio.gather(
+            *(
+                self._read(names.stream_of("evt", owner), names.entity_filter(scope, entity, owner))
+                for owner in _OWNERS
+            )
+        )
+        return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
+
+    async def _read(self, stream: str, subject: str) -> list[Recorded]:
+        stored = await read_stored(self._client, stream, subject)
+        records = [await self._record(message) for message in stored]
+        return [record for record in records if record is not None]
+
+    async def _record(self, stored: Msg) -> Recorded | None:
+        headers = stored.headers or {}
+        model = codec.model_of(headers["Nats-Subject"])
+        if model is None:
+            return None
+        sequence = int(headers["Nats-Sequence"])
+        try:
+            data = await codec.check_out(stored.data, headers, self._payloads)
+            message = codec.decode(model, data)
+        except Rejected as error:
+            raise BusError(
+                f"{headers['Nats-Stream']} message {sequence} on {headers['Nats-Subject']} "
+                f"cannot be read: {error}"
+            ) from error
+        return Recorded(sequence, datetime.fromisoformat(headers["Nats-Time-Stamp"]), message)

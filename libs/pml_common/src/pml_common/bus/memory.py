@@ -1,0 +1,243 @@
+"""The bus without a server, for tests: same promises, same bytes, no waiting."""
+
+import asyncio
+import heapq
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from pml_common.bus import codec, names, tracing
+from pml_common.bus.codec import Envelope
+from pml_common.bus.dead_letters import DeadLetter
+from pml_common.bus.delivery import Disposition, Receiver, no_answer
+from pml_common.bus.errors import BusError, BusUnavailable, QueryFailed, Rejected
+from pml_common.bus.inbox import Inbox
+from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
+from pml_common.bus.port import Bus, Handler, Recorded
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.scope import Scope
+
+M = TypeVar("M", bound=Message)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+
+class _MemoryPayloads:
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+
+    async def put(self, key: str, data: bytes) -> None:
+        self._broker.require(f"store payload {key}")
+        self._broker.payloads[key] = data
+
+    async def get(self, key: str) -> bytes | None:
+        self._broker.require(f"read payload {key}")
+        return self._broker.payloads.get(key)
+
+
+class MemoryBus(Bus):
+    """One replica's view of a `MemoryBroker`; replicas and services that talk share one."""
+
+    def __init__(self, broker: MemoryBroker | None = None) -> None:
+        self.broker = broker or MemoryBroker()
+        self._payloads = _MemoryPayloads(self.broker)
+        self._receiver = Receiver(self._payloads, self.publish)
+        self._replicas: list[tuple[Consumer[Message], Replica]] = []
+        self._leave: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._inboxes: set[Inbox[Message]] = set()
+        self._closed = False
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        self._require(f"publish {type(message).__name__}")
+        with tracing.publishing(message) as headers:
+            sealed = await codec.seal(message, headers, self._payloads, expected_last)
+            return self.broker.store(sealed)
+
+    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        subject = names.query_subject(query_type)
+        with tracing.asking(query_type) as headers:
+            try:
+                self._require("ask")
+                data = await codec.check_in(codec.encode(query), headers, self._payloads)
+                reply = await self._reply(query_type, Envelope(subject, data, headers), timeout)
+                return await self._receiver.open_reply(query_type, reply)
+            except BusUnavailable as error:
+                raise no_answer(query_type, str(error)) from error
+
+    async def _reply(
+        self, query_type: QueryType[Query, Contract], question: Envelope, timeout: float
+    ) -> Envelope:
+        servers = self.broker.answers[question.subject]
+        if not servers:
+            raise no_answer(query_type, "nobody is there to answer")
+        servers.rotate(-1)
+        reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
+        servers[-1](question, reply)
+
+        def expire() -> None:
+            if not reply.done():
+                reply.set_exception(no_answer(query_type, f"no answer within {timeout:g} s"))
+
+        alarm = self.broker.clock.call_later(timeout, expire)
+        try:
+            return await reply
+        finally:
+            alarm.cancel()
+
+    async def history(
+        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+    ) -> Sequence[Recorded]:
+        self._require(f"read {entity}")
+        tail = f".{scope}.{names.entity_token(entity)}"
+        head = "pml.evt." if of is None else f"{names.prefix_of(of)}."
+        parts = [
+            [await self._record(stored) for stored in stream.messages if _on(stored, head, tail)]
+            for stream in self.broker.streams.values()
+        ]
+        return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
+
+    async def _record(self, stored: Stored) -> Recorded:
+        model = codec.model_of(stored.envelope.subject)
+        if model is None:
+            raise BusError(f"{stored.envelope.subject}: not in the catalogue")
+        try:
+            message = await self._receiver.open(model, stored.envelope)
+        except Rejected as error:
+            raise BusError(f"{stored.envelope.subject} cannot be read: {error}") from error
+        return Recorded(stored.sequence, stored.stored_at, message)
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        async def process(envelope: Envelope, deliveries: int) -> Disposition:
+            return await self._receiver.handle(consumer, handler, envelope, deliveries)
+
+        self._require(f"consume {consumer.durable}")
+        replica = Replica(process, free=consumer.max_in_flight)
+        self._replicas.append((consumer, replica))
+        self.broker.durable(consumer).join(replica)
+
+    async def listen(
+        self, message_type: MessageType[M], handler: Callable[[M], Awaitable[None]]
+    ) -> None:
+        self._require(f"listen to {message_type.name}")
+        inbox: Inbox[Envelope] = Inbox()
+
+        async def hear() -> None:
+            async for envelope in inbox:
+                await self._receiver.hear(message_type, handler, envelope)
+
+        self._subscribe(f"{names.prefix_of(message_type)}.", "", inbox)
+        self._spawn(hear())
+
+    async def serve(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+    ) -> None:
+        self._require(f"serve {query_type.name}")
+
+        async def answer(question: Envelope, reply: asyncio.Future[Envelope]) -> None:
+            headers: dict[str, str] = {}
+            try:
+                data = await self._receiver.answer(query_type, handler, question)
+                data = await codec.check_in(data, headers, self._payloads)
+            except QueryFailed as failure:
+                if not reply.done():
+                    reply.set_exception(failure)
+            else:
+                if not reply.done():
+                    reply.set_result(Envelope("", data, headers))
+
+        def receive(question: Envelope, reply: asyncio.Future[Envelope]) -> None:
+            self._spawn(answer(question, reply))
+
+        servers = self.broker.answers[names.query_subject(query_type)]
+        servers.append(receive)
+        self._leave.append(lambda: servers.remove(receive))
+
+    @asynccontextmanager
+    async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
+        self._require(f"follow {entity}")
+        envelopes: Inbox[Envelope] = Inbox()
+        messages: Inbox[Message] = Inbox()
+
+        async def receive() -> None:
+            async for envelope in envelopes:
+                model = codec.model_of(envelope.subject)
+                if model is not None:
+                    messages.put(await self._receiver.open(model, envelope))
+
+        leave = self._subscribe("pml.evt.", f".{scope}.{names.entity_token(entity)}", envelopes)
+        task = self._spawn(receive())
+        self._inboxes.add(messages)
+        try:
+            yield messages
+        finally:
+            self._inboxes.discard(messages)
+            leave()
+            task.cancel()
+
+    async def dead_letters(self) -> list[DeadLetter]:
+        """All that was buried, oldest first."""
+        return list(self.broker.dead)
+
+    async def drain(self, timeout: float = 10.0) -> None:
+        for leave in self._leave:
+            leave()
+        self._leave.clear()
+        handling = set(self._tasks)
+        for consumer, replica in self._replicas:
+            self.broker.durable(consumer).leave(replica)
+            handling |= replica.tasks
+        if handling:
+            _, late = await asyncio.wait(handling, timeout=timeout)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._closed = True
+        for inbox in self._inboxes:
+            inbox.close()
+
+    async def healthy(self) -> bool:
+        return self.broker.available and not self._closed
+
+    def kill(self) -> None:
+        """Vanish as a killed process does: nothing more is heard of what it was handling."""
+        self._closed = True
+        for leave in self._leave:
+            leave()
+        for consumer, replica in self._replicas:
+            replica.alive = False
+            self.broker.durable(consumer).leave(replica)
+            for task in replica.tasks:
+                task.cancel()
+
+    def _require(self, what: str) -> None:
+        if self._closed:
+            raise BusUnavailable(f"{what}: the bus is closed")
+        self.broker.require(what)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _subscribe(self, head: str, tail: str, inbox: Inbox[Envelope]) -> Callable[[], None]:
+        def receive(envelope: Envelope) -> None:
+            if envelope.subject.startswith(head) and envelope.subject.endswith(tail):
+                inbox.put(envelope)
+
+        self.broker.subscriptions.append(receive)
+
+        def leave() -> None:
+            if receive in self.broker.subscriptions:
+                self.broker.subscriptions.remove(receive)
+            inbox.close()
+
+        self._leave.append(leave)
+        return leave
+
+
+def _on(stored: Stored, head: str, tail: str) -> bool:
+    subject = stored.envelope.subject
+    return subject.startswith(head) and subject.endswith(tail)

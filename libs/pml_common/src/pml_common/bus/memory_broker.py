@@ -1,0 +1,245 @@
+"""A message server in memory: the rules of JetStream that the bus relies on."""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pml_common.bus import codec, names
+from pml_common.bus.clock import Cancellable, Clock, ScaledClock
+from pml_common.bus.codec import Envelope
+from pml_common.bus.dead_letters import DeadLetter
+from pml_common.bus.delivery import Bury, Disposition, Done, Retry
+from pml_common.bus.errors import BusUnavailable, Fenced
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import CONSUMERS, Consumer
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A message in a stream."""
+
+    sequence: int
+    stored_at: datetime
+    envelope: Envelope
+
+
+@dataclass
+class Stream:
+    """Messages in order, and the ids already stored."""
+
+    messages: list[Stored] = field(default_factory=list[Stored])
+    by_id: dict[str, int] = field(default_factory=dict[str, int])
+    last: int = 0
+
+    def store(self, envelope: Envelope, now: datetime) -> Stored | int:
+        """The new message, or the sequence of the one that has its id. Raises Fenced."""
+        expected = envelope.headers.get(codec.EXPECTED_LAST)
+        if expected is not None and int(expected) != self.last_on(envelope.subject):
+            raise Fenced(envelope.subject, int(expected))
+        message_id = envelope.headers[codec.MSG_ID]
+        if message_id in self.by_id:
+            return self.by_id[message_id]
+        self.last += 1
+        stored = Stored(self.last, now, envelope)
+        self.messages.append(stored)
+        self.by_id[message_id] = self.last
+        return stored
+
+    def last_on(self, subject: str) -> int:
+        """Sequence of the last message on a subject; 0 without one."""
+        found = (m.sequence for m in reversed(self.messages) if m.envelope.subject == subject)
+        return next(found, 0)
+
+
+@dataclass
+class Replica:
+    """One process's share of a durable consumer."""
+
+    process: Callable[[Envelope, int], Awaitable[Disposition]]
+    free: int
+    alive: bool = True
+    tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+
+class Durable:
+    """A durable consumer: who has which message, and what is to be delivered again."""
+
+    def __init__(self, broker: "MemoryBroker", consumer: Consumer[Message]) -> None:
+        self._broker = broker
+        self.consumer = consumer
+        self.ready: deque[tuple[Stored, int]] = deque()
+        self.unsettled = 0
+        self._alarms: dict[int, Cancellable] = {}
+        self._current: dict[int, int] = {}
+        self._replicas: deque[Replica] = deque()
+
+    @property
+    def attended(self) -> bool:
+        """Whether any replica consumes it."""
+        return bool(self._replicas)
+
+    def offer(self, stored: Stored) -> None:
+        """A new message matches."""
+        self.unsettled += 1
+        self._queue(stored, 1)
+
+    def join(self, replica: Replica) -> None:
+        """A replica wants messages."""
+        self._replicas.append(replica)
+        self.dispatch()
+
+    def leave(self, replica: Replica) -> None:
+        """A replica wants no more."""
+        if replica in self._replicas:
+            self._replicas.remove(replica)
+
+    def dispatch(self) -> None:
+        """Hand what is ready to whoever is free, in turn."""
+        while self.ready and (replica := self._next_free()) is not None:
+            stored, deliveries = self.ready.popleft()
+            replica.free -= 1
+            self._current[stored.sequence] = deliveries
+            self._wait_for_ack(replica, stored, deliveries)
+            task = asyncio.create_task(self._deliver(replica, stored, deliveries))
+            replica.tasks.add(task)
+            task.add_done_callback(replica.tasks.discard)
+
+    def _next_free(self) -> Replica | None:
+        for _ in self._replicas:
+            self._replicas.rotate(-1)
+            if self._replicas[-1].free > 0:
+                return self._replicas[-1]
+        return None
+
+    def _queue(self, stored: Stored, deliveries: int) -> None:
+        if deliveries > self.consumer.max_deliver:
+            stream = names.stream_of(self.consumer.message.kind, self.consumer.message.owner)
+            self._broker.dead.append(
+                DeadLetter(
+                    durable=self.consumer.durable,
+                    subject=f"{stream}/{stored.sequence}",
+                    reason=f"not acknowledged in {deliveries - 1} deliveries",
+                    deliveries=deliveries - 1,
+                    data=b"",
+                )
+            )
+            self._settled()
+            return
+        self.ready.append((stored, deliveries))
+        self.dispatch()
+
+    def _wait_for_ack(self, replica: Replica, stored: Stored, deliveries: int) -> None:
+        def expire() -> None:
+            if replica.alive and self._current.get(stored.sequence) == deliveries:
+                self._wait_for_ack(replica, stored, deliveries)  # a living replica keeps it
+            else:
+                self._queue(stored, deliveries + 1)
+
+        self._alarms[stored.sequence] = self._broker.clock.call_later(
+            self.consumer.ack_wait_s, expire
+        )
+
+    async def _deliver(self, replica: Replica, stored: Stored, deliveries: int) -> None:
+        outcome: Disposition = Retry(0)  # what a cancelled handler leaves behind
+        try:
+            outcome = await replica.process(stored.envelope, deliveries)
+        finally:
+            replica.free += 1
+            if replica.alive:
+                self._conclude(outcome, stored, deliveries)
+            self.dispatch()
+
+    def _conclude(self, outcome: Disposition, stored: Stored, deliveries: int) -> None:
+        if self._current.get(stored.sequence) != deliveries:
+            return
+        del self._current[stored.sequence]
+        match outcome:
+            case Retry(delay_s):
+                self._alarms.pop(stored.sequence).cancel()
+                self._alarms[stored.sequence] = self._broker.clock.call_later(
+                    delay_s, lambda: self._queue(stored, deliveries + 1)
+                )
+            case Bury(reason):
+                self._alarms.pop(stored.sequence).cancel()
+                self._broker.dead.append(
+                    DeadLetter(
+                        durable=self.consumer.durable,
+                        subject=stored.envelope.subject,
+                        reason=" ".join(reason.split()),
+                        deliveries=deliveries,
+                        data=stored.envelope.data,
+                    )
+                )
+                self._settled()
+            case Done():
+                self._alarms.pop(stored.sequence).cancel()
+                self._settled()
+            case _:
+                pass
+
+    def _settled(self) -> None:
+        self.unsettled -= 1
+        self._broker.changed.set()
+
+
+Answer = Callable[[Envelope, asyncio.Future[Envelope]], None]
+"""Starts answering a question into a future."""
+
+
+class MemoryBroker:
+    """What replicas share: streams, durable consumers, subscriptions, queries, dead letters."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or ScaledClock()
+        self.available = True
+        self.dead: list[DeadLetter] = []
+        self.payloads: dict[str, bytes] = {}
+        self.streams: defaultdict[str, Stream] = defaultdict(Stream)
+        self.subscriptions: list[Callable[[Envelope], None]] = []
+        self.answers: defaultdict[str, deque[Answer]] = defaultdict(deque)
+        self.changed = asyncio.Event()
+        self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
+
+    def require(self, what: str) -> None:
+        """Raise BusUnavailable while the server is said to be away."""
+        if not self.available:
+            raise BusUnavailable(f"{what}: not connected to NATS")
+
+    def durable(self, consumer: Consumer[Message]) -> Durable:
+        """The durable consumer of that name, with the options given last."""
+        known = self._durables.get(consumer.durable)
+        if known is None:
+            known = self._durables[consumer.durable] = Durable(self, consumer)
+            for stored in self.stream(consumer.message.kind, consumer.message.owner).messages:
+                if stored.envelope.subject.startswith(names.prefix_of(consumer.message) + "."):
+                    known.offer(stored)
+        known.consumer = consumer
+        return known
+
+    def stream(self, kind: names.Kind, owner: str) -> Stream:
+        """An owner's stream."""
+        return self.streams[names.stream_of(kind, owner)]
+
+    def store(self, envelope: Envelope) -> int:
+        """Store, deliver, and return the sequence. Raises Fenced, BusUnavailable."""
+        self.require(f"publish {envelope.subject}")
+        address = names.parse_subject(envelope.subject)
+        stored = self.stream(address.kind, address.owner).store(envelope, self.clock.now())
+        if isinstance(stored, int):
+            return stored
+        for durable in self._durables.values():
+            prefix = names.prefix_of(durable.consumer.message)
+            if envelope.subject.startswith(prefix + "."):
+                durable.offer(stored)
+        for receive in list(self.subscriptions):
+            receive(envelope)
+        return stored.sequence
+
+    async def settled(self, timeout: float = 5.0) -> None:
+        """Wait until every message that some replica consumes was handled or buried."""
+        async with asyncio.timeout(timeout):
+            while any(d.attended and d.unsettled for d in self._durables.values()):
+                self.changed.clear()
+                await self.changed.wait()

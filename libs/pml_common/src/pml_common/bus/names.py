@@ -1,0 +1,96 @@
+"""Subjects, streams and consumers: what things are called on the server. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, unquote
+
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import MessageType, QueryType
+from pml_common.contracts.scope import Scope
+
+Kind = Literal["evt", "cmd"]
+
+DEAD_STREAM = "PML_DEAD"
+DEAD_SUBJECTS = "pml.dead.>"
+MAX_DELIVERIES_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
+PAYLOAD_BUCKET = "PML_PAYLOADS"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A subject taken apart."""
+
+    kind: Kind
+    owner: str
+    name: str
+    version: int
+    scope: Scope
+    entity: str
+
+
+def entity_token(entity: str) -> str:
+    """One subject token for any non-empty text; UUIDs stay as they are."""
+    if not entity:
+        raise ValueError("an entity needs a name: it ends the subject")
+    return quote(entity, safe="").replace(".", "%2E")
+
+
+def type_prefix(kind: Kind, owner: str, name: str, version: int) -> str:
+    """The part of a subject that tells the message type."""
+    return f"pml.{kind}.{owner}.{name}.v{version}"
+
+
+def prefix_of(message_type: MessageType[Message]) -> str:
+    """The part of its subjects that all messages of a type share."""
+    return type_prefix(
+        message_type.kind, message_type.owner, message_type.name, message_type.version
+    )
+
+
+def subject_of(message_type: MessageType[Message], scope: Scope, entity: str) -> str:
+    """Where a message about `entity` is published."""
+    return f"{prefix_of(message_type)}.{scope}.{entity_token(entity)}"
+
+
+def filter_of(message_type: MessageType[Message]) -> str:
+    """Every message of a type, in all scopes."""
+    return f"{prefix_of(message_type)}.>"
+
+
+def entity_filter(scope: Scope, entity: str, owner: str = "*") -> str:
+    """Every event about one entity."""
+    return f"pml.evt.{owner}.*.*.{scope}.{entity_token(entity)}"
+
+
+def query_subject(query_type: QueryType[Query, Contract]) -> str:
+    """Where a query is asked."""
+    return f"pml.qry.{query_type.owner}.{query_type.name}.v{query_type.version}"
+
+
+def stream_of(kind: Kind, owner: str) -> str:
+    """The stream that stores an owner's events or commands."""
+    return f"PML_{owner.upper()}_{kind.upper()}"
+
+
+def stream_subjects(kind: Kind, owner: str) -> str:
+    """What that stream stores."""
+    return f"pml.{kind}.{owner}.>"
+
+
+def dead_subject(durable: str) -> str:
+    """Where a durable consumer buries what it cannot handle."""
+    return f"pml.dead.{durable}"
+
+
+def parse_subject(subject: str) -> Address:
+    """Exact inverse of `subject_of`; ValueError says what is wrong."""
+    tokens = subject.split(".")
+    if len(tokens) != 8 or tokens[0] != "pml":
+        raise ValueError(f"{subject!r} is not pml.<kind>.<owner>.<name>.v<N>.<org>.<project>.<id>")
+    _, kind, owner, name, version, org, project, entity = tokens
+    if kind != "evt" and kind != "cmd":
+        raise ValueError(f"{subject!r}: kind {kind!r} is neither evt nor cmd")
+    if not version.startswith("v") or not version[1:].isdecimal():
+        raise ValueError(f"{subject!r}: {version!r} is not a version")
+    scope = Scope(org=org, project=project)
+    return Address(kind, owner, name, int(version[1:]), scope, unquote(entity))

@@ -1,0 +1,47 @@
+"""Storing messages: awaited, deduplicated, optionally fenced."""
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.errors import BadRequestError
+
+from pml_common.bus import codec, tracing
+from pml_common.bus.codec import Payloads
+from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
+from pml_common.bus.errors import Fenced
+from pml_common.contracts.base import Message
+
+_WRONG_LAST_SEQUENCE = (10071, 10164)
+
+
+class NatsPublisher:
+    """Publishes contracts under the names of the catalogue."""
+
+    def __init__(self, client: Client, js: JetStreamContext, payloads: Payloads) -> None:
+        self._client = client
+        self._js = js
+        self._payloads = payloads
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        """See `port.Publisher`."""
+        with tracing.publishing(message) as headers:
+            sealed = await codec.seal(message, headers, self._payloads, expected_last)
+            return await self.store(sealed.subject, sealed.data, headers, expected_last)
+
+    async def store(
+        self, subject: str, data: bytes, headers: dict[str, str], expected_last: int | None = None
+    ) -> int:
+        """Store one body and return its sequence."""
+        with server_errors(self._client, f"publish {subject}"):
+            try:
+                ack = await self._js.publish(
+                    subject, data, timeout=REPLY_TIMEOUT_S, headers=headers
+                )
+            except BadRequestError as error:
+                if expected_last is not None and error.err_code in _WRONG_LAST_SEQUENCE:
+                    raise Fenced(subject, expected_last) from error
+                raise
+        if expected_last is not None and ack.duplicate and ack.seq > expected_last:
+            # A lone server checks the expectation before it looks for duplicates; a cluster may
+            # answer with what another holder of the same cause has stored meanwhile.
+            raise Fenced(subject, expected_last)
+        return ack.seq

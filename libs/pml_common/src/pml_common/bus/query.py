@@ -1,0 +1,148 @@
+"""Questions to owners: request and reply, served as NATS micro services."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from typing import TypeVar, cast, get_args
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
+from nats.micro.service import Endpoint, Service, ServiceConfig
+
+from pml_common.bus import codec, names, tracing
+from pml_common.bus.codec import Envelope
+from pml_common.bus.connection import flush
+from pml_common.bus.delivery import Receiver, no_answer
+from pml_common.bus.errors import BusError, BusUnavailable, QueryErrorCode, QueryFailed
+from pml_common.contracts.base import Contract, Query
+from pml_common.contracts.catalog import QueryType
+
+log = logging.getLogger(__name__)
+
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+OUR_CODE_HEADER = "Pml-Error-Code"
+_CODES: dict[str, QueryErrorCode] = {code: code for code in get_args(QueryErrorCode)}
+_STATUS: dict[QueryErrorCode, str] = {
+    "not_found": "404",
+    "invalid": "400",
+    "conflict": "409",
+    "unavailable": "503",
+    "internal": "500",
+}
+
+
+def failure_headers(failure: QueryFailed) -> dict[str, str]:
+    """The standard headers, readable by any tool, and our own code."""
+    return {
+        ERROR_CODE_HEADER: _STATUS[failure.code],
+        ERROR_HEADER: " ".join(failure.message.split())[:1000],
+        OUR_CODE_HEADER: failure.code,
+    }
+
+
+class NatsAsker:
+    """Asks."""
+
+    def __init__(self, client: Client, receiver: Receiver) -> None:
+        self._client = client
+        self._receiver = receiver
+        self._payloads = receiver.payloads
+
+    async def ask(self, query_type: QueryType[Q, R], query: Q, timeout: float) -> R:
+        """See `port.Asker`."""
+        with tracing.asking(query_type) as headers:
+            try:
+                async with asyncio.timeout(timeout):
+                    return await self._request(query_type, query, headers, timeout)
+            except NoRespondersError as error:
+                raise no_answer(query_type, "nobody is there to answer") from error
+            except (TimeoutError, NatsError) as error:
+                raise no_answer(query_type, f"no answer within {timeout:g} s") from error
+            except BusUnavailable as error:
+                raise no_answer(query_type, str(error)) from error
+
+    async def _request(
+        self, query_type: QueryType[Q, R], query: Q, headers: dict[str, str], timeout: float
+    ) -> R:
+        if not self._client.is_connected:
+            raise no_answer(query_type, "not connected to NATS")
+        data = await codec.check_in(codec.encode(query), headers, self._payloads)
+        reply = await self._client.request(
+            names.query_subject(query_type), data, timeout=timeout, headers=headers
+        )
+        answer = reply.headers or {}
+        if ERROR_CODE_HEADER in answer:
+            code = _CODES.get(answer.get(OUR_CODE_HEADER, ""), "internal")
+            raise QueryFailed(code, reply.data.decode() or answer.get(ERROR_HEADER, ""))
+        return await self._receiver.open_reply(
+            query_type, Envelope(reply.subject, reply.data, answer)
+        )
+
+
+class QueryServer:
+    """Answers, each question in its own task so that a slow one delays no other."""
+
+    def __init__(self, client: Client, receiver: Receiver, service: str, instance: str) -> None:
+        self._client = client
+        self._receiver = receiver
+        self._config = ServiceConfig(
+            name=f"pml-{service}",
+            version=version("pml-common"),
+            metadata={"instance": instance},
+        )
+        self._service: Service | None = None
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def serve(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+    ) -> None:
+        """See `port.Bus`."""
+
+        async def receive(request: Request) -> None:
+            task = asyncio.create_task(self._answer(query_type, handler, request))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+
+        if self._service is None:
+            self._service = Service(self._client, self._config)
+            await self._service.start()
+        subject = names.query_subject(query_type)
+        await self._service.add_endpoint(name=query_type.name, subject=subject, handler=receive)
+        await flush(self._client)
+
+    async def stop(self, timeout: float) -> None:
+        """Take no more questions; finish answering, then cancel."""
+        if self._service is not None and self._client.is_connected:
+            # The service's own stop() would drop the questions that have already come.
+            endpoints = cast("list[Endpoint]", self._service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+            for endpoint in endpoints:
+                if (subscription := endpoint._subscription) is not None:  # pyright: ignore[reportPrivateUsage]
+                    await subscription.drain()
+        if self._answering:
+            _, late = await asyncio.wait(self._answering, timeout=timeout)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _answer(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]], request: Request
+    ) -> None:
+        envelope = Envelope(request.subject, request.data, request.headers or {})
+        headers: dict[str, str] = {}
+        try:
+            data = await self._receiver.answer(query_type, handler, envelope)
+            data = await codec.check_in(data, headers, self._receiver.payloads)
+        except QueryFailed as failure:
+            headers, data = failure_headers(failure), failure.message.encode()
+        except BusError as error:
+            failure = no_answer(query_type, str(error))
+            headers, data = failure_headers(failure), failure.message.encode()
+        try:
+            await request.respond(data, headers)
+        except NatsError as error:
+            log.warning("%s: the answer was lost: %s", query_type.name, error)

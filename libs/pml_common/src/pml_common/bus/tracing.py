@@ -1,0 +1,118 @@
+"""Who caused what: trace context and correlation across messages and queries."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from pml_common.bus import names
+from pml_common.bus.codec import CAUSATION, CORRELATION, MSG_ID
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import QueryType
+
+_MESSAGE_ID = "messaging.message.id"
+_CONVERSATION_ID = "messaging.message.conversation_id"
+
+_tracer = trace.get_tracer("pml_common.bus")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What is being handled: its id, and the id of what it all began with."""
+
+    correlation: str
+    causation: str
+
+
+_cause: ContextVar[Cause | None] = ContextVar("pml_cause", default=None)
+
+
+def current_cause() -> Cause | None:
+    """The message being handled in this task, if any."""
+    return _cause.get()
+
+
+def _outgoing_headers(correlation: str | None = None) -> dict[str, str]:
+    """Trace context and cause for what is about to be sent; `correlation` where nothing caused
+    it."""
+    headers: dict[str, str] = {}
+    cause = _cause.get()
+    if cause is not None:
+        headers[CORRELATION] = cause.correlation
+        headers[CAUSATION] = cause.causation
+    elif correlation is not None:
+        headers[CORRELATION] = correlation
+    propagate.inject(headers)
+    return headers
+
+
+@contextmanager
+def publishing(message: Message) -> Generator[dict[str, str]]:
+    """Span around a publish; gives the headers that carry it on."""
+    entry = catalog.type_of(message)
+    destination = names.prefix_of(entry)
+    with _span("publish", entry.name, destination, SpanKind.PRODUCER, "send") as span:
+        headers = _outgoing_headers(correlation=message.entity)
+        span.set_attribute(_MESSAGE_ID, str(message.message_id))
+        span.set_attribute(_CONVERSATION_ID, headers[CORRELATION])
+        yield headers
+
+
+@contextmanager
+def asking(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
+    """Span around a question; gives the headers that carry it on."""
+    destination = names.query_subject(query_type)
+    with _span("ask", query_type.name, destination, SpanKind.CLIENT, "send"):
+        yield _outgoing_headers()
+
+
+@contextmanager
+def receiving(
+    operation: str, name: str, destination: str, headers: Mapping[str, str]
+) -> Generator[Span]:
+    """Span around handling, child of the sender's; what is sent inside is caused by the message,
+    or by what caused the question."""
+    asked = operation == "serve"
+    cause = Cause(headers.get(CORRELATION, ""), headers.get(CAUSATION if asked else MSG_ID, ""))
+    token = _cause.set(cause if cause.correlation else None)
+    kind = SpanKind.SERVER if asked else SpanKind.CONSUMER
+    try:
+        with _span(operation, name, destination, kind, "process", headers) as span:
+            if not asked:
+                span.set_attribute(_MESSAGE_ID, cause.causation)
+            span.set_attribute(_CONVERSATION_ID, cause.correlation)
+            yield span
+    finally:
+        _cause.reset(token)
+
+
+@contextmanager
+def _span(
+    operation: str,
+    name: str,
+    destination: str,
+    kind: SpanKind,
+    operation_type: str,
+    headers: Mapping[str, str] | None = None,
+) -> Generator[Span]:
+    attributes = {
+        "messaging.system": "nats",
+        "messaging.operation.name": operation,
+        "messaging.operation.type": operation_type,
+        "messaging.destination.name": destination,
+    }
+    parent = None if headers is None else propagate.extract(headers)
+    with _tracer.start_as_current_span(
+        f"{operation} {name}", context=parent, kind=kind, attributes=attributes
+    ) as span:
+        yield span
+
+
+def mark_failed(span: Span, error: BaseException) -> None:
+    """Say on the span that the handling failed, where the error itself goes no further."""
+    span.record_exception(error)
+    span.set_status(Status(StatusCode.ERROR, str(error)))

@@ -3,14 +3,13 @@
 import asyncio
 import shutil
 import signal
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 
 from pml_local.ports import LOOPBACK
-from pml_local.process import Command, run_to_end
+from pml_local.process import Command, end_all, run_to_end
 
 ROLE = "pml"
 """The one role that may log in; also the name of its database."""
@@ -54,24 +53,20 @@ def _setup(password: str) -> list[tuple[str, str]]:
 
 
 def clear_leftover(data: Path) -> None:
-    """End a server that outlived its supervisor; forget a pid file whose number is now another's.
+    """End a server that outlived its supervisor; forget a pid file that would mislead Postgres.
 
-    The caller holds the data folder's lock, so no living supervisor owns such a server. A pid file
-    that names no process is left to Postgres, which recovers from it. Blocks: call it in a thread.
+    Such a file names a process that is another's by now, or dead and not yet reaped. One that names
+    no process is left to Postgres, which recovers from it. The caller holds the data folder's lock,
+    so no living supervisor owns the server. Blocks: call it in a thread.
     """
     file = data / "postmaster.pid"
     try:
         process = psutil.Process(int(file.read_text().split("\n", 1)[0]))
-        ours = str(data) in process.cmdline()
+        if str(data) in process.cmdline():
+            end_all([process], signal.SIGINT, LEFTOVER_SECONDS)
+        else:
+            file.unlink(missing_ok=True)
+    except psutil.ZombieProcess:
+        file.unlink(missing_ok=True)
     except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
         return
-    if not ours:
-        file.unlink(missing_ok=True)
-        return
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(LEFTOVER_SECONDS)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(LEFTOVER_SECONDS)

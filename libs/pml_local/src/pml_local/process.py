@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 
 import psutil
 
@@ -22,6 +23,7 @@ from pml_local.account import Account
 from pml_local.errors import PartFailedError
 
 LEASH = Path(__file__).with_name("leash.py")
+POLL_SECONDS = 0.02
 LOG_BYTES = 8 * 1024 * 1024
 
 
@@ -159,9 +161,28 @@ def kill_all(processes: Sequence[psutil.Process]) -> None:
             process.kill()
 
 
+def runs(process: psutil.Process) -> bool:
+    """Whether it still does anything; dead and not reaped, it does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def end_all(processes: Sequence[psutil.Process], number: signal.Signals, within: float) -> None:
+    """Signal processes that are not our children, and SIGKILL those left. Blocks up to `within`."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+    deadline = monotonic() + within
+    while any(map(runs, processes)) and monotonic() < deadline:
+        sleep(POLL_SECONDS)
+    kill_all(processes)
+
+
 def _log_for(path: Path):
     """The log, opened for appending; one that grew large becomes `<name>.1` first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_name(f"{path.name}.1"))
     return path.open("ab")

@@ -2,13 +2,12 @@
 
 import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pml_local.process import kill_all
+from pml_local.process import end_all, runs
 
 FILE_NAME = "stack.json"
 LEFTOVER_SECONDS = 5.0
@@ -70,12 +69,7 @@ def end_leftovers(home: Path) -> None:
     state, written_at = recorded
     parts = [_same_process(part.pid, written_at) for part in state.parts.values()]
     living = [process for process in parts if process is not None]
-    for process in living:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGINT)
-    _, deaf = psutil.wait_procs(living, timeout=LEFTOVER_SECONDS)
-    kill_all(deaf)
-    psutil.wait_procs(deaf, timeout=LEFTOVER_SECONDS)
+    end_all(living, signal.SIGINT, LEFTOVER_SECONDS)
     remove_state(home)
 
 
@@ -93,7 +87,6 @@ def _same_process(pid: int, written_at: float) -> psutil.Process | None:
     try:
         process = psutil.Process(pid)
         younger = process.create_time() > written_at + CLOCK_SLACK_SECONDS
-        dead = process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return None
-    return None if younger or dead else process
+    return process if runs(process) and not younger else None

@@ -5,14 +5,13 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
 import psutil
 import pytest
 
-from pml_local.process import descendants_of
+from pml_local.process import descendants_of, runs
 from pml_local.state import StackState, read_state
 from pml_local.testing import eventually
 
@@ -49,13 +48,7 @@ class Supervisors:
 
     async def leaves_nothing(self) -> None:
         """Fails unless the noted descendants end."""
-        await eventually(lambda: not [one for one in self.family if _runs(one)], within=10)
-
-
-def _runs(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+        await eventually(lambda: not [one for one in self.family if runs(one)], within=10)
 
 
 @pytest.fixture
@@ -109,6 +102,17 @@ async def test_it_starts_at_once_after_another_was_killed(
     supervisors: Supervisors, stack_home: Path
 ) -> None:
     process, _ = await supervisors.start_ready(stack_home)
+    process.kill()
+    await _ended(process)
+    _, state = await supervisors.start_ready(stack_home)
+    assert set(state.parts) == PARTS
+
+
+async def test_it_starts_after_it_was_killed_together_with_postgres(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process, state = await supervisors.start_ready(stack_home)
+    os.kill(state.parts["postgres"].pid, signal.SIGKILL)
     process.kill()
     await _ended(process)
     _, state = await supervisors.start_ready(stack_home)

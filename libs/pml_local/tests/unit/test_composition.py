@@ -1,0 +1,87 @@
+"""What each part of a stack is told."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from pml_local.composition import StackOptions, compose
+from pml_local.errors import PortTakenError, StackError
+from pml_local.folder import DataFolder
+from pml_local.services import Service
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No account is made, and nothing of the tester's own environment is seen."""
+    monkeypatch.setattr("pml_local.composition.database_account", lambda: None)
+    for name in ("PML_MCP_SERVERS", "PML_GATEWAY_SECRET", "PML_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def _environments(home: Path, options: StackOptions) -> dict[str, dict[str, str]]:
+    composition = compose(options, DataFolder(home))
+    return {service.name: await _environment(service) for service in composition.services}
+
+
+async def _environment(service: Service) -> dict[str, str]:
+    return dict((await service.prepare()).env)
+
+
+async def test_every_service_is_told_the_servers_and_its_own_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector")
+    monkeypatch.setenv("PML_NATS_URL", "nats://elsewhere")
+    told = await _environments(tmp_path, StackOptions(tmp_path, env={"PML_LOG_LEVEL": "DEBUG"}))
+    assert set(told) == {"gateway", "analyzer", "executor", "learner", "registry"}
+    assert len({env["PML_HEALTH_PORT"] for env in told.values()}) == 5
+    for env in told.values():
+        assert env["PML_NATS_URL"].startswith("nats://pml:")
+        assert "@127.0.0.1:" in env["PML_NATS_URL"]
+        assert "@127.0.0.1:" in env["PML_POSTGRES_DSN"]
+        assert env["PML_LOG_LEVEL"] == "DEBUG"
+        assert env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector"
+        assert env["PATH"]
+
+
+async def test_the_gateway_alone_is_told_its_secret_and_always_the_same(tmp_path: Path) -> None:
+    first = await _environments(tmp_path, StackOptions(tmp_path))
+    second = await _environments(tmp_path, StackOptions(tmp_path))
+    assert first["gateway"]["PML_GATEWAY_SECRET"] == second["gateway"]["PML_GATEWAY_SECRET"]
+    assert first["gateway"]["PML_GATEWAY_HOST"] == "127.0.0.1"
+    assert first["gateway"]["PML_HEALTH_PORT"] == "0"
+    told_it = [name for name, env in first.items() if "PML_GATEWAY_SECRET" in env]
+    assert told_it == ["gateway"]
+
+
+async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: Path) -> None:
+    variable = "PML_MCP_SERVERS"
+    assert variable not in (await _environments(tmp_path, StackOptions(tmp_path)))["gateway"]
+    (tmp_path / "mcp.json").write_text("{}")
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert told["gateway"][variable] == str(tmp_path / "mcp.json")
+    (tmp_path / "mine.json").write_text("{}")
+    options = StackOptions(tmp_path, mcp_servers=tmp_path / "mine.json")
+    told = await _environments(tmp_path, options)
+    assert told["gateway"][variable] == str(tmp_path / "mine.json")
+
+
+def test_mcp_servers_that_are_not_there_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    options = StackOptions(tmp_path, mcp_servers=tmp_path / "none.json")
+    with pytest.raises(StackError, match=r"none\.json does not exist"):
+        compose(options, DataFolder(tmp_path))
+
+
+def test_a_gateway_port_that_nobody_asked_for_gives_way_when_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("pml_local.composition.GATEWAY_PORT", port)
+        url = compose(StackOptions(tmp_path), DataFolder(tmp_path)).url
+        assert url != f"http://127.0.0.1:{port}"
+        with pytest.raises(PortTakenError):
+            compose(StackOptions(tmp_path, gateway_port=port), DataFolder(tmp_path))
+    url = compose(StackOptions(tmp_path, gateway_port=port), DataFolder(tmp_path)).url
+    assert url == f"http://127.0.0.1:{port}"

@@ -1,0 +1,63 @@
+"""What other commands read about a running stack."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pml_local.state import (
+    PartState,
+    StackState,
+    end_leftovers,
+    read_state,
+    remove_state,
+    write_state,
+)
+
+
+def _state(pid: int, part_pid: int | None = None) -> StackState:
+    parts = {} if part_pid is None else {"x": PartState(pid=part_pid, port=1, log=Path("x.log"))}
+    return StackState(
+        pid=pid, url="http://127.0.0.1:1", nats_url="nats://", postgres_dsn="pg://", parts=parts
+    )
+
+
+def test_a_running_stack_is_read_back(tmp_path: Path) -> None:
+    state = _state(os.getpid(), os.getpid())
+    write_state(tmp_path, state)
+    assert read_state(tmp_path) == state
+    remove_state(tmp_path)
+    assert read_state(tmp_path) is None
+
+
+def test_a_dead_supervisor_runs_no_stack(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    write_state(tmp_path, _state(ended.pid))
+    assert read_state(tmp_path) is None
+
+
+def test_a_later_process_of_the_same_number_is_not_the_supervisor(tmp_path: Path) -> None:
+    write_state(tmp_path, _state(os.getpid()))
+    os.utime(tmp_path / "stack.json", (1, 1))
+    assert read_state(tmp_path) is None
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"pid": 1}'])
+def test_a_broken_record_is_no_stack(tmp_path: Path, content: str) -> None:
+    (tmp_path / "stack.json").write_text(content)
+    assert read_state(tmp_path) is None
+
+
+def test_parts_that_outlived_their_supervisor_are_ended(tmp_path: Path) -> None:
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        write_state(tmp_path, _state(2**22, sleeper.pid))
+        end_leftovers(tmp_path)
+        assert sleeper.wait(timeout=5) != 0
+        assert not (tmp_path / "stack.json").exists()
+    finally:
+        sleeper.kill()
+        sleeper.wait()

@@ -1,0 +1,138 @@
+"""A part that is kept running, on processes of no content."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from pml_local import backoff
+from pml_local.errors import PartFailedError, tail_of
+from pml_local.events import Event, PartReady, PartRestarting
+from pml_local.parts import start_part
+from pml_local.process import ChildProcess, Command, run_to_end
+from pml_local.supervised import SupervisedPart
+from pml_local.testing import eventually
+
+
+class Program:
+    """A part that runs a line of Python and is ready at once."""
+
+    name = "program"
+    port = 0
+    start_within = 5.0
+
+    def __init__(self, log: Path, line: str, problem: str | None = None) -> None:
+        self.command = Command(self.name, (sys.executable, "-c", line), log, stop_within=0.2)
+        self._problem = problem
+
+    async def prepare(self) -> Command:
+        """Nothing to prepare."""
+        return self.command
+
+    async def problem(self) -> str | None:
+        """What the test says."""
+        return self._problem
+
+
+SLEEP = "import time; time.sleep(600)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); " + SLEEP
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where programs write."""
+    return tmp_path / "program.log"
+
+
+async def test_one_that_ends_again_and_again_is_given_up_with_its_log(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_DELAY", 0.0)
+    monkeypatch.setattr(backoff, "MOST_FAILURES", 3)
+    events: list[Event] = []
+    given_up: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+    kept = SupervisedPart(
+        Program(log, "import sys; sys.exit('out of luck')"), events.append, given_up.set_result
+    )
+    await kept.start()
+    async with asyncio.timeout(10):
+        error = await given_up
+    assert "program ended with code 1" in str(error)
+    assert "out of luck" in str(error)
+    assert [e.failures for e in events if isinstance(e, PartRestarting)] == [1, 2, 3]
+    await kept.stop()
+
+
+async def test_one_that_cannot_even_start_again_is_reported_with_the_reason(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_DELAY", 0.0)
+    program = Program(log, SLEEP)
+    events: list[Event] = []
+    kept = SupervisedPart(program, events.append, lambda _: None)
+    await kept.start()
+    program.command = Command("program", ("/nowhere/program",), log)
+    monkeypatch.setattr(Program, "problem", _not_ready)
+    kept.kill()
+    reasons = "program ended with code 127 before it was ready"
+    await eventually(
+        lambda: [e for e in events if isinstance(e, PartRestarting) and e.reason in reasons]
+    )
+    assert "cannot run /nowhere/program" in tail_of(log)[-1]
+    await kept.stop()
+    assert kept.process is None
+
+
+async def _not_ready(_: Program) -> str | None:
+    return "not yet"
+
+
+async def test_one_that_ignores_the_signal_is_killed_after_its_grace(log: Path) -> None:
+    process = await ChildProcess.start(Program(log, DEAF).command)
+    await eventually(lambda: log.read_text())
+    async with asyncio.timeout(5):
+        assert await process.stop() == -9
+
+
+async def test_stopping_twice_and_before_the_start_is_harmless(log: Path) -> None:
+    events: list[Event] = []
+    kept = SupervisedPart(Program(log, SLEEP), events.append, lambda _: None)
+    await kept.stop()
+    await kept.start()
+    assert isinstance(events[-1], PartReady)
+    await kept.stop()
+    await kept.stop()
+
+
+async def test_a_start_that_is_cancelled_leaves_no_process(log: Path) -> None:
+    program = Program(log, SLEEP, problem="never")
+    starting = asyncio.create_task(start_part(program))
+    await eventually(log.exists)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+
+
+@pytest.fixture
+def large_log(log: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A log over its bound."""
+    monkeypatch.setattr("pml_local.process.LOG_BYTES", 10)
+    log.write_text("x" * 11)
+    return log
+
+
+async def test_a_log_that_grew_large_is_put_aside(large_log: Path) -> None:
+    command = Command("echo", (sys.executable, "-c", "print('new')"), large_log)
+    await run_to_end(command, within=5)
+    assert tail_of(large_log) == ["new"]
+    assert tail_of(large_log.with_name("program.log.1")) == ["x" * 11]
+
+
+async def test_a_set_up_that_fails_or_hangs_is_named(log: Path) -> None:
+    failing = Command("tool", (sys.executable, "-c", "import sys; sys.exit(sys.stdin.read())"), log)
+    with pytest.raises(PartFailedError, match=r"tool set-up failed with code 1 (.|\n)*so sorry"):
+        await run_to_end(failing, "so sorry", within=5)
+    hanging = Command("tool", (sys.executable, "-c", SLEEP), log)
+    with pytest.raises(PartFailedError, match="did not end within"):
+        await run_to_end(hanging, within=0.1)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
+from typing import BinaryIO
 
 import psutil
 
@@ -180,7 +181,7 @@ def end_all(processes: Sequence[psutil.Process], number: signal.Signals, within:
     kill_all(processes)
 
 
-def _log_for(path: Path):
+def _log_for(path: Path) -> BinaryIO:
     """The log, opened for appending; one that grew large becomes `<name>.1` first."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > LOG_BYTES:

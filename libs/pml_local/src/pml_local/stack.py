@@ -79,6 +79,9 @@ class Stack:
     async def stop(self) -> None:
         """End every part, services first, and free the folder; safe in any state."""
         self._ready = False
+        if not self._servers:
+            self._held.close()
+            return
         self._on_event(StackStopping())
         await _stop_all(self._services)
         await _stop_all(self._servers)

@@ -1,10 +1,11 @@
-"""A service of no content: `fake_service.py [unready|failing|family <pid file>]`.
+"""A service of no content: `fake_service.py [unready|failing|deaf|family <pid file>]`.
 
 It answers /healthz on the port that its environment names: 200, or 503 for ever (`unready`); or it
-ends at once with code 3 (`failing`). `family` starts a child of its own first, in another session.
+ends at once with code 3 (`failing`). `deaf` ignores SIGTERM. `family` starts a child of its own first, in another session.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -28,6 +29,8 @@ def main() -> int:
     if MODE == "failing":
         sys.stderr.write("no luck today\n")
         return 3
+    if MODE == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "family":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         Path(sys.argv[2]).write_text(str(child.pid))

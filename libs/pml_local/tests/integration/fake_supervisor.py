@@ -1,4 +1,4 @@
-"""`pml up` with fake services: `fake_supervisor.py <home>`."""
+"""`pml up` with fake services: `fake_supervisor.py <home> [mode of the worker]`."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from pml_local.supervisor import run_until_stopped
 
 SERVICE = (sys.executable, str(Path(__file__).with_name("fake_service.py")))
 SERVICES = (
-    ServiceSpec("worker", SERVICE),
+    ServiceSpec("worker", (*SERVICE, *sys.argv[2:])),
     ServiceSpec("gateway", SERVICE, port_variable="PML_GATEWAY_PORT"),
 )
 

@@ -113,4 +113,7 @@ async def test_secrets_and_state_are_readable_by_their_owner_alone(stack_home: P
         secrets = [*(stack_home / "secrets").iterdir(), stack_home / "stack.json"]
         secrets.append(stack_home / "nats" / "nats-server.conf")
         assert {file.stat().st_mode & 0o777 for file in secrets} == {0o600}
-        assert {file.name for file in secrets} >= {"nats", "postgres", "gateway"}
+        passwords = [file.read_text() for file in (stack_home / "secrets").iterdir()]
+        assert len(passwords) == 3
+        logs = "".join(log.read_text() for log in (stack_home / "logs").iterdir())
+        assert not [password for password in passwords if password in logs]

@@ -27,20 +27,23 @@ class Supervisors:
         self.processes: list[asyncio.subprocess.Process] = []
         self.family: list[psutil.Process] = []
 
-    async def start(self, home: Path) -> asyncio.subprocess.Process:
+    async def start(self, home: Path, *mode: str) -> asyncio.subprocess.Process:
         """One supervisor on a folder, not ready yet; its stderr is a pipe."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(SUPERVISOR),
             str(home),
+            *mode,
             stderr=asyncio.subprocess.PIPE,
         )
         self.processes.append(process)
         return process
 
-    async def start_ready(self, home: Path) -> tuple[asyncio.subprocess.Process, StackState]:
+    async def start_ready(
+        self, home: Path, *mode: str
+    ) -> tuple[asyncio.subprocess.Process, StackState]:
         """One supervisor whose stack is up; all its descendants are noted."""
-        process = await self.start(home)
+        process = await self.start(home, *mode)
         state = await eventually(lambda: read_state(home), within=30)
         assert state.pid == process.pid
         self.family = descendants_of(process.pid)
@@ -138,4 +141,17 @@ async def test_a_signal_during_the_start_ends_it_too(
     supervisors.family = descendants_of(process.pid)
     process.terminate()
     assert await _ended(process) == 0
+    await supervisors.leaves_nothing()
+
+
+async def test_a_second_signal_kills_what_takes_its_time(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process, state = await supervisors.start_ready(stack_home, "deaf")
+    process.terminate()
+    gateway = psutil.Process(state.parts["gateway"].pid)
+    await eventually(lambda: not runs(gateway))
+    process.terminate()
+    async with asyncio.timeout(10):  # a deaf service would have 15 s
+        assert await process.wait() == 0
     await supervisors.leaves_nothing()

@@ -1,0 +1,45 @@
+"""The inbox without Postgres: the twin that services' in-memory stores are built on."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from pml_common.contracts.base import Message
+
+
+class MemoryOnce:
+    """One handling; `stage` what it changes, to happen at its end or, after an error, never."""
+
+    def __init__(self, replayed: tuple[Message, ...] | None) -> None:
+        self.replayed = replayed
+        self.facts: tuple[Message, ...] = ()
+        self.staged: list[Callable[[], None]] = []
+
+    def stage(self, change: Callable[[], None]) -> None:
+        """Make a change if the handling ends well."""
+        self.staged.append(change)
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """Remember `facts` with the effect, so that a redelivery states the same."""
+        self.facts = tuple(facts)
+        return self.facts
+
+
+class MemoryInbox:
+    """Remembers what was handled; one handling at a time."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[UUID, str], tuple[Message, ...]] = {}
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryOnce]:
+        """Handle a message once, as `inbox.once` does."""
+        async with self._lock:
+            handling = MemoryOnce(self._facts.get((message_id, consumer)))
+            yield handling
+            if handling.replayed is None:
+                for change in handling.staged:
+                    change()
+                self._facts[message_id, consumer] = handling.facts

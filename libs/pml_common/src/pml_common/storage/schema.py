@@ -1,0 +1,91 @@
+"""A service's own schema for as long as the service lives."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.inbox import forget_handled
+from pml_common.storage.migrations import migrate, read_migrations
+from pml_common.storage.pool import UNREACHABLE, Pool, connection, open_pool
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = timedelta(days=7)
+"""How long the inbox remembers; streams redeliver nothing older."""
+
+_FORGET_EVERY_S = 3600.0
+_CLOSE_WITHIN_S = 5.0
+
+
+@asynccontextmanager
+async def open_schema(
+    dsn: str, schema: str, package: str, *, patience_s: float = 30.0
+) -> AsyncGenerator[Pool]:
+    """Migrate `schema` with the migrations of `package`, then hold a pool on it and keep its
+    inbox short. Waits up to `patience_s` for a server that is still starting.
+
+    Raises StorageUnavailable, MigrationChanged.
+    """
+    await _migrate_patiently(dsn, schema, package, patience_s)
+    pool = await open_pool(dsn, schema, patience_s=patience_s)
+    forgetting = asyncio.create_task(_keep_forgetting(pool), name=f"{schema}-inbox")
+    try:
+        yield pool
+    finally:
+        forgetting.cancel()
+        with suppress(asyncio.CancelledError):
+            await forgetting
+        await _close(pool)
+
+
+def answers(pool: Pool) -> Callable[[], Awaitable[str | None]]:
+    """A health check."""
+
+    async def check() -> str | None:
+        try:
+            async with connection(pool) as held:
+                await held.execute("SELECT 1")
+        except StorageUnavailable as outage:
+            return str(outage)
+        return None
+
+    return check
+
+
+async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: float) -> None:
+    migrations = read_migrations(package)
+    deadline = asyncio.get_running_loop().time() + patience_s
+    while True:
+        try:
+            applied = await migrate(dsn, schema, migrations)
+        except UNREACHABLE as error:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise StorageUnavailable(
+                    f"Postgres did not answer within {patience_s:g} s: {error}"
+                ) from error
+        else:
+            if applied:
+                log.info("schema %s: applied %s", schema, ", ".join(applied))
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _keep_forgetting(pool: Pool) -> None:
+    while True:
+        try:
+            await forget_handled(pool, REMEMBERED)
+        except StorageUnavailable as outage:
+            log.warning("the inbox keeps what it holds for now: %s", outage)
+        await asyncio.sleep(_FORGET_EVERY_S)
+
+
+async def _close(pool: Pool) -> None:
+    """Close, but do not wait for ever for a statement that does not end."""
+    try:
+        async with asyncio.timeout(_CLOSE_WITHIN_S):
+            await pool.close()
+    except TimeoutError:
+        pool.terminate()

@@ -1,0 +1,1 @@
+"""Where traces and learning are kept."""

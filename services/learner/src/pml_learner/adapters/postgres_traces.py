@@ -1,0 +1,152 @@
+"""Traces and learning in Postgres, schema `learner`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+from uuid import UUID
+
+import asyncpg
+from pydantic import JsonValue, TypeAdapter
+
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.trace import BranchDecision, TaskResult
+from pml_common.storage import inbox
+from pml_common.storage.inbox import Once
+from pml_common.storage.pool import Pool, connection
+from pml_common.storage.queries import load_queries
+from pml_common.storage.text import storable
+from pml_learner.domain.lesson import Experience, Lesson
+
+_SQL = load_queries("pml_learner")
+
+_NODE_ID_LENGTH = 256
+
+_RESULT: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+_ERROR: TypeAdapter[WorkflowError | None] = TypeAdapter(WorkflowError | None)
+_DECISIONS = TypeAdapter(tuple[BranchDecision, ...])
+_TASK_RESULTS = TypeAdapter(tuple[TaskResult, ...])
+
+T = TypeVar("T")
+
+
+class PostgresTraceStore:
+    """See `ports.TraceStore`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @asynccontextmanager
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresHandling"]:
+        """See `ports.TraceStore`."""
+        async with inbox.once(self._pool, message_id, consumer) as handling:
+            yield PostgresHandling(handling)
+
+    async def traces(self, query: ListTraces) -> TracePage:
+        """See `ports.TraceStore`."""
+        where = (query.scope.org, query.scope.project, query.capability_id, query.workflow_id)
+        async with connection(self._pool) as held:
+            rows = await held.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
+            total = await held.fetchval(_SQL["count-traces"], *where)
+        return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
+
+
+class PostgresHandling:
+    """See `ports.Handling`; a transaction that holds the capability's row."""
+
+    def __init__(self, handling: Once) -> None:
+        self._handling = handling
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """See `ports.Handling`."""
+        return self._handling.replayed
+
+    async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
+        """See `ports.Handling`."""
+        held = self._handling.connection
+        key = (scope.org, scope.project, capability.capability_id)
+        await held.execute(_SQL["meet-capability"], *key, capability.code_hash)
+        row = await held.fetchrow(_SQL["lock-experience"], *key)
+        if row is None:
+            raise LookupError(f"capability {capability.capability_id} vanished while held")
+        usage = Usage(
+            count=row["run_count"],
+            success_count=row["success_count"],
+            mean_duration_ms=row["mean_duration_ms"],
+        )
+        return Experience(usage, Learning.model_validate_json(row["learning"]))
+
+    async def save(self, lesson: Lesson) -> None:
+        """See `ports.Handling`."""
+        held = self._handling.connection
+        scope, usage = lesson.run.scope, lesson.experience.usage
+        await held.execute(
+            _SQL["save-experience"],
+            scope.org,
+            scope.project,
+            lesson.run.capability.capability_id,
+            usage.count,
+            usage.success_count,
+            usage.mean_duration_ms,
+            lesson.experience.learning.model_dump_json(),
+        )
+        await held.execute(_SQL["save-trace"], scope.org, scope.project, *_columns(lesson))
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """See `ports.Handling`."""
+        return self._handling.conclude(facts)
+
+
+def _columns(lesson: Lesson) -> tuple[object, ...]:
+    trace, run = lesson.trace, lesson.run
+    return (
+        trace.trace_id,
+        trace.capability_id,
+        trace.workflow_id,
+        run.capability.code_hash,
+        None if trace.intent is None else storable(trace.intent),
+        trace.executed_at,
+        trace.success,
+        trace.duration_ms,
+        _dump(_RESULT, trace.result),
+        None if trace.error is None else _dump(_ERROR, trace.error),
+        None if trace.error is None else storable(trace.error.message),
+        storable(run.principal),
+        [_indexable(node_id) for node_id in trace.executed_path],
+        _dump(_DECISIONS, trace.decisions),
+        _dump(_TASK_RESULTS, trace.task_results),
+        trace.priority,
+        trace.parent_trace_id,
+    )
+
+
+def _indexable(node_id: str) -> str:
+    """A node id short enough for an index entry: programs choose those of dynamic calls."""
+    return storable(node_id)[:_NODE_ID_LENGTH]
+
+
+def _dump(adapter: TypeAdapter[T], value: T) -> str:
+    return adapter.dump_json(value, by_alias=True).decode()
+
+
+def _trace(row: asyncpg.Record) -> ExecutionTrace:
+    return ExecutionTrace(
+        trace_id=row["id"],
+        parent_trace_id=row["parent_trace_id"],
+        capability_id=row["capability_id"],
+        workflow_id=row["workflow_id"],
+        intent=row["intent_text"],
+        executed_at=row["executed_at_ms"],
+        success=row["success"],
+        duration_ms=row["duration_ms"],
+        result=_RESULT.validate_json(row["result"]),
+        error=None if row["error"] is None else _ERROR.validate_json(row["error"]),
+        executed_path=tuple(row["executed_path"]),
+        decisions=_DECISIONS.validate_json(row["decisions"]),
+        task_results=_TASK_RESULTS.validate_json(row["task_results"]),
+        priority=row["priority"],
+    )

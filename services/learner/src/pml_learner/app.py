@@ -1,0 +1,36 @@
+"""Composition root of the learner: message → handler."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog
+from pml_common.health import Checks
+from pml_common.storage.outage import outlasting, reporting
+from pml_common.storage.schema import answers, open_schema
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
+from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.handlers.on_list_traces import on_list_traces
+from pml_learner.handlers.on_run_finished import on_run_finished
+from pml_learner.settings import LearnerSettings
+
+
+@asynccontextmanager
+async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
+    """Learn from runs and answer about them for as long as the block runs."""
+    async with open_schema(
+        settings.postgres_dsn, "learner", "pml_learner", patience_s=settings.start_patience_s
+    ) as pool:
+        traces = PostgresTraceStore(pool)
+        unavailable = partial(QueryFailed, "unavailable")
+        await bus.serve(
+            catalog.LIST_TRACES,
+            reporting(partial(on_list_traces, traces=traces), unavailable),
+        )
+        await bus.consume(
+            catalog.LEARNER_ON_RUN_FINISHED,
+            outlasting(partial(on_run_finished, traces=traces, rule=TdRule())),
+        )
+        yield {"postgres": answers(pool)}

@@ -1,0 +1,1 @@
+"""Learning rules as pure functions."""

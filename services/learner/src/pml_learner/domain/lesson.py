@@ -1,0 +1,110 @@
+"""What one run teaches."""
+
+from dataclasses import dataclass, field
+
+from pml_common.contracts import ids
+from pml_common.contracts.base import Event
+from pml_common.contracts.capability import Learning, Usage
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import EdgesObserved, ExecutionTrace, LearningUpdated
+from pml_learner.domain import temporal_difference
+from pml_learner.domain.edges import observed_edges
+from pml_learner.domain.priority import priority
+from pml_learner.domain.temporal_difference import TdRule, path_stats
+
+
+@dataclass(frozen=True)
+class Experience:
+    """All that a capability's runs taught so far."""
+
+    usage: Usage = field(default_factory=Usage)
+    learning: Learning = field(default_factory=Learning)
+
+    @property
+    def revision(self) -> int:
+        """How many runs were learned from."""
+        return self.usage.count
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One run, how much it surprised, and the experience with it included."""
+
+    run: RunFinished
+    priority: float
+    experience: Experience
+
+    @property
+    def trace(self) -> ExecutionTrace:
+        """The record to keep."""
+        run = self.run
+        return ExecutionTrace(
+            trace_id=run.trace_id,
+            capability_id=run.capability.capability_id,
+            workflow_id=run.workflow_id,
+            intent=run.intent,
+            executed_at=run.started_at,
+            success=run.success,
+            duration_ms=run.duration_ms,
+            result=run.result,
+            error=run.error,
+            executed_path=run.executed_path,
+            decisions=run.decisions,
+            task_results=run.task_results,
+            priority=self.priority,
+        )
+
+    @property
+    def facts(self) -> tuple[Event, ...]:
+        """What to publish; no edges, no `EdgesObserved`."""
+        run = self.run
+        updated = LearningUpdated(
+            scope=run.scope,
+            event_id=ids.effect_id(run.event_id, "learning-updated"),
+            capability_id=run.capability.capability_id,
+            workflow_id=run.workflow_id,
+            trace_id=run.trace_id,
+            revision=self.experience.revision,
+            priority=self.priority,
+            usage=self.experience.usage,
+            learning=self.experience.learning,
+        )
+        edges = observed_edges(run.task_results)
+        if not edges:
+            return (updated,)
+        observed = EdgesObserved(
+            scope=run.scope,
+            event_id=ids.effect_id(run.event_id, "edges-observed"),
+            capability_id=run.capability.capability_id,
+            workflow_id=run.workflow_id,
+            edges=edges,
+        )
+        return (updated, observed)
+
+
+def learn(before: Experience, run: RunFinished, rule: TdRule) -> Lesson:
+    """Learn from one run."""
+    duration_ms = max(0.0, run.duration_ms)  # a clock set back makes a span negative
+    known = path_stats(before.learning, run.executed_path)
+    learning = temporal_difference.update(
+        before.learning,
+        run.executed_path,
+        run.decisions,
+        success=run.success,
+        duration_ms=duration_ms,
+        rule=rule,
+    )
+    return Lesson(
+        run=run,
+        priority=priority(known, success=run.success, duration_ms=duration_ms),
+        experience=Experience(_used(before.usage, run.success, duration_ms), learning),
+    )
+
+
+def _used(usage: Usage, success: bool, duration_ms: float) -> Usage:
+    count = usage.count + 1
+    return Usage(
+        count=count,
+        success_count=usage.success_count + int(success),
+        mean_duration_ms=usage.mean_duration_ms + (duration_ms - usage.mean_duration_ms) / count,
+    )

@@ -1,0 +1,23 @@
+"""Priority of a trace for replay: how much its run surprised us (E2)."""
+
+from pml_common.contracts.capability import PathStats
+
+UNSEEN = 1.0
+"""A path never seen surprises most."""
+
+_DURATION_TOLERANCE = 0.5
+_DURATION_SURPRISE = 0.2
+
+
+def priority(known: PathStats | None, *, success: bool, duration_ms: float) -> float:
+    """|predicted - actual|, and more when the duration is off by over half of the mean; in [0, 1].
+
+    `known` is what was known of the run's path before the run.
+    """
+    if known is None:
+        return UNSEEN
+    surprise = abs(known.success_rate - float(success))
+    mean = known.mean_duration_ms
+    if mean > 0 and abs(duration_ms - mean) > _DURATION_TOLERANCE * mean:
+        surprise += _DURATION_SURPRISE
+    return min(1.0, surprise)

@@ -1,0 +1,157 @@
+"""The learner as a whole, over real NATS and Postgres."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import Bus, Handler
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
+from pml_learner.app import serve
+from pml_learner.settings import LearnerSettings
+from pml_local.testing import eventually
+from services.learner.tests.link import forwarded
+from services.learner.tests.runs import SCOPE, call, finished
+
+pytestmark = pytest.mark.integration
+
+M = TypeVar("M", bound=Message)
+
+
+@asynccontextmanager
+async def _learner(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
+    async with serve(LearnerSettings(postgres_dsn=dsn), bus):
+        try:
+            yield bus
+        finally:
+            await bus.drain()
+
+
+async def _stated(bus: Bus, run: RunFinished, kind: type[M]) -> list[M]:
+    entity = str(run.capability.capability_id)
+    return [
+        recorded.message
+        for recorded in await bus.history(SCOPE, entity)
+        if isinstance(recorded.message, kind)
+    ]
+
+
+async def _traces(bus: Bus) -> TracePage:
+    return await bus.ask(catalog.LIST_TRACES, ListTraces(scope=SCOPE))
+
+
+async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgres_dsn: str) -> None:
+    executor = await NatsBus.connect(nats_url, service="executor")
+    try:
+        async with _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn):
+            run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)])
+            await executor.publish(run)
+
+            async def told() -> Sequence[EdgesObserved]:
+                return await _stated(executor, run, EdgesObserved)
+
+            (observed,) = await eventually(told)
+            assert [(edge.from_tool, edge.to_tool) for edge in observed.edges] == [
+                ("fs:stat", "fs:read")
+            ]
+            (updated,) = await _stated(executor, run, LearningUpdated)
+            assert (updated.revision, updated.priority) == (1, 1.0)
+            (trace,) = (await _traces(executor)).traces
+            assert trace.trace_id == run.trace_id
+    finally:
+        await executor.drain()
+
+
+async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str) -> None:
+    executor = await NatsBus.connect(nats_url, service="executor")
+    runs = [finished() for _ in range(20)]
+    try:
+        async with (
+            _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn),
+            _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn),
+        ):
+            await asyncio.gather(*(executor.publish(run) for run in runs))
+
+            async def all_told() -> list[LearningUpdated]:
+                updates = await _stated(executor, runs[0], LearningUpdated)
+                return updates if len(updates) == 20 else []
+
+            updates = await eventually(all_told, within=20.0)
+            assert sorted(update.revision for update in updates) == list(range(1, 21))
+            last = max(updates, key=lambda update: update.revision)
+            assert last.usage.count == sum(stats.count for stats in last.learning.paths) == 20
+            assert (await _traces(executor)).total == 20
+    finally:
+        await executor.drain()
+
+
+class ForgetfulBus(NatsBus):
+    """Loses what each handler states for the first time, as a crash after the commit would."""
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        crashed = False
+
+        async def crash_first(message: M) -> Sequence[Message]:
+            nonlocal crashed
+            facts = await handler(message)
+            if crashed:
+                return facts
+            crashed = True
+            raise ConnectionResetError("died before telling")
+
+        await super().consume(consumer, crash_first)
+
+
+async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
+    nats_url: str, postgres_dsn: str
+) -> None:
+    executor = await NatsBus.connect(nats_url, service="executor")
+    run = finished()
+    try:
+        bus = await ForgetfulBus.connect(nats_url, service="learner")
+        async with _learner(bus, postgres_dsn):
+            await executor.publish(run)
+
+            async def told() -> Sequence[LearningUpdated]:
+                return await _stated(executor, run, LearningUpdated)
+
+            (updated,) = await eventually(told)
+            assert (updated.revision, updated.usage.count) == (1, 1)
+            assert (await _traces(executor)).total == 1
+    finally:
+        await executor.drain()
+
+
+async def test_an_outage_of_postgres_is_said_and_outlasted(
+    nats_url: str, postgres_dsn: str
+) -> None:
+    executor = await NatsBus.connect(nats_url, service="executor")
+    run = finished()
+    try:
+        async with (
+            forwarded(postgres_dsn) as link,
+            _learner(await NatsBus.connect(nats_url, service="learner"), link.dsn),
+        ):
+            await link.cut()
+            await executor.publish(run)
+            with pytest.raises(QueryFailed) as failure:
+                await _traces(executor)
+            assert failure.value.code == "unavailable"
+            await link.mend()
+
+            async def told() -> Sequence[LearningUpdated]:
+                return await _stated(executor, run, LearningUpdated)
+
+            (updated,) = await eventually(told, within=15.0)
+            assert updated.revision == 1
+            assert await executor.dead_letters() == []
+    finally:
+        await executor.drain()

@@ -1,0 +1,67 @@
+"""Runs to learn from."""
+
+from collections.abc import Sequence
+from uuid import UUID, uuid4
+
+from pml_common.contracts import ids
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.trace import BranchDecision, TaskResult
+
+SCOPE = Scope(org="acme", project="webapp")
+ELSEWHERE = Scope(org="rival", project="webapp")
+CODE_HASH = "ab12" * 16
+READ = ("n1", "d1", "n2")
+CREATE = ("n1", "d1", "n3", "n4")
+STARTED_AT = 1_795_253_400_000.0
+
+
+def finished(
+    path: tuple[str, ...] = READ,
+    *,
+    success: bool = True,
+    duration_ms: float = 10.0,
+    scope: Scope = SCOPE,
+    code_hash: str = CODE_HASH,
+    started_at: float = STARTED_AT,
+    decisions: Sequence[tuple[str, str]] = (),
+    calls: Sequence[TaskResult] = (),
+    workflow_id: UUID | None = None,
+) -> RunFinished:
+    """A run of the scope's capability with `code_hash`, under a workflow of its own."""
+    workflow_id = workflow_id or uuid4()
+    return RunFinished(
+        scope=scope,
+        event_id=ids.effect_id(workflow_id, "run-finished"),
+        workflow_id=workflow_id,
+        principal="agent-7",
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(scope, code_hash), code_hash=code_hash
+        ),
+        intent="make sure the notes exist",
+        success=success,
+        result={"size": 3} if success else None,
+        error=None if success else WorkflowError(kind="tool_error", message="disk full"),
+        executed_path=path,
+        decisions=tuple(BranchDecision(node_id=n, outcome=o) for n, o in decisions),
+        task_results=tuple(calls),
+        trace_id=ids.root_trace_id(workflow_id),
+        started_at=started_at,
+        duration_ms=duration_ms,
+    )
+
+
+def call(tool: str, start: float, end: float) -> TaskResult:
+    """A tool call between two moments, in milliseconds."""
+    return TaskResult(
+        node_id="n1",
+        occurrence=0,
+        tool=tool,
+        args={},
+        success=True,
+        trace_id=uuid4(),
+        started_at=start,
+        duration_ms=end - start,
+    )

@@ -1,7 +1,8 @@
 """A service of no content: `fake_service.py [unready|failing|deaf|family <pid file>]`.
 
 It answers /healthz on the port that its environment names: 200, or 503 for ever (`unready`); or it
-ends at once with code 3 (`failing`). `deaf` ignores SIGTERM. `family` starts a child of its own first, in another session.
+ends at once with code 3 (`failing`). `deaf` ignores SIGTERM. `family` starts a child of its own
+first, in another session.
 """
 
 import os

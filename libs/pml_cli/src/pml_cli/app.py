@@ -1,0 +1,231 @@
+"""The `pml` command: its table of subcommands. The one that runs imports what it needs."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pml_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from pml_cli.client import Client
+    from pml_cli.output import Output
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Procedural memory for AI agents: analysed, approved, crash-proof, learned.",
+)
+approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
+app.add_typer(approvals, name="approvals")
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="The gateway; else PML_URL, else the local stack."),
+]
+Home = Annotated[
+    Path | None, typer.Option(help="The stack's data folder; else PML_HOME, else ./.pml.")
+]
+
+
+def main() -> None:
+    """Run the command; an expected error is one line on stderr and an exit code."""
+    try:
+        app()
+    except CommandError as error:
+        sys.stderr.write(f"pml: {error}\n")
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _home(given: Path | None) -> Path:
+    from pml_local.folder import default_home
+
+    return given or default_home()
+
+
+@contextmanager
+def _session(
+    url: str | None, home: Path | None = None, *, as_json: bool
+) -> Generator[tuple["Client", "Output"]]:
+    """A client of the gateway that is meant, and where to print."""
+    from pml_cli.client import Client, resolve_url
+    from pml_cli.output import Output
+
+    with Client(resolve_url(url, home)) as client:
+        yield client, Output(as_json=as_json)
+
+
+@app.command()
+def up(
+    home: Home = None,
+    port: Annotated[int | None, typer.Option(help="8080, or a free one when taken.")] = None,
+    mcp_servers: Annotated[
+        Path | None, typer.Option(help="An mcpServers file; else <home>/mcp.json.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start the whole stack on this machine; Ctrl-C stops it."""
+    from pml_cli.commands import up as command
+
+    command.up(_home(home), port, mcp_servers, as_json=as_json)
+
+
+@app.command()
+def demo(
+    home: Annotated[Path | None, typer.Option(help="Where the demo keeps its data.")] = None,
+) -> None:
+    """The main job on real MCP servers: analyse, approve, run, learn, find again."""
+    from pml_cli.demo.play import play
+
+    raise typer.Exit(play(home))
+
+
+@app.command()
+def status(url: Url = None, home: Home = None, as_json: AsJson = False) -> None:
+    """Health of the gateway and the parts of the stack."""
+    from pml_cli.commands import reading
+
+    folder = _home(home)
+    with _session(url, folder, as_json=as_json) as (client, out):
+        raise typer.Exit(reading.status(client, out, folder))
+
+
+@app.command()
+def execute(
+    file: Annotated[
+        str | None, typer.Argument(help="A TypeScript program, or - for standard input.")
+    ] = None,
+    intent: Annotated[str | None, typer.Option(help="What it is for, in your words.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name to learn it by: namespace:action.")] = None,
+    capability: Annotated[
+        str | None, typer.Option(help="Run what was learned under this name instead of a file.")
+    ] = None,
+    arg: Annotated[
+        list[str] | None, typer.Option(help="key=value; JSON where it parses, else text.")
+    ] = None,
+    args_json: Annotated[str | None, typer.Option(help="A file with a JSON object.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds the program may run.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key never runs the program twice.")
+    ] = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a program. Exit code 0: success; 1: error; 3: waits for approval; 5: still running."""
+    from pml_cli.arguments import parse_arguments, read_source
+    from pml_cli.commands import execution
+
+    fields: dict[str, object] = {
+        "code": None if file is None else read_source(file),
+        "intent": intent,
+        "name": name,
+        "capability": capability,
+        "args": parse_arguments(arg or [], args_json) or None,
+        "timeout": timeout,
+        "idempotency_key": idempotency_key,
+    }
+    request = {key: value for key, value in fields.items() if value is not None}
+    with _session(url, as_json=as_json) as (client, out):
+        raise typer.Exit(execution.execute(client, out, request))
+
+
+@app.command()
+def analyze(
+    file: Annotated[str, typer.Argument(help="A TypeScript program, or - for standard input.")],
+    catalog: Annotated[str | None, typer.Option(help="The tools, as `pml tools --json`.")] = None,
+    policy: Annotated[str | None, typer.Option(help="A policy file (JSON).")] = None,
+    form: Annotated[Literal["tree", "json"], typer.Option("--format")] = "tree",
+    as_json: AsJson = False,
+) -> None:
+    """Read a program without running it, offline: structure and decision. Exit code 1: rejected."""
+    from pml_cli.commands import analysis
+    from pml_cli.output import Output
+
+    out = Output(as_json=as_json or form == "json")
+    raise typer.Exit(analysis.analyze(out, file, catalog, policy))
+
+
+@app.command()
+def discover(
+    intent: Annotated[str, typer.Argument(help="What you want to do, in your words.")],
+    kind: Annotated[Literal["all", "tool", "capability"], typer.Option("--type")] = "all",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find tools and capabilities by intent."""
+    from pml_cli.commands import reading
+
+    with _session(url, as_json=as_json) as (client, out):
+        reading.discover(client, out, intent, kind, limit)
+
+
+@app.command()
+def tools(url: Url = None, as_json: AsJson = False) -> None:
+    """List the tools of the connected MCP servers."""
+    from pml_cli.commands import reading
+
+    with _session(url, as_json=as_json) as (client, out):
+        reading.tools(client, out)
+
+
+@app.command()
+def capabilities(
+    wanted: Annotated[str | None, typer.Argument(help="Name or id; all without it.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was learned, or show one capability with its structure and paths."""
+    from pml_cli.commands import reading
+
+    with _session(url, as_json=as_json) as (client, out):
+        if wanted is None:
+            reading.capabilities(client, out, limit)
+        else:
+            reading.capability(client, out, wanted)
+
+
+@app.command()
+def trace(workflow: str, url: Url = None, as_json: AsJson = False) -> None:
+    """Show what a workflow did: structure, path, calls, durations."""
+    from pml_cli.commands import reading
+
+    with _session(url, as_json=as_json) as (client, out):
+        reading.trace(client, out, workflow)
+
+
+@approvals.command("list")
+def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
+    """What waits, and why."""
+    from pml_cli.commands import execution
+
+    with _session(url, as_json=as_json) as (client, out):
+        execution.list_approvals(client, out)
+
+
+@approvals.command("approve")
+def approvals_approve(
+    workflow: str, wait: bool = False, url: Url = None, as_json: AsJson = False
+) -> None:
+    """Let a workflow run; --wait sees it through."""
+    _decide(workflow, url, approve=True, wait=wait, as_json=as_json)
+
+
+@approvals.command("deny")
+def approvals_deny(workflow: str, url: Url = None, as_json: AsJson = False) -> None:
+    """Refuse; nothing of it runs."""
+    _decide(workflow, url, approve=False, wait=False, as_json=as_json)
+
+
+def _decide(workflow: str, url: str | None, *, approve: bool, wait: bool, as_json: bool) -> None:
+    from pml_cli.commands import execution
+
+    with _session(url, as_json=as_json) as (client, out):
+        raise typer.Exit(execution.decide(client, out, workflow, approve=approve, wait=wait))

@@ -1,0 +1,54 @@
+"""What a person types, as data."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pml_cli.errors import USAGE, CommandError
+
+
+def read_source(file: str) -> str:
+    """The text of a file, or of standard input for `-`. Raises CommandError."""
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not UTF-8 text (byte {error.start})", USAGE) from error
+
+
+def read_json(file: str) -> JsonValue:
+    """The JSON document in a file. Raises CommandError with its line and column."""
+    try:
+        return json.loads(read_source(file))
+    except json.JSONDecodeError as error:
+        raise CommandError(
+            f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}", USAGE
+        ) from error
+
+
+def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[str, JsonValue]:
+    """`key=value` pairs over a JSON object; a value that parses as JSON is that, else a string.
+
+    Raises CommandError.
+    """
+    found: dict[str, JsonValue] = {}
+    if document is not None:
+        parsed = read_json(document)
+        if not isinstance(parsed, dict):
+            raise CommandError(f"{document}: the arguments must be a JSON object", USAGE)
+        found.update(parsed)
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise CommandError(f"--arg {pair!r}: write it as key=value", USAGE)
+        try:
+            found[key] = json.loads(value)
+        except json.JSONDecodeError:
+            found[key] = value
+    return found

@@ -1,0 +1,111 @@
+"""The gateway's REST interface, as the commands use it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, cast
+
+import httpx2
+
+from pml_cli.errors import UNREACHABLE, CommandError
+
+Json = dict[str, object]
+DEFAULT_URL = "http://127.0.0.1:8080"
+WAIT_S = 3600.0
+"""How long an answer may take at most: a program may run long."""
+
+
+def resolve_url(given: str | None, home: Path | None = None) -> str:
+    """`--url`, else PML_URL, else the stack running on `home`, else the default port."""
+    if given:
+        return given.rstrip("/")
+    if named := os.environ.get("PML_URL"):
+        return named.rstrip("/")
+    from pml_local.folder import default_home
+    from pml_local.state import read_state
+
+    state = read_state(home or default_home())
+    return state.url if state else DEFAULT_URL
+
+
+class Client:
+    """One connection to one gateway. Every method raises CommandError."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._http = httpx2.Client(base_url=url, timeout=httpx2.Timeout(WAIT_S, connect=5.0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def get(self, path: str, **params: object) -> Json:
+        """GET a JSON object; parameters that are None are left out."""
+        chosen = {name: str(value) for name, value in params.items() if value is not None}
+        return self._send("GET", path, params=chosen)
+
+    def post(self, path: str, body: Mapping[str, object]) -> Json:
+        """POST a JSON object."""
+        return self._send("POST", path, json=dict(body))
+
+    def health(self) -> tuple[int, Json]:
+        """Status code and body of /healthz, whatever the state."""
+        answer = self._request("GET", "/healthz")
+        return answer.status_code, _object(answer)
+
+    def _send(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        json: Json | None = None,
+    ) -> Json:
+        answer = self._request(method, path, params=params, json=json)
+        if answer.is_success:
+            return _object(answer)
+        raise CommandError(_complaint(answer))
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        json: Json | None = None,
+    ) -> httpx2.Response:
+        try:
+            return self._http.request(method, path, params=params, json=json)
+        except httpx2.TransportError as error:
+            raise CommandError(
+                f"no answer from {self.url} ({error}): run `pml up`, or name a gateway with --url",
+                UNREACHABLE,
+            ) from error
+
+
+def _object(answer: httpx2.Response) -> Json:
+    try:
+        body = answer.json()
+    except ValueError as error:
+        raise CommandError(f"{answer.url} did not answer JSON; is this a PML gateway?") from error
+    if not isinstance(body, dict):
+        raise CommandError(f"{answer.url} did not answer a JSON object; is this a PML gateway?")
+    return cast(Json, body)
+
+
+def _complaint(answer: httpx2.Response) -> str:
+    try:
+        body = cast(object, answer.json())
+    except ValueError:
+        body = None
+    if isinstance(body, dict) and isinstance(error := cast(Json, body).get("error"), dict):
+        return f"{cast(Json, error).get('message')} (HTTP {answer.status_code})"
+    return f"{answer.request.method} {answer.url}: HTTP {answer.status_code}"

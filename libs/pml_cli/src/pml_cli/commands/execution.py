@@ -1,0 +1,118 @@
+"""Running programs and deciding on those that wait."""
+
+from collections.abc import Mapping
+from typing import cast
+from uuid import UUID
+
+from rich.markup import escape
+from rich.table import Table
+
+from pml_cli.client import Client, Json
+from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
+from pml_cli.output import Output
+from pml_cli.render.values import short
+
+EXIT_CODES = {
+    "success": 0,
+    "suggestions": 0,
+    "error": FAILED,
+    "approval_required": APPROVAL_REQUIRED,
+    "running": STILL_RUNNING,
+}
+
+
+def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
+    """Run a program or a capability; the exit code tells the status. Raises CommandError."""
+    with out.busy("running…"):
+        answer = client.post("/api/execute", request)
+    return show_answer(out, answer)
+
+
+def show_answer(out: Output, answer: Json) -> int:
+    """Print an execute response; return its exit code."""
+    status = str(answer["status"])
+    match status:
+        case "success":
+            readable = [f"[green]success[/] {_of(answer)}", escape(_pretty(answer.get("result")))]
+        case "error":
+            readable = [_failure(cast(Json, answer["error"]))]
+        case "approval_required":
+            readable = _approval(answer)
+        case "suggestions":
+            readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
+        case _:
+            readable = [f"still running: pml trace {answer['workflowId']}"]
+    out.show(answer, *readable)
+    return EXIT_CODES[status]
+
+
+def _of(answer: Json) -> str:
+    name = answer.get("capabilityName") or answer.get("capabilityId") or ""
+    return f"[dim]{escape(str(name))} · workflow {answer.get('workflowId')}[/]"
+
+
+def _pretty(value: object) -> str:
+    return value if isinstance(value, str) else short(value, 4000)
+
+
+def _failure(error: Json) -> str:
+    place = f" at line {error['line']}" if error.get("line") else ""
+    node = f" in {error['node_id']}" if error.get("node_id") else ""
+    tool = f" ({error['tool']})" if error.get("tool") else ""
+    lines = [f"[red]{error['kind']}[/]{place}{node}{tool}: {escape(str(error['message']))}"]
+    for found in cast(list[Json], error.get("diagnostics") or []):
+        lines.append(
+            f"  {found['line']}:{found['column']} {found['severity']}: "
+            f"{escape(str(found['message']))}"
+        )
+        if found.get("source_line"):
+            lines.append(f"    [dim]{escape(str(found['source_line']))}[/]")
+    return "\n".join(lines)
+
+
+def _approval(answer: Json) -> list[str]:
+    asked = cast(Json, answer.get("approval") or {})
+    lines = ["[yellow]approval required[/]: nothing has run yet"]
+    lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
+    lines.append(
+        f"decide with [bold]pml approvals approve {answer['workflowId']}[/] or "
+        f"[bold]deny[/], before {asked.get('expiresAt')}"
+    )
+    return lines
+
+
+def list_approvals(client: Client, out: Output) -> None:
+    """What waits for a person."""
+    answer = client.get("/api/approvals")
+    waiting = cast(list[Json], answer["approvals"])
+    table = Table("workflow", "asks for", "why", "until", box=None)
+    for one in waiting:
+        reasons = cast(list[str], one.get("reasons") or [])
+        tools = ", ".join(cast(list[str], one.get("tools") or []))
+        table.add_row(
+            str(one["workflow_id"]),
+            escape(tools),
+            escape("\n".join(reasons)),
+            str(one["expires_at"]),
+        )
+    out.show(answer, table if waiting else "[dim]nothing waits for approval[/]")
+
+
+def decide(client: Client, out: Output, workflow: str, *, approve: bool, wait: bool) -> int:
+    """Approve or deny what a workflow waits for; with `wait`, see it through."""
+    path = f"/api/workflows/{workflow_id(workflow)}/approval"
+    body: dict[str, object] = {"decision": "approve" if approve else "deny", "wait": wait}
+    with out.busy("running…" if wait else "deciding…"):
+        answer = client.post(path, body)
+    if wait:
+        return show_answer(out, answer)
+    out.show(answer, "approved" if approve else "denied")
+    return 0
+
+
+def workflow_id(text: str) -> str:
+    """A workflow's id as typed. Raises CommandError."""
+    try:
+        return str(UUID(text))
+    except ValueError as error:
+        raise CommandError(f"{text!r} is not a workflow's id (a UUID)", USAGE) from error

@@ -1,0 +1,110 @@
+"""Looking at what is there."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from pml_cli.client import Client, Json
+from pml_cli.commands.execution import workflow_id
+from pml_cli.errors import FAILED, UNREACHABLE, CommandError
+from pml_cli.output import Output
+from pml_cli.render.learning import learned_paths
+from pml_cli.render.structure import structure_tree
+from pml_cli.render.trace import trace_tree
+from pml_cli.render.values import short
+from pml_common.contracts.capability import Learning
+from pml_common.contracts.learner import ExecutionTrace
+from pml_common.contracts.structure import StaticStructure
+from pml_local.state import PartState, read_state
+
+
+def status(client: Client, out: Output, home: Path) -> int:
+    """The gateway's health and the parts of the stack on this folder."""
+    state = read_state(home)
+    try:
+        code, health = client.health()
+    except CommandError:
+        if state is not None:
+            raise
+        raise CommandError(
+            f"no stack runs on {home} and nothing answers at {client.url}: run `pml up`",
+            UNREACHABLE,
+        ) from None
+    parts: Mapping[str, PartState] = {} if state is None else state.parts
+    table = Table("part", "pid", "port", "log", box=None)
+    for name, part in parts.items():
+        table.add_row(name, str(part.pid), str(part.port), str(part.log))
+    checks = cast(Json, health.get("checks") or {})
+    lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
+    colour = "green" if code == 200 else "red"
+    data = {"url": client.url, "health": health} | {
+        "parts": {name: part.model_dump(mode="json") for name, part in parts.items()}
+    }
+    out.show(data, f"[{colour}]{health.get('status')}[/] {client.url}", *lines, table)
+    return 0 if code == 200 else FAILED
+
+
+def discover(client: Client, out: Output, intent: str, kind: str, limit: int) -> None:
+    """Tools and capabilities for an intent, best first."""
+    with out.busy("searching…"):
+        answer = client.post("/api/discover", {"intent": intent, "type": kind, "limit": limit})
+    hits = cast(list[Json], answer["hits"])
+    table = Table("score", "type", "name", "what it does", box=None)
+    for hit in hits:
+        name = hit["id"] if hit["type"] == "tool" else hit["name"]
+        score = f"{cast(float, hit['score']):.2f}"
+        text = escape(short(str(hit["description"]), 70))
+        table.add_row(score, str(hit["type"]), escape(str(name)), text)
+    out.show(answer, table if hits else "[dim]nothing fits[/]")
+
+
+def tools(client: Client, out: Output) -> None:
+    """Every tool of every connected server."""
+    answer = client.get("/api/tools")
+    table = Table("tool", "hints", "what it does", box=None)
+    for tool in cast(list[Json], answer["tools"]):
+        hints = cast(Json, tool.get("annotations") or {})
+        named = ", ".join(name for name, given in hints.items() if given)
+        text = escape(short(str(tool.get("description") or ""), 70))
+        table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, text)
+    out.show(answer, table)
+
+
+def capabilities(client: Client, out: Output, limit: int) -> None:
+    """What was learned, the most used first."""
+    answer = client.get("/api/capabilities", limit=limit)
+    table = Table("name", "runs", "success", "what it does", box=None)
+    for one in cast(list[Json], answer["capabilities"]):
+        usage = cast(Json, one["usage"])
+        count, good = cast(int, usage["count"]), cast(int, usage["success_count"])
+        rate = f"{good / count:.0%}" if count else "-"
+        text = escape(short(str(one.get("description") or ""), 70))
+        table.add_row(escape(str(one["name"])), str(count), rate, text)
+    out.show(answer, table)
+
+
+def trace(client: Client, out: Output, workflow: str) -> None:
+    """A workflow's structure, what was learned, and its traces with durations."""
+    wanted = workflow_id(workflow)
+    found = client.get(f"/api/workflows/{wanted}")
+    traces = client.get(f"/api/workflows/{wanted}/trace")
+    parsed = [ExecutionTrace.model_validate(one) for one in cast(list[Json], traces["traces"])]
+    readable: list[RenderableType] = [f"[bold]{found['status']}[/] workflow {wanted}"]
+    if found.get("structure"):
+        structure = StaticStructure.model_validate(found["structure"])
+        readable.append(structure_tree(structure, "structure"))
+    readable.append(trace_tree(parsed) if parsed else "[dim]not learned yet, or never ran[/]")
+    out.show({"workflow": found, **traces}, Group(*readable))
+
+
+def capability(client: Client, out: Output, wanted: str) -> None:
+    """One capability: structure and learned paths."""
+    found = client.get(f"/api/capabilities/{wanted}")
+    structure = StaticStructure.model_validate(found["structure"])
+    learning = Learning.model_validate(found["learning"])
+    title = f"{found['name']}  {found.get('description') or ''}"
+    out.show(found, structure_tree(structure, title), learned_paths(learning))

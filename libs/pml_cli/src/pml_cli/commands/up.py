@@ -1,0 +1,45 @@
+"""The embedded stack on this machine, until told to stop."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from pml_cli.errors import CommandError
+from pml_cli.render.events import event_line
+from pml_local.composition import StackOptions
+from pml_local.errors import StackError
+from pml_local.events import Event, StackReady
+from pml_local.services import GATEWAY_PORT
+from pml_local.supervisor import run_until_stopped
+
+
+def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool) -> None:
+    """Run until Ctrl-C or SIGTERM. Raises CommandError."""
+    options = StackOptions(home=home, gateway_port=port, mcp_servers=mcp_servers)
+    console = Console(stderr=True, highlight=False)
+
+    def tell(event: Event) -> None:
+        if isinstance(event, StackReady):
+            _announce(event, asked_port=port, as_json=as_json)
+        else:
+            console.print(event_line(event), style="dim", markup=False)
+
+    try:
+        asyncio.run(run_until_stopped(options, tell))
+    except StackError as error:
+        raise CommandError(str(error)) from error
+
+
+def _announce(event: StackReady, *, asked_port: int | None, as_json: bool) -> None:
+    if as_json:
+        Console().file.write(json.dumps({"url": event.url, "home": str(event.home)}) + "\n")
+        return
+    console = Console(highlight=False)
+    console.print(f"[green]ready[/] at [bold]{event.url}[/]  data in {event.home}")
+    if asked_port is None and not event.url.endswith(f":{GATEWAY_PORT}"):
+        console.print(f"  port {GATEWAY_PORT} was taken")
+    console.print(f"  MCP clients connect to {event.url}/mcp (Streamable HTTP)")
+    console.print(f"  REST and its description: {event.url}/docs")
+    console.print("  Ctrl-C stops everything")

@@ -1,0 +1,37 @@
+"""Where output goes: data to stdout, everything else to stderr."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+
+
+class Output:
+    """Prints for a person, or, with `as_json`, one JSON document on stdout and nothing else."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = Console(highlight=False, soft_wrap=False)
+        self.notes = Console(stderr=True, highlight=False)
+
+    def show(self, data: object, *readable: RenderableType) -> None:
+        """Print `data` as JSON, or its readable form."""
+        if self.as_json:
+            self.console.file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+            return
+        for part in readable:
+            self.console.print(part)
+
+    def note(self, text: str) -> None:
+        """A remark that is not part of the answer."""
+        self.notes.print(text, style="dim")
+
+    @contextmanager
+    def busy(self, text: str) -> Generator[None]:
+        """Show progress while waiting, on a terminal only."""
+        if self.as_json or not self.notes.is_terminal:
+            yield
+            return
+        with self.notes.status(text):
+            yield

@@ -1,0 +1,1 @@
+"""Data → what a person sees. Pure: nothing here prints."""

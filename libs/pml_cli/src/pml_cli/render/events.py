@@ -1,0 +1,33 @@
+"""What happens to a stack, in a line each."""
+
+from pml_local.events import (
+    Event,
+    PartExited,
+    PartReady,
+    PartRestarting,
+    PartStarting,
+    PartStopped,
+    StackReady,
+    StackStopping,
+)
+
+
+def event_line(event: Event) -> str:
+    """One line; empty where a person needs none."""
+    match event:
+        case PartStarting():
+            return f"{event.name}: starting"
+        case PartReady():
+            return f"{event.name}: ready after {event.seconds:.1f} s (port {event.port})"
+        case PartExited():
+            return f"{event.name}: ended unasked (code {event.code}); see {event.log}"
+        case PartRestarting():
+            return f"{event.name}: starting again in {event.delay:.1f} s ({event.reason})"
+        case PartStopped():
+            return f"{event.name}: stopped"
+        case StackReady():
+            return f"ready after {event.seconds:.1f} s at {event.url}"
+        case StackStopping():
+            return "stopping"
+        case _:
+            return "stopped"

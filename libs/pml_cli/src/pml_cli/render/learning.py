@@ -1,0 +1,26 @@
+"""What was learned: the paths, how often and how well, and the dominant one."""
+
+from rich.table import Table
+
+from pml_cli.render.values import milliseconds
+from pml_common.contracts.capability import Learning
+
+
+def learned_paths(learning: Learning) -> Table:
+    """One row a path, the dominant one marked."""
+    table = Table(title="learned paths", title_justify="left")
+    for heading, justify in (("path", "left"), ("runs", "right"), ("value", "right")):
+        table.add_column(heading, justify="left" if justify == "left" else "right")
+    table.add_column("mean time", justify="right")
+    table.add_column("")
+    for path in learning.paths:
+        dominant = path.path == learning.dominant_path
+        table.add_row(
+            " → ".join(path.path) or "(no call)",
+            str(path.count),
+            f"{path.success_rate:.3f}",
+            milliseconds(path.mean_duration_ms),
+            "dominant" if dominant else "",
+            style="bold" if dominant else "",
+        )
+    return table

@@ -57,12 +57,16 @@ class WorkflowFinished(Event):
 
 
 class ToolsListed(Event):
-    """An MCP server declared its tools: all of them, each time."""
+    """An MCP server declared its tools: all of them, each time.
+
+    `listed_at` is when it did: an older list, delivered late, replaces no newer one.
+    """
 
     entity_field: ClassVar[str] = "server"
 
     server: str
     tools: tuple[ToolDefinition, ...]
+    listed_at: AwareDatetime | None = None
 
 
 class CallTool(Query):

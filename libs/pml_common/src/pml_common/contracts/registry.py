@@ -11,13 +11,13 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 
 class CapabilityChanged(Event):
-    """A capability was created, first listed, or has new statistics."""
+    """A capability was created, named, first listed, or has new statistics."""
 
     entity_field: ClassVar[str] = "capability_id"
 
     capability_id: UUID
     name: str
-    change: Literal["created", "listed", "learned"]
+    change: Literal["created", "named", "listed", "learned"]
 
 
 class CatalogChanged(Event):

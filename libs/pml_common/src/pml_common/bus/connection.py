@@ -24,13 +24,14 @@ _PING_INTERVAL_S = 10
 async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None]]) -> Client:
     """Connect and stay connected; `on_reconnect` runs each time the server is back."""
     client = Client()
+    server = url.rpartition("@")[2]  # what stands before it is a secret
 
     async def disconnected() -> None:
         if not client.is_closed:
-            log.warning("lost NATS at %s; reconnecting", url)
+            log.warning("lost NATS at %s; reconnecting", server)
 
     async def reconnected() -> None:
-        log.info("NATS at %s is back", url)
+        log.info("NATS at %s is back", server)
         await on_reconnect()
 
     async def failed(error: Exception) -> None:
@@ -50,7 +51,8 @@ async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None
             )
     except (TimeoutError, NatsError, OSError) as error:
         await client.close()
-        raise BusUnavailable(f"no NATS at {url} within {CONNECT_TIMEOUT_S:g} s: {error}") from error
+        within = f"within {CONNECT_TIMEOUT_S:g} s"
+        raise BusUnavailable(f"no NATS at {server} {within}: {error!r}") from error
     return client
 
 
@@ -59,6 +61,15 @@ async def subscribe(
 ) -> Subscription:
     """Subscribe; `receive` gets one message at a time, in order."""
     return await client.subscribe(subject, cb=receive)  # pyright: ignore[reportUnknownMemberType] - a parameter we do not use
+
+
+async def drain(subscription: Subscription, timeout: float) -> None:
+    """Receive nothing new and finish what has come; without a server there is nothing to do."""
+    try:
+        async with asyncio.timeout(timeout):
+            await subscription.drain()
+    except (TimeoutError, NatsError) as error:
+        log.warning("%s: not drained: %r", subscription.subject, error)
 
 
 async def flush(client: Client) -> None:

@@ -12,7 +12,7 @@ from nats.errors import Error as NatsError
 
 from pml_common.bus import streams
 from pml_common.bus.codec import Envelope
-from pml_common.bus.connection import subscribe
+from pml_common.bus.connection import drain, subscribe
 from pml_common.bus.delivery import Bury, Disposition, Done, Retry
 from pml_common.bus.errors import BusError
 from pml_common.contracts.base import Message
@@ -77,8 +77,8 @@ class PullLoop:
         self._stopping = True
         if self._recovery is not None:
             self._recovery.cancel()
-        if self._subscription is not None and self._client.is_connected:
-            await self._subscription.drain()
+        if self._subscription is not None:
+            await drain(self._subscription, timeout)
         if self._in_hand:
             _, late = await asyncio.wait(self._in_hand, timeout=timeout)
             for task in late:
@@ -179,8 +179,11 @@ class PullLoop:
             await asyncio.sleep(interval)
             if not self._client.is_connected:
                 continue
-            for message in list(self._in_hand.values()):
-                await message.in_progress()
-            if self._asked and loop.time() - self._heard > 2 * _HEARTBEAT_S + interval:
-                log.warning("%s: no sign of the server's pull; asking anew", self._consumer.durable)
-                await self.restart()
+            try:
+                for message in list(self._in_hand.values()):
+                    await message.in_progress()
+                if self._asked and loop.time() - self._heard > 2 * _HEARTBEAT_S + interval:
+                    log.warning("%s: the server fell silent; asking anew", self._consumer.durable)
+                    await self.restart()
+            except NatsError as error:
+                log.warning("%s: not kept alive: %r", self._consumer.durable, error)

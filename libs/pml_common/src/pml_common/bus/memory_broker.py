@@ -107,7 +107,7 @@ class Durable:
             task.add_done_callback(replica.tasks.discard)
 
     def _next_free(self) -> Replica | None:
-        for _ in self._replicas:
+        for _ in range(len(self._replicas)):
             self._replicas.rotate(-1)
             if self._replicas[-1].free > 0:
                 return self._replicas[-1]

@@ -14,6 +14,7 @@ DEAD_STREAM = "PML_DEAD"
 DEAD_SUBJECTS = "pml.dead.>"
 MAX_DELIVERIES_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 PAYLOAD_BUCKET = "PML_PAYLOADS"
+TOKEN_LIMIT = 1024
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,12 @@ class Address:
 
 
 def entity_token(entity: str) -> str:
-    """One subject token for any non-empty text; UUIDs stay as they are."""
-    if not entity:
-        raise ValueError("an entity needs a name: it ends the subject")
-    return quote(entity, safe="").replace(".", "%2E")
+    """One subject token for any text; UUIDs stay as they are. Raises ValueError for a name that is
+    empty or, encoded, longer than a server takes in a subject."""
+    token = quote(entity, safe="").replace(".", "%2E")
+    if not 0 < len(token) <= TOKEN_LIMIT:
+        raise ValueError(f"an entity takes 1 to {TOKEN_LIMIT} characters, encoded: {token[:80]!r}")
+    return token
 
 
 def type_prefix(kind: Kind, owner: str, name: str, version: int) -> str:

@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Self, TypeVar
 from uuid import uuid4
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
@@ -50,16 +51,18 @@ class NatsBus(Bus):
         self._asker = NatsAsker(client, self._receiver)
         self._queries = QueryServer(client, self._receiver, service, instance)
         self._loops: list[PullLoop] = []
+        self._heard: list[Subscription] = []
         self._inboxes: set[Inbox[Message]] = set()
+        self._drained = False
 
     @classmethod
     async def connect(
         cls, url: str, *, service: str, instance: str | None = None, replicas: int = 1
-    ) -> "NatsBus":
+    ) -> Self:
         """Connect and see that streams and consumers exist; `replicas` is of each stream in a
         cluster. Raises BusUnavailable."""
         instance = instance or uuid4().hex[:8]
-        buses: list[NatsBus] = []
+        buses: list[Self] = []
 
         async def reconnected() -> None:
             for bus in buses:
@@ -122,7 +125,8 @@ class NatsBus(Bus):
             await self._receiver.hear(message_type, handler, _envelope(message))
 
         with server_errors(self._client, f"listen to {message_type.name}"):
-            await subscribe(self._client, names.filter_of(message_type), receive)
+            subscription = await subscribe(self._client, names.filter_of(message_type), receive)
+            self._heard.append(subscription)
             await flush(self._client)
 
     @asynccontextmanager
@@ -156,10 +160,13 @@ class NatsBus(Bus):
         return await read_dead(self._client)
 
     async def drain(self, timeout: float = 10.0) -> None:
-        if self._client.is_closed:
+        if self._drained:
             return
+        self._drained = True
         await asyncio.gather(
-            *(loop.stop(timeout) for loop in self._loops), self._queries.stop(timeout)
+            self._queries.stop(timeout),
+            *(loop.stop(timeout) for loop in self._loops),
+            *(connection.drain(subscription, timeout) for subscription in self._heard),
         )
         for inbox in self._inboxes:
             inbox.close()

@@ -14,7 +14,7 @@ from nats.micro.service import Endpoint, Service, ServiceConfig
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
-from pml_common.bus.connection import flush
+from pml_common.bus.connection import drain, flush
 from pml_common.bus.delivery import Receiver, no_answer
 from pml_common.bus.errors import BusError, BusUnavailable, QueryErrorCode, QueryFailed
 from pml_common.contracts.base import Contract, Query
@@ -117,12 +117,12 @@ class QueryServer:
 
     async def stop(self, timeout: float) -> None:
         """Take no more questions; finish answering, then cancel."""
-        if self._service is not None and self._client.is_connected:
+        if self._service is not None:
             # The service's own stop() would drop the questions that have already come.
             endpoints = cast("list[Endpoint]", self._service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
             for endpoint in endpoints:
                 if (subscription := endpoint._subscription) is not None:  # pyright: ignore[reportPrivateUsage]
-                    await subscription.drain()
+                    await drain(subscription, timeout)
         if self._answering:
             _, late = await asyncio.wait(self._answering, timeout=timeout)
             for task in late:

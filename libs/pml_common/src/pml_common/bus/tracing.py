@@ -56,7 +56,7 @@ def publishing(message: Message) -> Generator[dict[str, str]]:
     entry = catalog.type_of(message)
     destination = names.prefix_of(entry)
     with _span("publish", entry.name, destination, SpanKind.PRODUCER, "send") as span:
-        headers = _outgoing_headers(correlation=message.entity)
+        headers = _outgoing_headers(correlation=names.entity_token(message.entity))
         span.set_attribute(_MESSAGE_ID, str(message.message_id))
         span.set_attribute(_CONVERSATION_ID, headers[CORRELATION])
         yield headers

@@ -1,0 +1,275 @@
+"""What publishing, fencing and reading the past promise."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from pml_common.bus.errors import BusError, BusUnavailable, Fenced
+from pml_common.bus.port import Bus
+from pml_common.bus.testing import BusWorld, Recorder
+from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import AnalysisRejected
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.trace import LogWritten
+
+SCOPE = Scope(org="acme", project="webapp")
+OTHER_SCOPE = Scope(org="acme", project="shop")
+
+
+def entry(workflow: UUID, text: str = "", scope: Scope = SCOPE) -> TraceRecorded:
+    line = LogWritten(trace_id=workflow, ts=0, level="info", message=text)
+    return TraceRecorded(event_id=uuid4(), scope=scope, workflow_id=workflow, entries=(line,))
+
+
+def rejection(workflow: UUID) -> AnalysisRejected:
+    return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
+
+
+async def journal_of(bus: Bus, workflow: UUID) -> list[Message]:
+    stored = await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)
+    return [record.message for record in stored]
+
+
+async def test_a_message_published_twice_is_stored_once(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    message = entry(workflow)
+    first = await bus.publish(message)
+    again = await (await world.connect("executor")).publish(message)
+    assert again == first
+    assert await journal_of(bus, workflow) == [message]
+
+
+async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
+    world: BusWorld,
+) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    await bus.publish(entry(uuid4()))
+    entries = [entry(workflow, str(n)) for n in range(3)]
+    last = 0
+    for each in entries:
+        last = await bus.publish(each, expected_last=last)
+    stored = await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)
+    assert [record.message for record in stored] == entries
+    assert stored[-1].sequence == last
+
+
+async def test_a_stale_append_is_refused_and_stores_nothing(world: BusWorld) -> None:
+    frozen, heir = await world.connect("executor"), await world.connect("executor")
+    workflow = uuid4()
+    first, second = entry(workflow), entry(workflow)
+    seen = await frozen.publish(first, expected_last=0)
+    await heir.publish(second, expected_last=seen)
+    with pytest.raises(Fenced) as refused:
+        await frozen.publish(entry(workflow), expected_last=seen)
+    assert refused.value.expected == seen
+    with pytest.raises(Fenced):
+        await frozen.publish(entry(workflow), expected_last=0)
+    assert await journal_of(frozen, workflow) == [first, second]
+
+
+async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
+    world: BusWorld,
+) -> None:
+    """Ids follow from causes, so both would append the same; only one may go on."""
+    frozen, heir = await world.connect("executor"), await world.connect("executor")
+    workflow = uuid4()
+    message = entry(workflow)
+    await heir.publish(message, expected_last=0)
+    with pytest.raises(Fenced):
+        await frozen.publish(message, expected_last=0)
+    assert await journal_of(heir, workflow) == [message]
+
+
+async def test_a_fence_minds_its_own_subject_only(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    await bus.publish(entry(uuid4()))
+    await bus.publish(entry(workflow, scope=OTHER_SCOPE))
+    await bus.publish(rejection(workflow))
+    assert await bus.publish(entry(workflow), expected_last=0) > 0
+
+
+async def test_the_history_of_nothing_is_empty(world: BusWorld) -> None:
+    bus = await world.connect("executor")
+    assert list(await bus.history(SCOPE, str(uuid4()))) == []
+    assert list(await bus.history(SCOPE, str(uuid4()), of=catalog.TRACE_RECORDED)) == []
+
+
+async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    told: list[Message] = []
+    for n in range(6):
+        message = entry(workflow, str(n)) if n % 2 else rejection(workflow)
+        told.append(message)
+        await bus.publish(message)
+        await bus.publish(entry(uuid4()))
+        await bus.publish(entry(workflow, scope=OTHER_SCOPE))
+    stored = await bus.history(SCOPE, str(workflow))
+    assert [record.message for record in stored] == told
+    times = [record.stored_at for record in stored]
+    assert times == sorted(times)
+    assert times[0].utcoffset() is not None
+
+
+async def test_a_history_longer_than_a_batch_is_whole(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    entries = [entry(workflow, str(n)) for n in range(1100)]
+    await asyncio.gather(*(bus.publish(each) for each in entries))
+    found = await journal_of(bus, workflow)
+    assert len(found) == 1100
+    assert {message.message_id for message in found} == {each.event_id for each in entries}
+
+
+async def test_entities_with_odd_names_keep_apart(world: BusWorld) -> None:
+    bus = await world.connect("gateway")
+    servers = ["a.b", "a b", "a>*", "größe", "a%2Eb", "a", "\u4e2d\n"]
+    for server in servers:
+        await bus.publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server=server, tools=()))
+    for server in servers:
+        [record] = await bus.history(SCOPE, server)
+        assert record.message.entity == server
+
+
+async def test_a_big_message_is_stored_and_comes_back_whole(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    text = "x" * 700_000
+    message = entry(workflow, text)
+    reader = Recorder()
+    await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED), reader)
+    async with bus.follow(SCOPE, str(workflow)) as events:
+        await bus.publish(message)
+        async with asyncio.timeout(5):
+            assert await anext(events) == message
+    await reader.has_seen(1)
+    assert await journal_of(bus, workflow) == [message]
+
+
+async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    await bus.publish(entry(workflow, "x" * 300_000))
+    await world.forget_payloads()
+    reader = Recorder()
+    await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1), reader)
+    await bus.publish(entry(workflow))
+    await reader.has_seen(1)
+    [letter] = await world.dead_letters()
+    assert "is no longer in PML_PAYLOADS" in letter.reason
+    with pytest.raises(BusError, match="is no longer in PML_PAYLOADS"):
+        await journal_of(bus, workflow)
+
+
+async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWorld) -> None:
+    reader, writer = await world.connect("gateway"), await world.connect("executor")
+    for _ in range(20):
+        workflow = uuid4()
+        told: list[Message] = [entry(workflow), rejection(workflow), entry(workflow)]
+        async with reader.follow(SCOPE, str(workflow)) as events:
+            await writer.publish(entry(uuid4()))
+            await writer.publish(entry(workflow, scope=OTHER_SCOPE))
+            for message in told:
+                await writer.publish(message)
+            async with asyncio.timeout(5):
+                assert [await anext(events) for _ in told] == told
+
+
+async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    message = entry(workflow)
+    async with bus.follow(SCOPE, str(workflow)) as events:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(events), 0.01)
+        await bus.publish(message)
+        async with asyncio.timeout(5):
+            assert await anext(events) == message
+
+
+async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
+    world: BusWorld,
+) -> None:
+    buses = [await world.connect("gateway"), await world.connect("gateway")]
+    recorders = [Recorder(RuntimeError("deaf")), Recorder()]
+    for bus, recorder in zip(buses, recorders, strict=True):
+
+        async def hear(message: ToolsListed, recorder: Recorder = recorder) -> None:
+            await recorder(message)
+
+        await bus.listen(catalog.TOOLS_LISTED, hear)
+    for _ in range(2):
+        await buses[0].publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
+    for recorder in recorders:
+        await recorder.has_seen(2)
+
+
+async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusWorld) -> None:
+    leaving, staying = await world.connect("learner"), await world.connect("learner")
+    begun, release = asyncio.Event(), asyncio.Event()
+    follow_up, finished = rejection(uuid4()), Recorder()
+    consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1)
+
+    async def slow(message: TraceRecorded) -> list[Message]:
+        begun.set()
+        await release.wait()
+        await finished(message)
+        return [follow_up]
+
+    await leaving.consume(consumer, slow)
+    running, waiting = entry(uuid4()), entry(uuid4())
+    await staying.publish(running)
+    async with asyncio.timeout(5):
+        await begun.wait()
+    draining = asyncio.create_task(leaving.drain())
+    await staying.publish(waiting)
+    others = Recorder()
+    await staying.consume(consumer, others)
+    await others.has_seen(1)
+    release.set()
+    async with asyncio.timeout(5):
+        await draining
+        await leaving.drain()
+    assert finished.seen == [running.event_id]
+    assert others.seen == [waiting.event_id]
+    stored = await staying.history(SCOPE, follow_up.entity)
+    assert [record.message for record in stored] == [follow_up]
+
+
+async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
+    world: BusWorld,
+) -> None:
+    leaving, staying = await world.connect("learner"), await world.connect("learner")
+    consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED)
+    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+
+    async def endless(message: TraceRecorded) -> list[Message]:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return []
+
+    await leaving.consume(consumer, endless)
+    message = entry(uuid4())
+    await staying.publish(message)
+    async with asyncio.timeout(5):
+        await begun.wait()
+    await leaving.drain(0.05)
+    assert cancelled.is_set()
+    await staying.consume(consumer, recorder)
+    await recorder.has_seen(1)
+
+
+async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusWorld) -> None:
+    bus = await world.connect("executor")
+    assert await bus.healthy()
+    async with bus.follow(SCOPE, "x") as events:
+        await bus.drain()
+        async with asyncio.timeout(5):
+            assert [event async for event in events] == []
+    assert not await bus.healthy()
+    with pytest.raises(BusUnavailable):
+        await bus.publish(entry(uuid4()))
+    with pytest.raises(BusUnavailable):
+        await bus.history(SCOPE, "x")

@@ -1,0 +1,200 @@
+"""What asking and answering promise."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from pml_common.bus import names
+from pml_common.bus.errors import QueryErrorCode, QueryFailed
+from pml_common.bus.testing import BusWorld
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Query
+from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+
+SCOPE = Scope(org="acme", project="webapp")
+QUESTION = ListTools(scope=SCOPE)
+
+
+def tool(name: str, description: str = "") -> ToolDefinition:
+    return ToolDefinition(server="fs", name=name, description=description)
+
+
+async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
+    asker, owner = await world.connect("gateway"), await world.connect("registry")
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=(tool(question.server or "all"),))
+
+    await owner.serve(catalog.LIST_TOOLS, answer)
+    reply = await asker.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="git"))
+    assert [each.name for each in reply.tools] == ["git"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("not_found", "no capability fs:ensure"),
+        ("invalid", "limit:\n  must be positive"),
+        ("conflict", "schon vergeben: größe"),
+        ("unavailable", "the index is being built"),
+        ("internal", ""),
+    ],
+)
+async def test_an_owners_error_reaches_the_asker(
+    world: BusWorld, code: QueryErrorCode, message: str
+) -> None:
+    bus = await world.connect("registry")
+
+    async def refuse(question: ListTools) -> ToolCatalog:
+        raise QueryFailed(code, message)
+
+    await bus.serve(catalog.LIST_TOOLS, refuse)
+    with pytest.raises(QueryFailed) as failed:
+        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+    assert failed.value.code == code
+    assert failed.value.message == message
+
+
+async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+
+    async def stumble(question: ListTools) -> ToolCatalog:
+        raise ZeroDivisionError("oops")
+
+    await bus.serve(catalog.LIST_TOOLS, stumble)
+    with pytest.raises(QueryFailed, match="ZeroDivisionError: oops") as failed:
+        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+    assert failed.value.code == "internal"
+
+
+async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> None:
+    bus = await world.connect("gateway")
+    async with asyncio.timeout(2):
+        with pytest.raises(QueryFailed, match="registry list-tools: nobody is there") as failed:
+            await bus.ask(catalog.LIST_TOOLS, QUESTION, timeout=30)
+    assert failed.value.code == "unavailable"
+
+
+async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+
+    async def sleepy(question: ListTools) -> ToolCatalog:
+        await asyncio.Event().wait()
+        return ToolCatalog(tools=())
+
+    await bus.serve(catalog.LIST_TOOLS, sleepy)
+    with pytest.raises(
+        QueryFailed, match=r"registry list-tools: no answer within 0\.2 s"
+    ) as failed:
+        await bus.ask(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
+    assert failed.value.code == "unavailable"
+
+
+class WiderQuestion(Query):
+    """What a sender with another idea of the contract asks."""
+
+    server: int
+
+
+async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=())
+
+    await bus.serve(catalog.LIST_TOOLS, answer)
+    wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog)
+    with pytest.raises(QueryFailed, match="not a ListTools") as failed:
+        await bus.ask(wider, WiderQuestion(scope=SCOPE, server=7))
+    assert failed.value.code == "invalid"
+
+
+async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+
+    async def answer(question: ListTools) -> ListTools:
+        return question
+
+    await bus.serve(QueryType("registry", "list-tools", ListTools, ListTools), answer)
+    with pytest.raises(QueryFailed, match="registry answered: not a ToolCatalog") as failed:
+        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+    assert failed.value.code == "internal"
+
+
+async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+    release = asyncio.Event()
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        if question.server == "slow":
+            await release.wait()
+        return ToolCatalog(tools=())
+
+    await bus.serve(catalog.LIST_TOOLS, answer)
+    slow = asyncio.create_task(
+        bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="slow"), timeout=100)
+    )
+    for _ in range(3):
+        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+    assert not slow.done()
+    release.set()
+    assert await slow == ToolCatalog(tools=())
+
+
+async def test_replicas_share_the_questions(world: BusWorld) -> None:
+    asker = await world.connect("gateway")
+    answered = [0, 0]
+    for index in range(2):
+
+        async def answer(question: ListTools, index: int = index) -> ToolCatalog:
+            answered[index] += 1
+            return ToolCatalog(tools=())
+
+        await (await world.connect("registry")).serve(catalog.LIST_TOOLS, answer)
+    for _ in range(40):
+        await asker.ask(catalog.LIST_TOOLS, QUESTION)
+    assert sum(answered) == 40
+    assert all(answered)
+
+
+async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
+    bus = await world.connect("registry")
+
+    async def echo(question: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=(tool("echo", question.server or ""),))
+
+    await bus.serve(catalog.LIST_TOOLS, echo)
+    text = uuid4().hex * 50_000
+    reply = await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server=text))
+    assert reply.tools[0].description == text
+
+
+async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
+    world: BusWorld,
+) -> None:
+    asker, owner = await world.connect("gateway"), await world.connect("registry")
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        begun.set()
+        await release.wait()
+        return ToolCatalog(tools=(tool("last"),))
+
+    await owner.serve(catalog.LIST_TOOLS, answer)
+    asked = asyncio.create_task(asker.ask(catalog.LIST_TOOLS, QUESTION, timeout=100))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        draining = asyncio.create_task(owner.drain())
+        release.set()
+        assert (await asked).tools[0].name == "last"
+        await draining
+    with pytest.raises(QueryFailed, match="nobody is there"):
+        await asker.ask(catalog.LIST_TOOLS, QUESTION)
+
+
+def test_a_query_is_asked_under_its_owners_name() -> None:
+    assert names.query_subject(catalog.LIST_TOOLS) == "pml.qry.registry.list-tools.v1"

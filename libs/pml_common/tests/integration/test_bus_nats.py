@@ -1,0 +1,249 @@
+"""What only a real server can show: restarts, lost consumers, configuration that changed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from pml_common.bus import connection
+from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.testing import Recorder
+from pml_common.contracts import catalog
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+from pml_local.testing import RunningNats, eventually
+
+pytestmark = pytest.mark.integration
+
+SCOPE = Scope(org="acme", project="webapp")
+
+
+@pytest.fixture
+async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
+    bus = await NatsBus.connect(nats_url, service="registry", instance="r1")
+    yield bus
+    await bus.drain(0.1)
+
+
+@pytest.fixture
+async def client(nats_url: str) -> AsyncIterator[Client]:
+    """A connection beside the bus."""
+    client = Client()
+    await client.connect(nats_url)
+    yield client
+    await client.close()
+
+
+def tools_listed() -> ToolsListed:
+    return ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=())
+
+
+async def no_tools(question: ListTools) -> ToolCatalog:
+    return ToolCatalog(tools=())
+
+
+async def test_everything_works_again_after_the_server_was_killed_and_restarted(
+    nats_server: RunningNats, bus: NatsBus
+) -> None:
+    recorder, heard = Recorder(), Recorder()
+
+    async def hear(message: ToolsListed) -> None:
+        await heard(message)
+
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    await bus.listen(catalog.TOOLS_LISTED, hear)
+    await bus.serve(catalog.LIST_TOOLS, no_tools)
+    before, after = tools_listed(), tools_listed()
+    await bus.publish(before)
+    await recorder.has_seen(1)
+    await nats_server.kill()
+    await nats_server.start()
+    await eventually(bus.healthy, within=10)
+    await bus.publish(after)
+    await recorder.has_seen(2)
+    await heard.has_seen(2)
+    assert recorder.seen == [before.event_id, after.event_id]
+    assert await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE)) == ToolCatalog(tools=())
+    history = await bus.history(SCOPE, "fs")
+    assert [record.message for record in history] == [before, after]
+
+
+async def test_without_a_server_everything_fails_at_once_and_says_so(
+    nats_server: RunningNats, bus: NatsBus
+) -> None:
+    await nats_server.kill()
+
+    async def is_unhealthy() -> bool:
+        return not await bus.healthy()
+
+    await eventually(is_unhealthy)
+    async with asyncio.timeout(1):
+        with pytest.raises(BusUnavailable, match="not connected"):
+            await bus.publish(tools_listed())
+        with pytest.raises(BusUnavailable, match="not connected"):
+            await bus.history(SCOPE, "fs")
+        with pytest.raises(QueryFailed, match="not connected") as failed:
+            await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+        assert failed.value.code == "unavailable"
+        await bus.drain()
+
+
+async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
+    nats_server: RunningNats, bus: NatsBus
+) -> None:
+    consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, ack_wait_s=0.5, retry_delays_s=(0.1,))
+    begun, release, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+    fact = tools_listed()
+
+    async def handle(message: ToolsListed) -> list[ToolsListed]:
+        if message == fact:
+            return []
+        await recorder(message)
+        begun.set()
+        await release.wait()
+        return [fact]
+
+    await bus.consume(consumer, handle)
+    cause = tools_listed()
+    await bus.publish(cause)
+    async with asyncio.timeout(5):
+        await begun.wait()
+    await nats_server.kill()
+    release.set()
+    await nats_server.start()
+
+    async def stored() -> bool:
+        if not await bus.healthy():
+            return False
+        return fact in [record.message for record in await bus.history(SCOPE, "fs")]
+
+    await eventually(stored, within=15)
+    assert set(recorder.seen) == {cause.event_id}
+
+
+async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
+    recorder = Recorder()
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    await JetStreamContext(client).delete_consumer(
+        "PML_GATEWAY_EVT", catalog.REGISTRY_ON_TOOLS_LISTED.durable
+    )
+    await bus.publish(tools_listed())
+    await recorder.has_seen(1)
+
+
+async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
+    recorder = Recorder()
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
+
+    async def published() -> bool:
+        try:
+            return await bus.publish(tools_listed()) > 0
+        except BusUnavailable:
+            return False
+
+    await eventually(published)
+    await recorder.has_seen(1)
+
+
+async def test_a_second_start_changes_nothing_on_the_server(
+    nats_url: str, bus: NatsBus, client: Client
+) -> None:
+    changes: list[str] = []
+
+    async def note(message: Msg) -> None:
+        changes.append(message.subject)
+
+    for change in ("STREAM.UPDATED.>", "*.CREATED.>"):
+        await connection.subscribe(client, f"$JS.EVENT.ADVISORY.{change}", note)
+    await connection.flush(client)
+    second = await NatsBus.connect(nats_url, service="gateway")
+    await second.drain()
+    await client.flush()
+    assert changes == []
+
+
+async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
+    nats_url: str, bus: NatsBus, client: Client
+) -> None:
+    message = tools_listed()
+    await bus.publish(message)
+    js = JetStreamContext(client)
+    config = (await js.stream_info("PML_GATEWAY_EVT")).config
+    config.max_age = 300.0
+    await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
+    await (await NatsBus.connect(nats_url, service="gateway")).drain()
+    info = await js.stream_info("PML_GATEWAY_EVT")
+    assert info.config.max_age == 7 * 24 * 3600
+    assert info.state.messages == 1
+
+
+async def test_services_are_found_by_the_standard_tools(bus: NatsBus, client: Client) -> None:
+    await bus.serve(catalog.LIST_TOOLS, no_tools)
+    reply = await client.request("$SRV.INFO.pml-registry", timeout=2)
+    info = json.loads(reply.data)
+    assert info["metadata"] == {"instance": "r1"}
+    assert [endpoint["subject"] for endpoint in info["endpoints"]] == [
+        "pml.qry.registry.list-tools.v1"
+    ]
+
+
+async def test_an_error_is_readable_by_the_standard_tools(bus: NatsBus, client: Client) -> None:
+    async def refuse(question: ListTools) -> ToolCatalog:
+        raise QueryFailed("not_found", "no\nsuch server")
+
+    await bus.serve(catalog.LIST_TOOLS, refuse)
+    question = ListTools(scope=SCOPE).model_dump_json().encode()
+    reply = await client.request("pml.qry.registry.list-tools.v1", question, timeout=2)
+    assert reply.headers is not None
+    assert reply.headers["Nats-Service-Error-Code"] == "404"
+    assert reply.headers["Nats-Service-Error"] == "no such server"
+
+
+async def test_no_more_than_max_in_flight_is_handled_at_a_time(bus: NatsBus) -> None:
+    consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, max_in_flight=3)
+    running = most = 0
+    recorder = Recorder()
+
+    async def handle(message: ToolsListed) -> list[ToolsListed]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        await recorder(message)
+        return []
+
+    await bus.consume(consumer, handle)
+    await asyncio.gather(*(bus.publish(tools_listed()) for _ in range(200)))
+    await recorder.has_seen(200)
+    assert most <= 3
+
+
+async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client: Client) -> None:
+    js = JetStreamContext(client)
+    sizes: list[int] = []
+    big = ToolDefinition(server="fs", name="read", description="d" * 300_000)
+    message = tools_listed().model_copy(update={"tools": (big,)})
+    for _ in range(2):
+        await bus.publish(message)
+        sizes.append((await js.stream_info("OBJ_PML_PAYLOADS")).state.bytes)
+    assert sizes[0] > 300_000
+    assert sizes[0] == sizes[1]
+
+
+async def test_nobody_at_the_address_is_said_within_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 0.2)
+    with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
+        await NatsBus.connect("nats://secret@127.0.0.1:9", service="registry")

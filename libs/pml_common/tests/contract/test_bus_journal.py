@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from pml_common.bus.errors import BusError, BusUnavailable, Fenced
+from pml_common.bus.errors import BusError, Fenced
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
@@ -201,75 +201,3 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await buses[0].publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
     for recorder in recorders:
         await recorder.has_seen(2)
-
-
-async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusWorld) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
-    begun, release = asyncio.Event(), asyncio.Event()
-    follow_up, finished = rejection(uuid4()), Recorder()
-    consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1)
-
-    async def slow(message: TraceRecorded) -> list[Message]:
-        begun.set()
-        await release.wait()
-        await finished(message)
-        return [follow_up]
-
-    await leaving.consume(consumer, slow)
-    running, waiting = entry(uuid4()), entry(uuid4())
-    await staying.publish(running)
-    async with asyncio.timeout(5):
-        await begun.wait()
-    draining = asyncio.create_task(leaving.drain())
-    await staying.publish(waiting)
-    others = Recorder()
-    await staying.consume(consumer, others)
-    await others.has_seen(1)
-    release.set()
-    async with asyncio.timeout(5):
-        await draining
-        await leaving.drain()
-    assert finished.seen == [running.event_id]
-    assert others.seen == [waiting.event_id]
-    stored = await staying.history(SCOPE, follow_up.entity)
-    assert [record.message for record in stored] == [follow_up]
-
-
-async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
-    world: BusWorld,
-) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
-    consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED)
-    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), Recorder()
-
-    async def endless(message: TraceRecorded) -> list[Message]:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            cancelled.set()
-        return []
-
-    await leaving.consume(consumer, endless)
-    message = entry(uuid4())
-    await staying.publish(message)
-    async with asyncio.timeout(5):
-        await begun.wait()
-    await leaving.drain(0.05)
-    assert cancelled.is_set()
-    await staying.consume(consumer, recorder)
-    await recorder.has_seen(1)
-
-
-async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusWorld) -> None:
-    bus = await world.connect("executor")
-    assert await bus.healthy()
-    async with bus.follow(SCOPE, "x") as events:
-        await bus.drain()
-        async with asyncio.timeout(5):
-            assert [event async for event in events] == []
-    assert not await bus.healthy()
-    with pytest.raises(BusUnavailable):
-        await bus.publish(entry(uuid4()))
-    with pytest.raises(BusUnavailable):
-        await bus.history(SCOPE, "x")

@@ -1,4 +1,4 @@
-"""What only a real server can show: restarts, lost consumers, configuration that changed."""
+"""What only a real server can show: its configuration, and what other tools see."""
 
 import asyncio
 import json
@@ -20,7 +20,6 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 
@@ -49,110 +48,6 @@ def tools_listed() -> ToolsListed:
 
 async def no_tools(question: ListTools) -> ToolCatalog:
     return ToolCatalog(tools=())
-
-
-async def test_everything_works_again_after_the_server_was_killed_and_restarted(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
-    recorder, heard = Recorder(), Recorder()
-
-    async def hear(message: ToolsListed) -> None:
-        await heard(message)
-
-    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
-    await bus.listen(catalog.TOOLS_LISTED, hear)
-    await bus.serve(catalog.LIST_TOOLS, no_tools)
-    before, after = tools_listed(), tools_listed()
-    await bus.publish(before)
-    await recorder.has_seen(1)
-    await nats_server.kill()
-    await nats_server.start()
-    await eventually(bus.healthy, within=10)
-    await bus.publish(after)
-    await recorder.has_seen(2)
-    await heard.has_seen(2)
-    assert recorder.seen == [before.event_id, after.event_id]
-    assert await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE)) == ToolCatalog(tools=())
-    history = await bus.history(SCOPE, "fs")
-    assert [record.message for record in history] == [before, after]
-
-
-async def test_without_a_server_everything_fails_at_once_and_says_so(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
-    await nats_server.kill()
-
-    async def is_unhealthy() -> bool:
-        return not await bus.healthy()
-
-    await eventually(is_unhealthy)
-    async with asyncio.timeout(1):
-        with pytest.raises(BusUnavailable, match="not connected"):
-            await bus.publish(tools_listed())
-        with pytest.raises(BusUnavailable, match="not connected"):
-            await bus.history(SCOPE, "fs")
-        with pytest.raises(QueryFailed, match="not connected") as failed:
-            await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
-        assert failed.value.code == "unavailable"
-        await bus.drain()
-
-
-async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
-    consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, ack_wait_s=0.5, retry_delays_s=(0.1,))
-    begun, release, recorder = asyncio.Event(), asyncio.Event(), Recorder()
-    fact = tools_listed()
-
-    async def handle(message: ToolsListed) -> list[ToolsListed]:
-        if message == fact:
-            return []
-        await recorder(message)
-        begun.set()
-        await release.wait()
-        return [fact]
-
-    await bus.consume(consumer, handle)
-    cause = tools_listed()
-    await bus.publish(cause)
-    async with asyncio.timeout(5):
-        await begun.wait()
-    await nats_server.kill()
-    release.set()
-    await nats_server.start()
-
-    async def stored() -> bool:
-        if not await bus.healthy():
-            return False
-        return fact in [record.message for record in await bus.history(SCOPE, "fs")]
-
-    await eventually(stored, within=15)
-    assert set(recorder.seen) == {cause.event_id}
-
-
-async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
-    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
-    await JetStreamContext(client).delete_consumer(
-        "PML_GATEWAY_EVT", catalog.REGISTRY_ON_TOOLS_LISTED.durable
-    )
-    await bus.publish(tools_listed())
-    await recorder.has_seen(1)
-
-
-async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
-    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
-    await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
-
-    async def published() -> bool:
-        try:
-            return await bus.publish(tools_listed()) > 0
-        except BusUnavailable:
-            return False
-
-    await eventually(published)
-    await recorder.has_seen(1)
 
 
 async def test_a_second_start_changes_nothing_on_the_server(

@@ -15,13 +15,14 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, subscribe
 from pml_common.bus.delivery import Bury, Disposition, Done, Retry
 from pml_common.bus.errors import BusError
+from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
 
 log = logging.getLogger(__name__)
 
 _EXPIRES_S = 30.0
-_HEARTBEAT_S = 5.0
+HEARTBEAT_S = 5.0
 _RECOVERY_WAIT_S = 0.5
 
 Process = Callable[[Envelope, int], Awaitable[Disposition]]
@@ -79,11 +80,7 @@ class PullLoop:
             self._recovery.cancel()
         if self._subscription is not None:
             await drain(self._subscription, timeout)
-        if self._in_hand:
-            _, late = await asyncio.wait(self._in_hand, timeout=timeout)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await finish(set(self._in_hand), timeout)
         if self._pulse is not None:
             self._pulse.cancel()
 
@@ -100,7 +97,7 @@ class PullLoop:
         request = {
             "batch": free,
             "expires": int(_EXPIRES_S * 1e9),
-            "idle_heartbeat": int(_HEARTBEAT_S * 1e9),
+            "idle_heartbeat": int(HEARTBEAT_S * 1e9),
         }
         await self._client.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
 
@@ -174,7 +171,7 @@ class PullLoop:
     async def _keep_alive(self) -> None:
         """Tell the server that work goes on, and notice when it no longer answers our request."""
         loop = asyncio.get_running_loop()
-        interval = min(self._consumer.ack_wait_s / 3, _HEARTBEAT_S)
+        interval = min(self._consumer.ack_wait_s / 3, HEARTBEAT_S)
         while True:
             await asyncio.sleep(interval)
             if not self._client.is_connected:
@@ -182,7 +179,7 @@ class PullLoop:
             try:
                 for message in list(self._in_hand.values()):
                     await message.in_progress()
-                if self._asked and loop.time() - self._heard > 2 * _HEARTBEAT_S + interval:
+                if self._asked and loop.time() - self._heard > 2 * HEARTBEAT_S + interval:
                     log.warning("%s: the server fell silent; asking anew", self._consumer.durable)
                     await self.restart()
             except NatsError as error:

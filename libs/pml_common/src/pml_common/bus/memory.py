@@ -14,6 +14,7 @@ from pml_common.bus.errors import BusError, BusUnavailable, QueryFailed, Rejecte
 from pml_common.bus.inbox import Inbox
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
 from pml_common.bus.port import Bus, Handler, Recorded
+from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, MessageType, QueryType
 from pml_common.contracts.scope import Scope
@@ -184,15 +185,11 @@ class MemoryBus(Bus):
         for leave in self._leave:
             leave()
         self._leave.clear()
-        handling = set(self._tasks)
+        handling: set[asyncio.Task[object]] = {*self._tasks}
         for consumer, replica in self._replicas:
             self.broker.durable(consumer).leave(replica)
             handling |= replica.tasks
-        if handling:
-            _, late = await asyncio.wait(handling, timeout=timeout)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await finish(handling, timeout)
         self._closed = True
         for inbox in self._inboxes:
             inbox.close()

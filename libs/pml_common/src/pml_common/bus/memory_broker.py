@@ -2,15 +2,16 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from pml_common.bus import codec, names
 from pml_common.bus.clock import Cancellable, Clock, ScaledClock
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetter
-from pml_common.bus.delivery import Bury, Disposition, Done, Retry
+from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, Consumer
@@ -57,10 +58,10 @@ class Stream:
 class Replica:
     """One process's share of a durable consumer."""
 
-    process: Callable[[Envelope, int], Awaitable[Disposition]]
+    process: Callable[[Envelope, int], Coroutine[None, None, Disposition]]
     free: int
     alive: bool = True
-    tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    tasks: set[asyncio.Task[Disposition]] = field(default_factory=set[asyncio.Task[Disposition]])
 
 
 class Durable:
@@ -102,9 +103,9 @@ class Durable:
             replica.free -= 1
             self._current[stored.sequence] = deliveries
             self._wait_for_ack(replica, stored, deliveries)
-            task = asyncio.create_task(self._deliver(replica, stored, deliveries))
+            task = asyncio.create_task(replica.process(stored.envelope, deliveries))
             replica.tasks.add(task)
-            task.add_done_callback(replica.tasks.discard)
+            task.add_done_callback(partial(self._finished, replica, stored, deliveries))
 
     def _next_free(self) -> Replica | None:
         for _ in range(len(self._replicas)):
@@ -116,16 +117,8 @@ class Durable:
     def _queue(self, stored: Stored, deliveries: int) -> None:
         if deliveries > self.consumer.max_deliver:
             stream = names.stream_of(self.consumer.message.kind, self.consumer.message.owner)
-            self._broker.dead.append(
-                DeadLetter(
-                    durable=self.consumer.durable,
-                    subject=f"{stream}/{stored.sequence}",
-                    reason=f"not acknowledged in {deliveries - 1} deliveries",
-                    deliveries=deliveries - 1,
-                    data=b"",
-                )
-            )
-            self._settled()
+            reason = f"not acknowledged in {deliveries - 1} deliveries"
+            self._bury(f"{stream}/{stored.sequence}", reason, deliveries - 1)
             return
         self.ready.append((stored, deliveries))
         self.dispatch()
@@ -141,43 +134,36 @@ class Durable:
             self.consumer.ack_wait_s, expire
         )
 
-    async def _deliver(self, replica: Replica, stored: Stored, deliveries: int) -> None:
-        outcome: Disposition = Retry(0)  # what a cancelled handler leaves behind
-        try:
-            outcome = await replica.process(stored.envelope, deliveries)
-        finally:
-            replica.free += 1
-            if replica.alive:
-                self._conclude(outcome, stored, deliveries)
-            self.dispatch()
+    def _finished(
+        self, replica: Replica, stored: Stored, deliveries: int, task: asyncio.Task[Disposition]
+    ) -> None:
+        replica.tasks.discard(task)
+        replica.free += 1
+        if replica.alive and self._current.get(stored.sequence) == deliveries:
+            del self._current[stored.sequence]
+            self._conclude(Retry(0) if task.cancelled() else task.result(), stored, deliveries)
+        self.dispatch()
 
     def _conclude(self, outcome: Disposition, stored: Stored, deliveries: int) -> None:
-        if self._current.get(stored.sequence) != deliveries:
+        if isinstance(outcome, Leave):
             return
-        del self._current[stored.sequence]
+        self._alarms.pop(stored.sequence).cancel()
         match outcome:
-            case Retry(delay_s):
-                self._alarms.pop(stored.sequence).cancel()
-                self._alarms[stored.sequence] = self._broker.clock.call_later(
-                    delay_s, lambda: self._queue(stored, deliveries + 1)
-                )
-            case Bury(reason):
-                self._alarms.pop(stored.sequence).cancel()
-                self._broker.dead.append(
-                    DeadLetter(
-                        durable=self.consumer.durable,
-                        subject=stored.envelope.subject,
-                        reason=" ".join(reason.split()),
-                        deliveries=deliveries,
-                        data=stored.envelope.data,
-                    )
-                )
-                self._settled()
             case Done():
-                self._alarms.pop(stored.sequence).cancel()
                 self._settled()
-            case _:
-                pass
+            case Retry(0):
+                self._queue(stored, deliveries + 1)
+            case Retry(delay_s):
+                again = partial(self._queue, stored, deliveries + 1)
+                self._alarms[stored.sequence] = self._broker.clock.call_later(delay_s, again)
+            case Bury(reason):
+                envelope = stored.envelope
+                self._bury(envelope.subject, " ".join(reason.split()), deliveries, envelope.data)
+
+    def _bury(self, subject: str, reason: str, deliveries: int, data: bytes = b"") -> None:
+        letter = DeadLetter(self.consumer.durable, subject, reason, deliveries, data)
+        self._broker.dead.append(letter)
+        self._settled()
 
     def _settled(self) -> None:
         self.unsettled -= 1

@@ -17,6 +17,7 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, flush
 from pml_common.bus.delivery import Receiver, no_answer
 from pml_common.bus.errors import BusError, BusUnavailable, QueryErrorCode, QueryFailed
+from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 
@@ -123,11 +124,7 @@ class QueryServer:
             for endpoint in endpoints:
                 if (subscription := endpoint._subscription) is not None:  # pyright: ignore[reportPrivateUsage]
                     await drain(subscription, timeout)
-        if self._answering:
-            _, late = await asyncio.wait(self._answering, timeout=timeout)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await finish(set(self._answering), timeout)
 
     async def _answer(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]], request: Request

@@ -1,0 +1,106 @@
+"""What travels, and what becomes of a delivery."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_common.bus import codec
+from pml_common.bus.delivery import Bury, Leave, Retry, dispose
+from pml_common.bus.errors import BusUnavailable, Fenced, Rejected, Retryable
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer, MessageType
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import Edge
+from pml_common.contracts.tool import ToolDefinition
+
+SCOPE = Scope(org="acme", project="webapp")
+CONSUMER = Consumer("learner", catalog.RUN_FINISHED, max_deliver=4, retry_delays_s=(0.2, 1.0))
+
+
+class Shelf:
+    """Payloads on a shelf that counts what it is asked to keep."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    async def put(self, key: str, data: bytes) -> None:
+        self.kept[key] = data
+
+    async def get(self, key: str) -> bytes | None:
+        return self.kept.get(key)
+
+
+def tools_listed(description: str = "") -> ToolsListed:
+    tool = ToolDefinition(server="fs", name="read", description=description)
+    return ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=(tool,))
+
+
+@given(description=st.text(), event_id=st.uuids())
+def test_a_contract_comes_back_as_it_was_sent(description: str, event_id: UUID) -> None:
+    message = tools_listed(description).model_copy(update={"event_id": event_id})
+    assert codec.decode(ToolsListed, codec.encode(message)) == message
+
+
+def test_a_contract_travels_under_its_published_names() -> None:
+    edge = Edge.model_validate({"from": "n1", "to": "n2", "type": "sequence"})
+    assert b'"from":"n1"' in codec.encode(edge)
+    assert codec.decode(Edge, codec.encode(edge)) == edge
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"server": 7}', b"\xff"])
+def test_what_is_no_contract_is_rejected(data: bytes) -> None:
+    with pytest.raises(Rejected, match="not a ToolsListed"):
+        codec.decode(ToolsListed, data)
+
+
+async def test_a_small_body_travels_inline() -> None:
+    shelf = Shelf()
+    sealed = await codec.seal(message := tools_listed(), {"a": "b"}, shelf, None)
+    assert sealed.subject == "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
+    assert sealed.headers == {"a": "b", "Nats-Msg-Id": str(message.event_id)}
+    assert await codec.check_out(sealed.data, sealed.headers, shelf) == codec.encode(message)
+    assert shelf.kept == {}
+
+
+async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
+    shelf = Shelf()
+    message = tools_listed("x" * codec.INLINE_LIMIT)
+    first = await codec.seal(message, {}, shelf, 3)
+    second = await codec.seal(message, {}, shelf, 3)
+    for sealed in (first, second):
+        assert sealed.data == b""
+        assert sealed.headers["Nats-Expected-Last-Subject-Sequence"] == "3"
+        assert await codec.check_out(sealed.data, sealed.headers, shelf) == codec.encode(message)
+    assert len(shelf.kept) == 1
+    shelf.kept.clear()
+    with pytest.raises(Rejected, match="is no longer in PML_PAYLOADS"):
+        await codec.check_out(second.data, second.headers, shelf)
+
+
+@pytest.mark.parametrize("entry", catalog.MESSAGES, ids=lambda entry: entry.name)
+def test_a_subject_tells_its_contract(entry: MessageType[Message]) -> None:
+    prefix = f"pml.{entry.kind}.{entry.owner}.{entry.name}"
+    assert codec.model_of(f"{prefix}.v1.acme.webapp.x") is entry.model
+    assert codec.model_of(f"{prefix}.v2.acme.webapp.x") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "deliveries", "expected"),
+    [
+        (Retryable("not yet"), 1, Retry(0.2)),
+        (RuntimeError("bug"), 2, Retry(1.0)),
+        (BusUnavailable("gone"), 3, Retry(1.0)),
+        (RuntimeError("bug"), 4, Bury("RuntimeError: bug (delivery 4 of 4)")),
+        (Rejected("never"), 1, Bury("never")),
+        (Fenced("s", 1), 1, Leave()),
+        (Fenced("s", 1), 4, Leave()),
+    ],
+)
+def test_what_becomes_of_a_delivery_follows_from_its_error(
+    error: Exception, deliveries: int, expected: object
+) -> None:
+    assert dispose(error, CONSUMER, deliveries) == expected

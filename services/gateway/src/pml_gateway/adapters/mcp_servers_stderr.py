@@ -1,0 +1,58 @@
+"""What stdio servers print on their stderr: into our log, line by line."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TextIO
+
+log = logging.getLogger(__name__)
+_LONGEST_LINE = 2000
+
+
+@asynccontextmanager
+async def stderr_log(server: str, heard: Callable[[str], None]) -> AsyncGenerator[TextIO]:
+    """A file to start a server's process with, and to close once it runs.
+
+    Each line written to it is logged under the server's name and given to `heard`.
+    """
+    reading, writing = os.pipe()
+
+    def take(line: str) -> None:
+        log.info("%s: %s", server, line)
+        heard(line)
+
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: _Lines(take), os.fdopen(reading, "rb", buffering=0)
+    )
+    try:
+        with os.fdopen(writing, "w") as errlog:
+            yield errlog
+    finally:
+        transport.close()
+
+
+class _Lines(asyncio.Protocol):
+    """Cuts a pipe's bytes into lines, and off them what is too long to log."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self._take = take
+        self._rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            lines.append(self._rest)
+            self._rest = b""
+        for line in lines:
+            self._tell(line)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._tell(self._rest)
+        self._rest = b""
+
+    def _tell(self, line: bytes) -> None:
+        text = line.decode(errors="replace").strip()
+        if text:
+            self._take(text[:_LONGEST_LINE])

@@ -1,0 +1,159 @@
+"""How bytes reach an MCP server: the SDK's transports, made to tell what they notice."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+from mcp import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED
+
+from pml_gateway.adapters.mcp_servers_stderr import stderr_log
+from pml_gateway.domain.server_config import ServerConfig, StdioServer, child_environment
+
+NOT_SENT = "pml/not-sent"
+"""`data` of the error a call gets when its server certainly never saw it."""
+
+MAX_RESULT_BYTES = 16 * 1024 * 1024
+_SESSION_HEADER = "mcp-session-id"
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+)
+
+Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
+
+
+@dataclass
+class Notes:
+    """What a connection's transport noticed: that it ended, and the last words it heard."""
+
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    last_words: str = ""
+
+    def hear(self, words: str) -> None:
+        """Keep what may explain the end."""
+        self.last_words = words
+
+
+@asynccontextmanager
+async def open_streams(
+    name: str,
+    server: ServerConfig,
+    environment: Mapping[str, str],
+    notes: Notes,
+    connect_timeout_s: float,
+) -> AsyncGenerator[Streams]:
+    """Streams to one server; a child process started for them is gone when this is left."""
+    if isinstance(server, StdioServer):
+        parameters = StdioServerParameters(
+            command=server.command,
+            args=list(server.args),
+            env=child_environment(server, environment),
+            cwd=server.cwd,
+        )
+        async with (
+            stderr_log(name, notes.hear) as errlog,
+            stdio_client(parameters, errlog=errlog) as (reads, writes),
+        ):
+            errlog.close()
+            yield _EndNoticed(reads, notes.ended), writes
+        return
+    timeout = httpx2.Timeout(connect_timeout_s, read=None)
+    async with (
+        _Http(notes, headers=server.headers, timeout=timeout) as http,
+        streamable_http_client(
+            server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
+        ) as (reads, writes),
+    ):
+        yield _EndNoticed(reads, notes.ended), writes
+
+
+class _EndNoticed:
+    """A read stream that says when its reader is done: the SDK's session keeps that to itself."""
+
+    def __init__(self, reads: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
+        self._reads = reads
+        self._ended = ended
+
+    @property
+    def last_context(self) -> object:
+        """The sender's context variables, where the transport carries them."""
+        return getattr(self._reads, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self._reads.receive()
+
+    async def aclose(self) -> None:
+        await self._reads.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self._reads.__anext__()
+
+    async def __aenter__(self) -> Self:
+        await self._reads.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        self._ended.set()
+        return await self._reads.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Http(httpx2.AsyncClient):
+    """A client whose failures stay with the request that met them.
+
+    The SDK's transport lets one failed request end the whole connection, and all other calls with
+    it. Here the failure becomes the answer to that request, and says whether it was ever sent.
+    """
+
+    def __init__(self, notes: Notes, **options: Any) -> None:
+        super().__init__(**options)
+        self._notes = notes
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **options)
+            if response.headers.get("content-type", "").startswith("application/json"):
+                await response.aread()
+        except _NEVER_SENT as error:
+            return self._failed(
+                request, f"cannot connect to {_shown(request.url)}", error, NOT_SENT
+            )
+        except httpx2.TransportError as error:
+            return self._failed(request, "the connection broke", error, None)
+        if response.status_code == HTTPStatus.NOT_FOUND and _SESSION_HEADER in request.headers:
+            await response.aclose()
+            return self._failed(request, "the server no longer knows our session", None, NOT_SENT)
+        if response.is_error:
+            self._notes.hear(f"HTTP {response.status_code} {response.reason_phrase}")
+        return response
+
+    def _failed(
+        self, request: httpx2.Request, what: str, why: Exception | None, data: str | None
+    ) -> httpx2.Response:
+        message = f"{what}: {str(why) or type(why).__name__}" if why else what
+        self._notes.hear(message)
+        error = {"code": CONNECTION_CLOSED, "message": message, "data": data}
+        body = {"jsonrpc": "2.0", "id": None, "error": error}
+        return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=body, request=request)
+
+
+def _shown(url: httpx2.URL) -> str:
+    return str(url.copy_with(userinfo=b"", query=None, fragment=None))

@@ -1,0 +1,1 @@
+"""What the gateway decides: pure functions and frozen values."""

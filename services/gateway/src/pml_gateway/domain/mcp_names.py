@@ -1,0 +1,42 @@
+"""Tool names that real MCP clients accept: `[A-Za-z0-9_-]{1,64}` (F1)."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection
+
+MAX_NAME = 64
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
+_HASH_DIGITS = (0, 8, 16, 32)
+"""Digits of its id's hash that a name carries, from the plainest form to the last resort."""
+
+
+def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> dict[str, str]:
+    """Each tool id's listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
+
+    Where several ids would get one name, or it is too long, each of them carries digits of its own
+    hash instead. So the order of the ids does not matter, and no name passes from one tool to
+    another because a third one came or went.
+    """
+    digits = dict.fromkeys(tool_ids, 0)
+    names: dict[str, str] = {}
+    while True:
+        names = {tool_id: _name(tool_id, _HASH_DIGITS[level]) for tool_id, level in digits.items()}
+        holders = Counter(names.values())
+        unfit = [
+            tool_id
+            for tool_id, name in names.items()
+            if len(name) > MAX_NAME or name in reserved or holders[name] > 1
+        ]
+        if not unfit:
+            return names
+        for tool_id in unfit:
+            digits[tool_id] += 1
+
+
+def _name(tool_id: str, digits: int) -> str:
+    plain = _FORBIDDEN.sub("_", tool_id)
+    if not digits:
+        return plain
+    suffix = hashlib.sha256(tool_id.encode()).hexdigest()[:digits]
+    return f"{plain[: MAX_NAME - 1 - digits]}_{suffix}"

@@ -1,0 +1,103 @@
+"""Tools as MCP lists them (`Tool`, as JSON), on the way in and on the way out."""
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition, ToolId
+
+_TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
+_HEADER_HINT = "x-mcp-header"
+
+
+def definitions_of(
+    server: str, tools: Iterable[JsonObject]
+) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    """A server's usable tools in name order, and for each of the others why it is left out."""
+    usable: dict[str, ToolDefinition] = {}
+    faults: list[str] = []
+    for tool in tools:
+        name = str(tool.get("name"))
+        if name in usable:
+            faults.append(f"{name}: listed twice")
+            continue
+        try:
+            _TOOL_ID.validate_python(f"{server}:{name}")
+            usable[name] = _definition(server, name, tool)
+        except ValidationError as error:
+            faults.append(f"{name}: {error.errors()[0]['msg']}")
+    return tuple(usable[name] for name in sorted(usable)), tuple(faults)
+
+
+def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
+    """The tool as our own clients see it: called `name`, with its true id as title.
+
+    An output schema is passed on where every revision of the protocol can carry it. Header hints
+    are not: they concern the connection to the tool's own server.
+    """
+    title = f"{tool.tool_id}: {tool.title}" if tool.title else tool.tool_id
+    listing: JsonObject = {
+        "name": name,
+        "title": title,
+        "description": tool.description,
+        "inputSchema": _without_header_hints(tool.input_schema),
+        "annotations": _hints(tool.annotations),
+    }
+    if has_structured_result(tool):
+        listing["outputSchema"] = tool.output_schema
+    return listing
+
+
+def has_structured_result(tool: ToolDefinition) -> bool:
+    """Whether a client of any revision may expect `structuredContent` of this tool."""
+    return tool.output_schema is not None and tool.output_schema.get("type") == "object"
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """A question to end an error with; empty where nothing known is near."""
+    near = get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _definition(server: str, name: str, tool: JsonObject) -> ToolDefinition:
+    hints = tool.get("annotations")
+    hints = hints if isinstance(hints, dict) else {}
+    return ToolDefinition.model_validate(
+        {
+            "server": server,
+            "name": name,
+            "title": tool.get("title") or hints.get("title"),
+            "description": tool.get("description") or "",
+            "input_schema": tool.get("inputSchema"),
+            "output_schema": tool.get("outputSchema"),
+            "annotations": {
+                "read_only": hints.get("readOnlyHint"),
+                "destructive": hints.get("destructiveHint"),
+                "idempotent": hints.get("idempotentHint"),
+                "open_world": hints.get("openWorldHint"),
+            },
+        }
+    )
+
+
+def _hints(annotations: ToolAnnotations) -> JsonObject:
+    hints: JsonObject = {
+        "readOnlyHint": annotations.read_only,
+        "destructiveHint": annotations.destructive,
+        "idempotentHint": annotations.idempotent,
+        "openWorldHint": annotations.open_world,
+    }
+    return {name: hint for name, hint in hints.items() if hint is not None}
+
+
+def _without_header_hints(schema: JsonObject) -> JsonObject:
+    return {k: _stripped(v) for k, v in schema.items() if k != _HEADER_HINT}
+
+
+def _stripped(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _without_header_hints(value)
+    if isinstance(value, list):
+        return [_stripped(item) for item in value]
+    return value

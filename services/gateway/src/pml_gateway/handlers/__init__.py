@@ -1,0 +1,1 @@
+"""One file per message or request that the gateway answers."""

@@ -1,0 +1,27 @@
+"""Connects to the test server over stdio, writes that server's pid to a file, and stays."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from pml_gateway.adapters.mcp_servers import McpServers
+from pml_gateway.domain.server_config import StdioServer
+
+
+async def main(log: Path) -> None:
+    program = Path(__file__).parent / "server_program.py"
+    server = StdioServer(command=sys.executable, args=(str(program), "--log", str(log)))
+    servers = McpServers({"box": server})
+    await servers.start()
+    await servers.settled(20)
+    tell_children(log)
+    await asyncio.Event().wait()
+
+
+def tell_children(log: Path) -> None:
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    log.write_text("\n".join(children.split()))
+
+
+asyncio.run(main(Path(sys.argv[1])))

@@ -1,0 +1,175 @@
+"""A small MCP server, run as a program: over stdio, or over HTTP with `--port`.
+
+What happens to its calls goes into the file `--log`, a line each. With `--legacy` it knows only the
+revisions that begin with a handshake.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp import MCPError, stdio_server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.runner import serve_loop
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+Context = ServerRequestContext[Any, Any]
+Run = Callable[[Context, dict[str, Any]], Awaitable[CallToolResult]]
+
+TEXT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+}
+
+
+def says(*texts: str, error: bool = False) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text) for text in texts], is_error=error)
+
+
+class Program:
+    """The tools: each method after `tools` is one."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._echoes = ["echo"]
+        self.changes = InMemorySubscriptionBus()
+
+    async def list_tools(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        anything: dict[str, Any] = {"type": "object"}
+        echoes = [
+            Tool(
+                name=name,
+                title="Echo",
+                description="Say it again.",
+                input_schema=TEXT,
+                output_schema=TEXT,
+                annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True),
+            )
+            for name in self._echoes
+        ]
+        others = [Tool(name=name, input_schema=anything) for name in self._others()]
+        lie = Tool(name="lie", input_schema=anything, output_schema=TEXT)
+        return ListToolsResult(tools=[*echoes, *others, lie])
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        args = params.arguments or {}
+        if params.name in self._echoes:
+            return await self.echo(ctx, args)
+        if params.name == "lie":
+            return CallToolResult(content=[], structured_content={"text": 5})
+        run = self._others().get(params.name)
+        if run is None:
+            raise MCPError(METHOD_NOT_FOUND, f"no tool {params.name}")
+        return await run(ctx, args)
+
+    def _others(self) -> dict[str, Run]:
+        runs = (self.count, self.slow, self.blocks, self.die, self.freeze, self.variable)
+        return {run.__name__: run for run in (*runs, self.grow)}
+
+    def _note(self, line: str) -> None:
+        with self._log.open("a") as file:
+            file.write(f"{line}\n")
+
+    async def echo(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        if "text" not in args:
+            return says("text is missing", error=True)
+        return CallToolResult(content=[], structured_content={"text": args["text"]})
+
+    async def count(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        self._note(args["key"])
+        return says("counted")
+
+    async def slow(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        self._note("slow began")
+        try:
+            await anyio.sleep(args["seconds"])
+        except anyio.get_cancelled_exc_class():
+            self._note("slow cancelled")
+            raise
+        return says("done")
+
+    async def blocks(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        return says("one", "two")
+
+    async def die(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        self._note("died")
+        os._exit(3)
+
+    async def freeze(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        self._note("frozen")
+        time.sleep(args["seconds"])  # noqa: ASYNC251 - a server that answers nobody is the point
+        return says("thawed")
+
+    async def variable(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        return says(os.environ.get(args["name"], "absent"))
+
+    async def grow(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        self._echoes.append(args["name"])
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            await self.changes.publish(ToolsListChanged())
+        else:
+            await ctx.session.send_tool_list_changed()
+        return says("grown")
+
+
+async def no_discovery(ctx: Context, call_next: CallNext) -> HandlerResult:
+    if ctx.method == "server/discover":
+        raise MCPError(METHOD_NOT_FOUND, "Method not found")
+    return await call_next(ctx)
+
+
+async def serve_stdio(server: Server[Any], legacy: bool) -> None:
+    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+    async with stdio_server() as (reads, writes):
+        if legacy:
+            await serve_loop(server, reads, writes, lifespan_state={}, init_options=options)
+        else:
+            await server.run(reads, writes, options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--legacy", action="store_true")
+    options = parser.parse_args()
+    program = Program(options.log)
+    server = Server(
+        "for-tests",
+        on_list_tools=program.list_tools,
+        on_call_tool=program.call_tool,
+        on_subscriptions_listen=ListenHandler(program.changes),
+    )
+    if options.legacy:
+        server.middleware.append(no_discovery)
+    sys.stderr.write("the test server speaks\n")
+    if options.port:
+        uvicorn.run(server.streamable_http_app(), port=options.port, log_level="warning")
+    else:
+        anyio.run(serve_stdio, server, options.legacy)
+
+
+if __name__ == "__main__":
+    main()

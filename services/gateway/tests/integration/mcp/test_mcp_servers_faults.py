@@ -1,0 +1,182 @@
+"""MCP servers that are dead, slow, frozen or gone, and what they leave behind."""
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pml_gateway.adapters.mcp_servers import Limits
+from pml_gateway.domain.server_config import HttpServer, ServerConfig, StdioServer
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+from services.gateway.tests.integration.mcp.world import Listener, ServerWorld, connected
+
+pytestmark = pytest.mark.integration
+
+
+async def test_dead_servers_delay_neither_the_start_nor_the_others(world: ServerWorld) -> None:
+    servers: dict[str, ServerConfig] = {
+        "box": world.stdio(),
+        "missing": StdioServer(command="no-such-program"),
+        "broken": StdioServer(command="sh", args=("-c", "echo no licence >&2; exit 3")),
+        "mute": StdioServer(command="sleep", args=("600",)),
+        "down": HttpServer(url=f"http://127.0.0.1:{free_port()}/mcp"),
+    }
+    async with connected(servers, limits=Limits(connect_timeout_s=4.0)) as pool:
+        status = pool.status()
+        assert status["box"].state == "ready"
+        assert {name for name in status if status[name].state == "failed"} == servers.keys() - {
+            "box"
+        }
+        assert "cannot start 'no-such-program'" in str(status["missing"].error)
+        assert "no licence" in str(status["broken"].error)
+        assert "did not complete the handshake within 4 s" in str(status["mute"].error)
+        assert "cannot connect to http://127.0.0.1" in str(status["down"].error)
+
+        began = time.monotonic()
+        for name in ("missing", "broken", "mute", "down"):
+            outcome = await pool.call(f"{name}:tool", {}, 30)
+            assert outcome.status == "tool_error"
+            assert f"MCP server {name!r} is not connected" in str(outcome.message)
+        assert time.monotonic() - began < 5
+        assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
+
+
+async def test_an_unknown_server_is_answered_with_near_names(world: ServerWorld) -> None:
+    async with connected({"box": world.stdio()}) as pool:
+        outcome = await pool.call("bix:echo", {}, 5)
+    assert outcome.status == "tool_error"
+    assert outcome.message == "no MCP server 'bix' is configured; did you mean box?"
+
+
+async def test_a_call_cut_by_a_crash_is_unknown_and_the_server_comes_back(
+    reached: ServerConfig, world: ServerWorld
+) -> None:
+    listener = Listener()
+    async with connected({"box": reached}, on_tools=listener) as pool:
+        outcome = await pool.call("box:die", {}, 10)
+        assert outcome.status == "unknown"
+        assert "nobody can say whether it took effect" in str(outcome.message)
+        assert world.lines() == ["died"]
+        if isinstance(reached, StdioServer):
+            again = await pool.call("box:echo", {"text": "hi"}, 10)
+            assert again.status == "ok"
+            await eventually(lambda: len(listener.listings) == 2)
+
+
+async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: ServerWorld) -> None:
+    port = free_port()
+    async with (
+        world.http(port=port) as (server, process),
+        connected({"web": server, "box": world.stdio()}) as pool,
+    ):
+        process.kill()
+        await process.wait()
+        began = time.monotonic()
+        gone = await pool.call("web:count", {"key": "once"}, 30)
+        assert gone.status == "tool_error"
+        assert "MCP server 'web' is not connected: cannot connect to" in str(gone.message)
+        assert time.monotonic() - began < 5
+        assert pool.status()["web"].state == "failed"
+        assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
+        async with world.http(port=port):
+            await eventually(lambda: pool.status()["web"].state == "ready", within=20)
+            assert (await pool.call("web:count", {"key": "once"}, 5)).status == "ok"
+    assert world.lines() == ["once"]
+
+
+@pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
+async def test_a_call_after_a_restart_is_made_once(
+    world: ServerWorld, flags: tuple[str, ...]
+) -> None:
+    port = free_port()
+    async with (
+        world.http(*flags, port=port) as (server, process),
+        connected({"web": server}) as pool,
+    ):
+        process.kill()
+        await process.wait()
+        async with world.http(*flags, port=port):
+            outcome = await pool.call("web:count", {"key": "once"}, 10)
+    assert outcome.status == "ok"
+    assert world.lines() == ["once"]
+
+
+async def test_a_frozen_server_is_started_anew(world: ServerWorld) -> None:
+    limits = Limits(retry_delays_s=(0.05,), stable_s=0.0, suspect_after=2, probe_timeout_s=0.3)
+    async with connected({"box": world.stdio()}, limits=limits) as pool:
+        for _ in range(2):
+            assert (await pool.call("box:freeze", {"seconds": 600}, 0.2)).status == "timeout"
+        outcome = await pool.call("box:echo", {"text": "hi"}, 20)
+    assert outcome.status == "ok"
+
+
+async def test_an_http_refusal_is_named(world: ServerWorld) -> None:
+    async with world.http() as (server, _):
+        elsewhere = HttpServer(url=server.url.replace("/mcp", "/nowhere"))
+        async with connected({"web": elsewhere}) as pool:
+            status = pool.status()["web"]
+    assert status.state == "failed"
+    assert "HTTP 404 Not Found" in str(status.error)
+
+
+async def test_a_child_gets_its_own_variables_and_none_of_our_secrets(world: ServerWorld) -> None:
+    server = world.stdio(env={"TOKEN": "for the server"})
+    ours = {"PML_GRANT_KEY": "for the gateway", "LANG": "C.UTF-8"}
+    async with connected({"box": server}, environment=ours) as pool:
+        seen = [
+            (await pool.call("box:variable", {"name": name}, 5)).result
+            for name in ("TOKEN", "LANG", "PML_GRANT_KEY")
+        ]
+    assert seen == ["for the server", "C.UTF-8", "absent"]
+
+
+async def test_what_a_child_says_aside_goes_to_the_log(
+    world: ServerWorld, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.INFO):
+        async with connected({"box": world.stdio()}):
+            pass
+    assert "box: the test server speaks" in caplog.messages
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_no_process_is_left_after_closing(world: ServerWorld) -> None:
+    stubborn = StdioServer(command="sh", args=("-c", "trap '' TERM; sleep 600 & wait; wait"))
+    before = _children()
+    async with connected(
+        {"box": world.stdio(), "mute": stubborn}, limits=Limits(connect_timeout_s=2)
+    ):
+        assert _children() - before
+    assert _children() <= before
+
+
+async def test_no_process_is_left_when_the_gateway_is_killed(world: ServerWorld) -> None:
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, str(Path(__file__).parent / "holder_program.py"), str(world.log)
+    )
+    try:
+        pids = [int(line) for line in await eventually(world.lines, within=20)]
+        assert pids
+        holder.kill()
+        await holder.wait()
+        await eventually(lambda: not any(_alive(pid) for pid in pids))
+    finally:
+        if holder.returncode is None:
+            holder.kill()
+
+
+def _children() -> set[int]:
+    text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return {int(pid) for pid in text.split()}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False

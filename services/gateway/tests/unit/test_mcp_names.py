@@ -1,0 +1,67 @@
+"""Listed names: fit for real clients, unique, and never handed from one tool to another."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_gateway.domain.mcp_names import MAX_NAME, listed_names
+
+FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NEAR = st.text(alphabet="ab_-:.é", min_size=1, max_size=4)
+IDS = st.sets(st.builds("{}:{}".format, NEAR, NEAR | st.text(min_size=1, max_size=90)), max_size=12)
+
+
+def test_a_plain_id_keeps_its_words() -> None:
+    assert listed_names(["fs:read", "my-server:read_file"]) == {
+        "fs:read": "fs_read",
+        "my-server:read_file": "my-server_read_file",
+    }
+
+
+def test_ids_that_would_share_a_name_all_carry_their_hash() -> None:
+    names = listed_names(["a:b_c", "a_b:c", "x:y"])
+    assert names["x:y"] == "x_y"
+    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names["a:b_c"])
+    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names["a_b:c"])
+
+
+def test_a_name_that_looks_like_anothers_hash_gives_way() -> None:
+    hashed = listed_names(["a:b_c", "a_b:c"])["a:b_c"]
+    assert hashed.startswith("a_b_c_")
+    names = listed_names(["a:b_c", "a_b:c", hashed.replace("a_", "a:", 1)])
+    assert len(set(names.values())) == 3
+
+
+def test_a_reserved_name_is_not_given_away() -> None:
+    names = listed_names(["pml:execute"], reserved=["pml_execute"])
+    assert re.fullmatch(r"pml_execute_[0-9a-f]{8}", names["pml:execute"])
+
+
+def test_a_long_name_is_cut_and_hashed() -> None:
+    first, second = (f"server:{'x' * 80}{end}" for end in "ab")
+    names = listed_names([first, second])
+    assert len(names[first]) == len(names[second]) == MAX_NAME
+    assert names[first] != names[second]
+
+
+@given(IDS)
+def test_every_name_is_fit_and_unique(ids: set[str]) -> None:
+    names = listed_names(ids, reserved=["a_b"])
+    assert names.keys() == ids
+    assert all(FIT.fullmatch(name) for name in names.values())
+    assert len(set(names.values())) == len(ids)
+    assert "a_b" not in names.values()
+
+
+@given(IDS.flatmap(lambda ids: st.permutations(sorted(ids))))
+def test_the_order_of_the_ids_does_not_matter(ids: list[str]) -> None:
+    assert listed_names(ids) == listed_names(sorted(ids))
+
+
+@given(IDS, IDS)
+def test_no_name_passes_to_another_tool_when_others_come(old: set[str], new: set[str]) -> None:
+    before = {name: tool_id for tool_id, name in listed_names(old).items()}
+    after = {name: tool_id for tool_id, name in listed_names(old | new).items()}
+    for name in before.keys() & after.keys():
+        assert before[name] == after[name]

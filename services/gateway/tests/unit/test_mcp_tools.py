@@ -1,0 +1,141 @@
+"""Tools as servers list them, and as we list them again."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_gateway.domain.mcp_tools import (
+    definitions_of,
+    did_you_mean,
+    has_structured_result,
+    listing_of,
+)
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"path": {"type": "string"}}}
+
+
+def test_a_tool_is_taken_with_all_it_declares() -> None:
+    tools, faults = definitions_of(
+        "fs",
+        [
+            {
+                "name": "write",
+                "title": "Write",
+                "description": "Write it.",
+                "inputSchema": SCHEMA,
+                "outputSchema": {"type": "object"},
+                "annotations": {
+                    "readOnlyHint": False,
+                    "destructiveHint": True,
+                    "idempotentHint": True,
+                    "openWorldHint": False,
+                },
+                "_meta": {"x": 1},
+            }
+        ],
+    )
+    assert not faults
+    assert tools == (
+        ToolDefinition(
+            server="fs",
+            name="write",
+            title="Write",
+            description="Write it.",
+            input_schema=SCHEMA,
+            output_schema={"type": "object"},
+            annotations=ToolAnnotations(
+                read_only=False, destructive=True, idempotent=True, open_world=False
+            ),
+        ),
+    )
+
+
+def test_what_is_not_declared_is_unknown() -> None:
+    (tool,), _ = definitions_of("fs", [{"name": "a", "inputSchema": {}, "annotations": None}])
+    assert tool.annotations == ToolAnnotations()
+    assert tool.title is None
+    assert tool.description == ""
+
+
+def test_an_old_title_is_taken_from_the_hints() -> None:
+    listed: JsonObject = {"name": "a", "inputSchema": {}, "annotations": {"title": "Old"}}
+    assert definitions_of("fs", [listed])[0][0].title == "Old"
+
+
+def test_tools_come_in_name_order_and_unusable_ones_are_explained() -> None:
+    def tool(name: object, schema: object = SCHEMA) -> JsonObject:
+        return {"name": name, "inputSchema": schema}  # pyright: ignore[reportReturnType]
+
+    tools, faults = definitions_of(
+        "fs", [tool("b"), tool("a"), tool("b"), tool("a b"), tool("x" * 300), tool("c", "no")]
+    )
+    assert [each.name for each in tools] == ["a", "b"]
+    assert faults[0] == "b: listed twice"
+    assert [fault.split(":")[0] for fault in faults[1:]] == ["a b", "x" * 300, "c"]
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["name", "inputSchema", "annotations", "title", "outputSchema"]),
+            st.none() | st.text() | st.booleans() | st.just({"type": "object"}),
+        )
+    )
+)
+def test_any_listing_is_sorted_out(listed: list[Any]) -> None:
+    tools, faults = definitions_of("fs", listed)
+    assert len(tools) + len(faults) == len(listed)
+
+
+def test_a_tool_is_listed_with_its_true_id_as_title() -> None:
+    tool = ToolDefinition(
+        server="fs",
+        name="read",
+        description="Read.",
+        input_schema=SCHEMA,
+        output_schema={"type": "object"},
+        annotations=ToolAnnotations(read_only=True),
+    )
+    assert listing_of(tool, "fs_read") == {
+        "name": "fs_read",
+        "title": "fs:read",
+        "description": "Read.",
+        "inputSchema": SCHEMA,
+        "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": True},
+    }
+    titled = tool.model_copy(update={"title": "Read a file"})
+    assert listing_of(titled, "fs_read")["title"] == "fs:read: Read a file"
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"), [(None, False), ({"type": "array"}, False), ({"type": "object"}, True)]
+)
+def test_a_schema_is_listed_where_every_client_can_use_it(
+    schema: JsonObject | None, expected: bool
+) -> None:
+    tool = ToolDefinition(server="fs", name="read", output_schema=schema)
+    assert has_structured_result(tool) is expected
+    assert ("outputSchema" in listing_of(tool, "x")) is expected
+
+
+def test_header_hints_stay_between_us_and_the_server() -> None:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"key": {"type": "string", "x-mcp-header": "Key"}},
+        "anyOf": [{"x-mcp-header": "A", "required": ["key"]}],
+    }
+    tool = ToolDefinition(server="s", name="t", input_schema=schema)
+    assert listing_of(tool, "s_t")["inputSchema"] == {
+        "type": "object",
+        "properties": {"key": {"type": "string"}},
+        "anyOf": [{"required": ["key"]}],
+    }
+
+
+def test_near_names_are_suggested() -> None:
+    assert did_you_mean("fs:raed", ["fs:read", "git:log"]) == "; did you mean fs:read?"
+    assert did_you_mean("x", ["fs:read"]) == ""

@@ -1,0 +1,79 @@
+"""The life of a service process, as its supervisor sees it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+
+pytestmark = pytest.mark.integration
+
+SERVICE = """
+from contextlib import asynccontextmanager
+from pml_common.service import ServiceSettings, run_service
+
+@asynccontextmanager
+async def serve(settings, bus):
+    async def kettle():
+        return None
+    yield {"kettle": kettle}
+    print("closed what it opened", flush=True)
+
+run_service("learner", ServiceSettings(), serve)
+"""
+
+
+@asynccontextmanager
+async def running(**env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        SERVICE,
+        env={**os.environ, **env},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
+    nats_url: str, number: signal.Signals
+) -> None:
+    port = free_port()
+    async with running(PML_NATS_URL=nats_url, PML_HEALTH_PORT=str(port)) as process:
+        async with httpx2.AsyncClient() as client:
+
+            async def ready() -> bool:
+                try:
+                    answer = await client.get(f"http://127.0.0.1:{port}/healthz")
+                except httpx2.TransportError:
+                    return False
+                return answer.json() == {"status": "ok", "checks": {"nats": "ok", "kettle": "ok"}}
+
+            await eventually(ready, within=20.0)
+        process.send_signal(number)
+        out, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode == 0, err.decode()
+        assert out.decode() == "closed what it opened\n"
+        assert "INFO learner pml_common.service trace=- ready" in err.decode()
+
+
+async def test_a_service_that_finds_no_bus_gives_up_in_time() -> None:
+    env = {"PML_NATS_URL": "nats://127.0.0.1:1", "PML_START_PATIENCE_S": "0.3"}
+    async with running(**env) as process:
+        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode != 0
+        assert "BusUnavailable" in err.decode()

@@ -9,11 +9,13 @@ from uuid import uuid4
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js import JetStreamContext
+from nats.js import JetStreamContext, api
 
-from pml_common.bus import connection
-from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.bus import codec, connection
+from pml_common.bus.errors import BusUnavailable, Fenced, QueryFailed
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.payloads import NatsPayloads
+from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.testing import Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
@@ -142,3 +144,34 @@ async def test_nobody_at_the_address_is_said_within_the_time(
     monkeypatch.setattr(connection, "CONNECT_TIMEOUT_S", 0.2)
     with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
         await NatsBus.connect("nats://secret@127.0.0.1:9", service="registry")
+
+
+class LikeACluster(JetStreamContext):
+    """Looks for duplicates before it minds expectations, as replicated streams do."""
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        timeout: float | None = None,
+        stream: str | None = None,
+        headers: dict[str, str] | None = None,
+        msg_ttl: float | None = None,
+    ) -> api.PubAck:
+        kept = {n: v for n, v in (headers or {}).items() if n != codec.EXPECTED_LAST}
+        return await super().publish(subject, payload, timeout, stream, kept, msg_ttl)
+
+
+async def test_in_a_cluster_a_stale_append_of_the_same_message_is_refused_too(
+    bus: NatsBus, client: Client
+) -> None:
+    js = LikeACluster(client)
+    publisher = NatsPublisher(client, js, NatsPayloads(client, js))
+    message = tools_listed()
+    first = await bus.publish(message)
+    with pytest.raises(Fenced):
+        await publisher.publish(message, expected_last=0)
+    assert await publisher.publish(message, expected_last=first) == first
+    await bus.publish(tools_listed())
+    with pytest.raises(Fenced):
+        await publisher.publish(message, expected_last=first)

@@ -13,7 +13,7 @@ from nats.errors import Error as NatsError
 from pml_common.bus import streams
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, subscribe
-from pml_common.bus.delivery import Bury, Disposition, Done, Retry
+from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
 from pml_common.bus.errors import BusError
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Message
@@ -76,11 +76,12 @@ class PullLoop:
     async def stop(self, timeout: float) -> None:
         """Take nothing new; wait for what is in hand, then cancel it."""
         self._stopping = True
+        end = asyncio.get_running_loop().time() + timeout
         if self._recovery is not None:
             self._recovery.cancel()
         if self._subscription is not None:
             await drain(self._subscription, timeout)
-        await finish(set(self._in_hand), timeout)
+        await finish(set(self._in_hand), max(0.0, end - asyncio.get_running_loop().time()))
         if self._pulse is not None:
             self._pulse.cancel()
 
@@ -99,7 +100,12 @@ class PullLoop:
             "expires": int(_EXPIRES_S * 1e9),
             "idle_heartbeat": int(HEARTBEAT_S * 1e9),
         }
-        await self._client.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
+        try:
+            body = json.dumps(request).encode()
+            await self._client.publish(self._subject, body, reply=self._inbox)
+        except NatsError as error:
+            self._asked -= free
+            log.warning("%s: could not ask for messages: %r", self._consumer.durable, error)
 
     async def _receive(self, message: Msg) -> None:
         self._heard = asyncio.get_running_loop().time()
@@ -115,11 +121,11 @@ class PullLoop:
 
     async def _on_status(self, headers: dict[str, str]) -> None:
         status = headers.get("Status")
-        if status == "100":
+        if status == "100":  # a heartbeat
             return
         unsent = int(headers.get("Nats-Pending-Messages", str(self._asked)))
         self._asked = max(0, self._asked - unsent)
-        if status == "408":
+        if status == "408":  # the request has expired
             await self._ask()
         elif not self._stopping and (self._recovery is None or self._recovery.done()):
             log.warning("%s: server says %s", self._consumer.durable, headers)
@@ -165,7 +171,7 @@ class PullLoop:
             case Bury(reason):
                 await self._bury(message, envelope, reason)
                 await message.term()
-            case _:
+            case Leave():
                 pass
 
     async def _keep_alive(self) -> None:

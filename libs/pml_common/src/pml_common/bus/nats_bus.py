@@ -106,9 +106,14 @@ class NatsBus(Bus):
         async def bury_it(message: Msg, envelope: Envelope, reason: str) -> None:
             await bury(self._publisher, consumer.durable, message, envelope, reason)
 
+        async def recover() -> None:
+            await self.ensure()
+            with server_errors(self._client, f"restore {consumer.durable}"):
+                await streams.ensure_consumer(self._js, consumer)
+
         with server_errors(self._client, f"consume {consumer.durable}"):
             await streams.ensure_consumer(self._js, consumer)
-            loop = PullLoop(self._client, consumer, process, bury_it, self.ensure)
+            loop = PullLoop(self._client, consumer, process, bury_it, recover)
             await loop.start()
         self._loops.append(loop)
 

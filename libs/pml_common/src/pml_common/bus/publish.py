@@ -40,8 +40,10 @@ class NatsPublisher:
                 if expected_last is not None and error.err_code in _WRONG_LAST_SEQUENCE:
                     raise Fenced(subject, expected_last) from error
                 raise
-        if expected_last is not None and ack.duplicate and ack.seq > expected_last:
-            # A lone server checks the expectation before it looks for duplicates; a cluster may
-            # answer with what another holder of the same cause has stored meanwhile.
-            raise Fenced(subject, expected_last)
+            if ack.duplicate and expected_last is not None:
+                # A lone server checks the expectation before it looks for duplicates; a cluster
+                # answers with what another holder of the same cause has stored meanwhile.
+                last = await self._js.get_last_msg(ack.stream, subject)
+                if last.seq != expected_last:
+                    raise Fenced(subject, expected_last)
         return ack.seq

@@ -1,0 +1,62 @@
+"""Sentence embeddings by all-MiniLM-L6-v2 with no network and no torch (ADR 0004)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tokenizers import Tokenizer
+
+from pml_registry.adapters.minilm_encoder import encode
+from pml_registry.adapters.minilm_weights import (
+    WIDTH,
+    Weights,
+    load_weights,
+    model_folder,
+    read_checked,
+)
+
+_MAX_TOKENS = 256
+# Tokenizing is linear in what is handed over, and 256 tokens of prose are some 1,200 characters.
+_MAX_CHARACTERS = 10_000
+
+
+class MiniLmEmbedder:
+    """Thread-safe; a call keeps one core busy, so give it a thread: `asyncio.to_thread`."""
+
+    model_name: ClassVar[str] = "all-MiniLM-L6-v2"
+    dimension: ClassVar[int] = WIDTH
+
+    def __init__(self, tokenizer: Tokenizer, weights: Weights) -> None:
+        self._tokenizer = tokenizer
+        self._weights = weights
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Self:
+        """Read and check the model (about 0.2 s); raises EmbeddingModelError.
+
+        Holds BLAS to one thread in this process: a text is too small to share between cores.
+        """
+        folder = folder or model_folder()
+        tokenizer = Tokenizer.from_buffer(read_checked(folder, "tokenizer.json"))
+        # Its file says 128 tokens, padded; the model was published with 256. The stub of
+        # enable_truncation leaves its **kwargs untyped.
+        tokenizer.enable_truncation(_MAX_TOKENS)  # pyright: ignore[reportUnknownMemberType]
+        tokenizer.no_padding()
+        weights = load_weights(read_checked(folder, "model.safetensors"))
+        threadpool_limits(limits=1, user_api="blas")
+        return cls(tokenizer, weights)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, 384), in the order given; a text counts up to its 256th token."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            row[:] = encode(self._weights, self._token_ids(text))
+        return vectors
+
+    def _token_ids(self, text: str) -> NDArray[np.intp]:
+        """Ids with [CLS] and [SEP]; lone surrogates, which JSON can carry, are dropped."""
+        clean = text[:_MAX_CHARACTERS].encode("utf-8", "ignore").decode("utf-8")
+        return np.array(self._tokenizer.encode(clean).ids, dtype=np.intp)

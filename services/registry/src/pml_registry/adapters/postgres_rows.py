@@ -1,0 +1,58 @@
+"""Rows of schema `registry` as contracts."""
+
+from collections.abc import Sequence
+
+import asyncpg
+from pydantic import TypeAdapter
+
+from pml_common.contracts.capability import CapabilityRecord, Learning, Usage
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_registry.domain.catalogue import KnownTool
+from pml_registry.domain.standing import Held
+
+JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+
+
+def capability_record(row: asyncpg.Record) -> CapabilityRecord:
+    """A row of the view `capability`."""
+    return CapabilityRecord(
+        capability_id=row["pattern_id"],
+        scope=Scope(org=row["org"], project=row["project"]),
+        name=row["name"],
+        named=row["named"],
+        listed=row["listed"],
+        code=row["code"],
+        code_hash=row["code_hash"],
+        description=row["description"],
+        parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
+        structure=StaticStructure.model_validate_json(row["structure"]),
+        tools_used=tuple(row["tools_used"]),
+        usage=Usage(
+            count=row["usage_count"],
+            success_count=row["success_count"],
+            mean_duration_ms=row["mean_duration_ms"],
+        ),
+        learning=Learning.model_validate_json(row["learning"]),
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def held(row: asyncpg.Record) -> Held:
+    """A row of the view `capability`, with its revision."""
+    return Held(capability_record(row), row["learning_revision"])
+
+
+def tool_definition(row: asyncpg.Record) -> ToolDefinition:
+    """A row of `tool_schema`."""
+    return ToolDefinition.model_validate_json(row["definition"])
+
+
+def known_tools(rows: Sequence[asyncpg.Record]) -> dict[str, KnownTool]:
+    """Rows of `tool_schema`, by tool id."""
+    return {
+        row["tool_id"]: KnownTool(row["definition_hash"], row["embedding_model"]) for row in rows
+    }

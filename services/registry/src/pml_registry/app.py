@@ -1,0 +1,85 @@
+"""Composition root of the registry: message → handler."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog
+from pml_common.health import Checks
+from pml_common.storage.outage import outlasting, reporting
+from pml_common.storage.pool import Pool
+from pml_common.storage.schema import answers, open_schema
+from pml_registry.adapters.background_embedder import BackgroundEmbedder
+from pml_registry.adapters.minilm import MiniLmEmbedder
+from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
+from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
+from pml_registry.adapters.postgres_tools import PostgresToolStore
+from pml_registry.handlers.on_discover import on_discover
+from pml_registry.handlers.on_edges_observed import on_edges_observed
+from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_registry.handlers.on_learning_updated import on_learning_updated
+from pml_registry.handlers.on_list_capabilities import on_list_capabilities
+from pml_registry.handlers.on_list_tools import on_list_tools
+from pml_registry.handlers.on_resolve_capability import on_resolve_capability
+from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.ports import CapabilityStore, Embedder, ToolStore
+from pml_registry.settings import RegistrySettings
+
+
+@asynccontextmanager
+async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
+    """Keep the catalogues and answer about them for as long as the block runs."""
+    async with (
+        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
+        open_schema(
+            settings.postgres_dsn, "registry", "pml_registry", patience_s=settings.start_patience_s
+        ) as pool,
+    ):
+        capabilities, tools = PostgresCapabilityStore(pool), PostgresToolStore(pool)
+        await _answer(bus, pool, capabilities, tools, embedder)
+        await _hear(bus, capabilities, tools, embedder)
+        yield {"postgres": answers(pool), "embeddings": embedder.check}
+
+
+async def _answer(
+    bus: Bus, pool: Pool, capabilities: CapabilityStore, tools: ToolStore, embedder: Embedder
+) -> None:
+    unavailable = partial(QueryFailed, "unavailable")
+    await bus.serve(
+        catalog.RESOLVE_CAPABILITY,
+        reporting(partial(on_resolve_capability, capabilities=capabilities), unavailable),
+    )
+    await bus.serve(
+        catalog.LIST_CAPABILITIES,
+        reporting(partial(on_list_capabilities, capabilities=capabilities), unavailable),
+    )
+    await bus.serve(catalog.LIST_TOOLS, reporting(partial(on_list_tools, tools=tools), unavailable))
+    discover = partial(
+        on_discover,
+        embedder=embedder,
+        index=PgvectorIndex(pool),
+        evidence=PostgresEvidence(pool),
+    )
+    await bus.serve(catalog.DISCOVER, reporting(discover, unavailable))
+
+
+async def _hear(
+    bus: Bus, capabilities: CapabilityStore, tools: ToolStore, embedder: Embedder
+) -> None:
+    await bus.consume(
+        catalog.REGISTRY_ON_EXECUTION_ANALYZED,
+        outlasting(partial(on_execution_analyzed, capabilities=capabilities, embedder=embedder)),
+    )
+    await bus.consume(
+        catalog.REGISTRY_ON_LEARNING_UPDATED,
+        outlasting(partial(on_learning_updated, capabilities=capabilities)),
+    )
+    await bus.consume(
+        catalog.REGISTRY_ON_EDGES_OBSERVED, outlasting(partial(on_edges_observed, tools=tools))
+    )
+    await bus.consume(
+        catalog.REGISTRY_ON_TOOLS_LISTED,
+        outlasting(partial(on_tools_listed, tools=tools, embedder=embedder)),
+    )

@@ -1,0 +1,1 @@
+"""Decisions of the registry as pure functions."""

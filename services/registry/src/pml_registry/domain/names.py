@@ -1,0 +1,59 @@
+"""Names of capabilities: the given ones, the provisional ones, and references to either (C1, C3).
+
+Inside a scope a capability goes by `namespace:action`, or by `unnamed_<hash>` until it has such a
+name; `cap:` before either makes it callable.
+"""
+
+import difflib
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+CALLABLE_PREFIX = "cap:"
+UNNAMED_PREFIX = "unnamed_"
+SHORTEST_HASH = 4
+
+_NEAR = 3
+
+
+def unnamed_names(code_hash: str) -> Sequence[str]:
+    """Provisional names, the preferred one first: each shows one hex digit more."""
+    return [
+        f"{UNNAMED_PREFIX}{code_hash[:length]}"
+        for length in range(SHORTEST_HASH, len(code_hash) + 1)
+    ]
+
+
+def first_free(names: Sequence[str], taken: Collection[str]) -> str:
+    """The first name that nobody holds. Raises LookupError when all are held."""
+    for name in names:
+        if name not in taken:
+            return name
+    raise LookupError(f"every one of {len(names)} names is taken, {names[-1]} among them")
+
+
+def record_hash(name: str, code_hash: str) -> str:
+    """The hash in a capability's fully qualified name; an unnamed one shows it in its name."""
+    if name.startswith(UNNAMED_PREFIX):
+        return name.removeprefix(UNNAMED_PREFIX)
+    return code_hash[:SHORTEST_HASH]
+
+
+def parse_reference(reference: str) -> UUID | str:
+    """The id or the name that a caller means."""
+    name = reference.strip()
+    bare = name.removeprefix(CALLABLE_PREFIX)
+    if bare != name and (":" in bare or bare.startswith(UNNAMED_PREFIX) or _as_id(bare)):
+        name = bare
+    return _as_id(name) or name
+
+
+def near_names(wanted: str, names: Collection[str]) -> Sequence[str]:
+    """Names that `wanted` may have been meant for, the nearest first."""
+    return difflib.get_close_matches(wanted, names, n=_NEAR, cutoff=0.6)
+
+
+def _as_id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,35 @@
+"""A capability's statistics and whether it is listed (C2)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.learner import LearningUpdated
+
+
+@dataclass(frozen=True)
+class Held:
+    """A capability as stored; `learning_revision` is 0 before the first lesson."""
+
+    record: CapabilityRecord
+    learning_revision: int = 0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a lesson makes of a capability."""
+
+    listed: bool
+    change: Literal["listed", "learned"]
+
+
+def stand(held: Held, updated: LearningUpdated) -> Standing | None:
+    """How the capability stands after a lesson; None when a newer one is known already.
+
+    A capability is listed from its first success on.
+    """
+    if updated.revision <= held.learning_revision:
+        return None
+    listed = held.record.listed or updated.usage.success_count > 0
+    newly = listed and not held.record.listed
+    return Standing(listed=listed, change="listed" if newly else "learned")

@@ -1,0 +1,66 @@
+"""An MCP server declared its tools: the catalogue follows."""
+
+import logging
+from collections.abc import Sequence
+
+from pml_common.bus.errors import Retryable
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.base import Message
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.registry import CatalogChanged
+from pml_common.contracts.tool import ToolDefinition
+from pml_registry.domain.catalogue import acceptable, compare, outdated
+from pml_registry.domain.documents import tool_document
+from pml_registry.ports import Embedder, ToolStore, Vector
+
+log = logging.getLogger(__name__)
+
+_CONSUMER = catalog.REGISTRY_ON_TOOLS_LISTED.durable
+
+
+async def on_tools_listed(
+    listed: ToolsListed, tools: ToolStore, embedder: Embedder
+) -> Sequence[Message]:
+    """Make the server's part of the catalogue equal to its list; say so where that differs.
+
+    Texts are embedded before the rows are locked. Raises Retryable where the rows changed
+    meanwhile.
+    """
+    accepted = acceptable(listed.server, listed.tools)
+    if len(accepted) < len(listed.tools):
+        log.warning(
+            "%s: server %s: %d of its %d tools are left out: repeated, or without a usable name",
+            listed.scope,
+            listed.server,
+            len(listed.tools) - len(accepted),
+            len(listed.tools),
+        )
+    known = await tools.server(listed.scope, listed.server)
+    model = await embedder.model()
+    vectors = await _embed(compare(accepted, known.tools, model).saved, embedder)
+    async with tools.once(listed.event_id, _CONSUMER) as handling:
+        if handling.replayed is not None:
+            return handling.replayed
+        known = await handling.server(listed.scope, listed.server)
+        if outdated(listed.listed_at, known):
+            return handling.conclude(())
+        change = compare(accepted, known.tools, model)
+        if any(tool.tool_id not in vectors for tool in change.saved):
+            raise Retryable(f"the tools of {listed.server} changed while they were embedded")
+        await handling.replace(listed, change, vectors, model)
+        return handling.conclude(_facts(listed) if change.visible else ())
+
+
+async def _embed(tools: Sequence[ToolDefinition], embedder: Embedder) -> dict[str, Vector]:
+    embedded = await embedder.embed([tool_document(tool) for tool in tools])
+    return {tool.tool_id: vector for tool, vector in zip(tools, embedded.vectors, strict=True)}
+
+
+def _facts(listed: ToolsListed) -> Sequence[CatalogChanged]:
+    return [
+        CatalogChanged(
+            scope=listed.scope,
+            event_id=ids.effect_id(listed.event_id, "catalog-changed"),
+            server=listed.server,
+        )
+    ]

@@ -1,0 +1,176 @@
+"""What the registry's handlers need of the world.
+
+Everything that reaches a store may raise StorageUnavailable.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.learner import LearningUpdated, ObservedEdge
+from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapabilities
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+from pml_registry.domain.admission import Admission
+from pml_registry.domain.catalogue import CatalogueChange, KnownServer
+from pml_registry.domain.ranking import Candidate, Kind, Ranked
+from pml_registry.domain.standing import Held, Standing
+
+Vector = Sequence[float]
+"""A unit vector of the model's dimension."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Vectors of some texts, in their order, and the model that made them."""
+
+    model: str
+    vectors: Sequence[Vector]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; texts of like meaning lie close by cosine."""
+
+    async def model(self) -> str:
+        """The model's name. Waits until it is loaded; raises what its loading raised."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """A unit vector per text. Waits until the model is loaded; raises what that raised."""
+        ...
+
+
+class Handling(Protocol):
+    """One handling of one message: what is saved in it counts once, or not at all."""
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """The facts stated before, when this message was handled before."""
+        ...
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """Remember what is stated, so that a redelivery states the same."""
+        ...
+
+
+class CapabilityHandling(Handling, Protocol):
+    """One handling of one message about a capability."""
+
+    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+        """A capability; nobody else changes or makes it until this handling ends."""
+        ...
+
+    async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
+        """Those of `names` that are names or aliases already; nobody else gives names in this
+        scope until this handling ends."""
+        ...
+
+    async def admit(
+        self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
+    ) -> None:
+        """Create a capability, or give a known one its new name and description; an old name
+        stays as an alias. `embedded` is the one vector of the admission's document."""
+        ...
+
+    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
+        """Keep a capability's statistics."""
+        ...
+
+
+class CapabilityStore(Protocol):
+    """Capabilities, their names and their statistics."""
+
+    def once(
+        self, message_id: UUID, consumer: str
+    ) -> AbstractAsyncContextManager[CapabilityHandling]:
+        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+        ...
+
+    async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
+        """The capability with this id, name or former name."""
+        ...
+
+    async def names(self, scope: Scope) -> Sequence[str]:
+        """Names in the scope, the most used first, some hundred at most."""
+        ...
+
+    async def page(self, query: ListCapabilities) -> CapabilityPage:
+        """Capabilities, the most used first."""
+        ...
+
+
+class ToolHandling(Handling, Protocol):
+    """One handling of one message about tools."""
+
+    async def server(self, scope: Scope, server: str) -> KnownServer:
+        """A server's tools; nobody else changes them until this handling ends."""
+        ...
+
+    async def replace(
+        self,
+        listed: ToolsListed,
+        change: CatalogueChange,
+        vectors: Mapping[str, Vector],
+        model: str,
+    ) -> None:
+        """Save and remove tools; `vectors` has one for each saved tool, by id."""
+        ...
+
+    async def count_edges(
+        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
+    ) -> None:
+        """Add to the counts of edges; from `observed_from` on an edge is observed."""
+        ...
+
+
+class ToolStore(Protocol):
+    """The tool catalogue and the tool graph."""
+
+    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolHandling]:
+        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+        ...
+
+    async def server(self, scope: Scope, server: str) -> KnownServer:
+        """A server's tools."""
+        ...
+
+    async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
+        """Definitions of the scope, or of one server in it, by id order."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Finds by meaning. Derived: it may lag behind the stores and what it names may be gone."""
+
+    async def nearest(
+        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
+    ) -> Sequence[str]:
+        """Ids of the nearest by cosine, among vectors of the same model."""
+        ...
+
+
+class Evidence(Protocol):
+    """The truth about what may be shown, and how well it fits."""
+
+    async def weigh(
+        self,
+        scope: Scope,
+        kind: Kind,
+        intent: str,
+        embedded: Embedded,
+        near: Sequence[str],
+        limit: int,
+    ) -> Sequence[Candidate]:
+        """Of `near` and of the `limit` that share most words with the intent, those that exist,
+        belong to the scope and are listed. `embedded` is the one vector of the intent."""
+        ...
+
+    async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
+        """The ranked ones in full, in their order, without those gone meanwhile."""
+        ...

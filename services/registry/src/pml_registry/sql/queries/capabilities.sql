@@ -1,0 +1,84 @@
+-- name: lock-capability
+SELECT pg_advisory_xact_lock(hashtextextended('capability ' || $1::text, 0))
+
+-- name: lock-names
+SELECT pg_advisory_xact_lock(hashtextextended('names ' || $1::text || '.' || $2::text, 0))
+
+-- name: taken-names
+SELECT name FROM capability_records WHERE org = $1 AND project = $2 AND name = ANY ($3)
+UNION
+SELECT alias FROM capability_aliases WHERE org = $1 AND project = $2 AND alias = ANY ($3)
+
+-- name: create-capability
+INSERT INTO workflow_pattern (
+    org, project, pattern_id, description, document, embedding, embedding_model,
+    code, code_hash, structure, parameters_schema, tools_used, created_by
+)
+VALUES ($1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13)
+ON CONFLICT (org, project, pattern_id) DO UPDATE
+SET description = excluded.description,
+    document = excluded.document,
+    embedding = excluded.embedding,
+    embedding_model = excluded.embedding_model,
+    updated_at = now()
+
+-- name: keep-former-name
+INSERT INTO capability_aliases (org, project, alias, pattern_id)
+SELECT org, project, name, pattern_id
+FROM capability_records
+WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name <> $4
+
+-- name: name-capability
+INSERT INTO capability_records (org, project, pattern_id, name, namespace, action, hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (org, project, pattern_id) DO UPDATE
+SET name = excluded.name,
+    namespace = excluded.namespace,
+    action = excluded.action,
+    hash = excluded.hash,
+    updated_at = now()
+WHERE capability_records.name <> excluded.name
+
+-- name: learn-capability
+UPDATE workflow_pattern
+SET usage_count = $4,
+    success_count = $5,
+    mean_duration_ms = $6,
+    learning = $7,
+    learning_revision = $8,
+    listed = $9,
+    updated_at = now()
+WHERE org = $1 AND project = $2 AND pattern_id = $3
+
+-- name: capability-by-id
+SELECT * FROM capability WHERE org = $1 AND project = $2 AND pattern_id = $3
+
+-- name: capability-by-name
+SELECT *
+FROM capability
+WHERE org = $1 AND project = $2
+    AND pattern_id = coalesce(
+        (SELECT pattern_id FROM capability_records
+            WHERE org = $1 AND project = $2 AND name = $3),
+        (SELECT pattern_id FROM capability_aliases
+            WHERE org = $1 AND project = $2 AND alias = $3)
+    )
+
+-- name: capability-names
+SELECT name
+FROM capability
+WHERE org = $1 AND project = $2
+ORDER BY usage_count DESC, name COLLATE "C"
+LIMIT 500
+
+-- name: list-capabilities
+SELECT *
+FROM capability
+WHERE org = $1 AND project = $2 AND (listed OR $3)
+ORDER BY usage_count DESC, name COLLATE "C"
+LIMIT $4 OFFSET $5
+
+-- name: count-capabilities
+SELECT count(*)
+FROM workflow_pattern
+WHERE org = $1 AND project = $2 AND (listed OR $3)

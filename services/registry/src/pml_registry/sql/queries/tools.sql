@@ -1,0 +1,52 @@
+-- name: meet-server
+INSERT INTO tool_server (org, project, server) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+
+-- name: lock-server
+SELECT listed_at FROM tool_server WHERE org = $1 AND project = $2 AND server = $3 FOR UPDATE
+
+-- name: server-listed-at
+SELECT listed_at FROM tool_server WHERE org = $1 AND project = $2 AND server = $3
+
+-- name: server-tools
+SELECT tool_id, definition_hash, embedding_model
+FROM tool_schema
+WHERE org = $1 AND project = $2 AND server = $3
+
+-- name: note-listing
+UPDATE tool_server SET listed_at = greatest(listed_at, $4)
+WHERE org = $1 AND project = $2 AND server = $3
+
+-- name: save-tool
+INSERT INTO tool_schema (
+    org, project, server, name, definition, definition_hash, document, embedding, embedding_model
+)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8::real[]::vector, $9)
+ON CONFLICT (org, project, tool_id) DO UPDATE
+SET definition = excluded.definition,
+    definition_hash = excluded.definition_hash,
+    document = excluded.document,
+    embedding = excluded.embedding,
+    embedding_model = excluded.embedding_model,
+    updated_at = now()
+
+-- name: remove-tools
+DELETE FROM tool_schema WHERE org = $1 AND project = $2 AND tool_id = ANY ($3)
+
+-- name: list-tools
+SELECT definition
+FROM tool_schema
+WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server = $3)
+ORDER BY tool_id COLLATE "C"
+
+-- name: count-edge
+INSERT INTO tool_dependency (
+    org, project, from_tool_id, to_tool_id, edge_type, observed_count, edge_source
+)
+VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $6 >= $7::integer THEN 'observed' ELSE 'inferred' END)
+ON CONFLICT (org, project, from_tool_id, to_tool_id, edge_type) DO UPDATE
+SET observed_count = tool_dependency.observed_count + excluded.observed_count,
+    edge_source = CASE
+        WHEN tool_dependency.observed_count + excluded.observed_count >= $7 THEN 'observed'
+        ELSE tool_dependency.edge_source
+    END,
+    last_observed = now()

@@ -1,0 +1,35 @@
+"""The registry's stores, the real ones and their twins, and an embedder without a model."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from pml_common.storage.schema import open_schema
+from pml_registry.adapters.background_embedder import BackgroundEmbedder
+from pml_registry.adapters.hash_embedder import HashEmbedder
+from pml_registry.ports import Embedder
+from services.registry.tests.stores import Stores, memory_stores, postgres_stores
+
+
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
+def registry_database(request: pytest.FixtureRequest) -> str | None:
+    """Where the stores under test keep their rows; None: in memory."""
+    return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
+
+
+@pytest.fixture
+async def stores(registry_database: str | None) -> AsyncGenerator[Stores]:
+    """Each kind of store in turn, empty."""
+    if registry_database is None:
+        yield memory_stores()
+        return
+    async with open_schema(registry_database, "registry", "pml_registry") as pool:
+        yield postgres_stores(pool)
+
+
+@pytest.fixture
+async def embedder() -> AsyncGenerator[Embedder]:
+    """An embedder without a model."""
+    background = BackgroundEmbedder(HashEmbedder)
+    yield background
+    await background.aclose()

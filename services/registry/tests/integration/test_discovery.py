@@ -1,0 +1,149 @@
+"""Discovery through its handler, on every kind of store, with a model that knows only words."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
+from pml_common.contracts.scope import Scope
+from pml_registry.handlers.on_discover import CONSIDERED, on_discover
+from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_registry.handlers.on_learning_updated import on_learning_updated
+from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.ports import Embedded, Embedder
+from services.registry.tests.samples import (
+    ELSEWHERE,
+    OTHER_HASH,
+    SCOPE,
+    analysed,
+    lesson,
+    listed,
+    tool,
+)
+from services.registry.tests.stores import Stores
+
+READ = tool("fs:read_text", "Returns the content of one file.")
+WEATHER = tool("weather:forecast", "Tells tomorrow's temperature in a city.")
+
+
+@pytest.fixture
+async def filled(stores: Stores, embedder: Embedder) -> Stores:
+    """Two tools, a listed capability that shows files, an unlisted one that draws."""
+    await on_tools_listed(listed(READ), stores.tools, embedder)
+    await on_tools_listed(listed(WEATHER, server="weather"), stores.tools, embedder)
+    shows = analysed(name="fs:show", intent="show one file to a person", tools=["fs:read_text"])
+    draws = analysed(OTHER_HASH, name="art:draw", intent="draw one file as art", tools=[])
+    for analysis in (shows, draws):
+        await on_execution_analyzed(analysis, stores.capabilities, embedder)
+    await on_learning_updated(lesson(), stores.capabilities)
+    return stores
+
+
+async def _discover(
+    stores: Stores, embedder: Embedder, intent: str, *, scope: Scope = SCOPE, **more: object
+) -> DiscoveryPage:
+    query = Discover.model_validate({"scope": scope, "intent": intent, **more})
+    return await on_discover(query, embedder, stores.index, stores.evidence)
+
+
+async def test_tools_and_listed_capabilities_are_ranked_in_one_list(
+    filled: Stores, embedder: Embedder
+) -> None:
+    page = await _discover(filled, embedder, "show file content")
+    names = [hit.name for hit in page.hits]
+    assert set(names[:2]) == {"fs:show", "read_text"}
+    assert names[2:] == ["forecast"]
+    assert page.total == 3
+    scores = [hit.score for hit in page.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+
+
+async def test_a_hit_tells_what_calling_it_takes(filled: Stores, embedder: Embedder) -> None:
+    page = await _discover(filled, embedder, "show file content", limit=2)
+    hits = {hit.type: hit for hit in page.hits}
+    found, shown = hits["tool"], hits["capability"]
+    assert isinstance(found, ToolHit)
+    assert (found.id, found.description, found.input_schema) == (
+        READ.tool_id,
+        READ.description,
+        READ.input_schema,
+    )
+    assert isinstance(shown, CapabilityHit)
+    assert (shown.description, shown.tools_used) == ("show one file to a person", (READ.tool_id,))
+    assert (shown.usage.count, shown.parameters_schema) == (1, analysed().parameters_schema)
+
+
+async def test_a_capability_that_never_succeeded_is_not_found(
+    filled: Stores, embedder: Embedder
+) -> None:
+    page = await _discover(filled, embedder, "draw one file as art")
+    assert "art:draw" not in [hit.name for hit in page.hits]
+
+
+@pytest.mark.parametrize(
+    ("type_", "names"), [("tool", {"read_text", "forecast"}), ("capability", {"fs:show"})]
+)
+async def test_one_kind_alone_can_be_asked_for(
+    filled: Stores, embedder: Embedder, type_: str, names: set[str]
+) -> None:
+    page = await _discover(filled, embedder, "show file content", type=type_)
+    assert {hit.name for hit in page.hits} == names
+
+
+async def test_what_scores_below_the_floor_is_neither_shown_nor_counted(
+    filled: Stores, embedder: Embedder
+) -> None:
+    page = await _discover(filled, embedder, "temperature in a city tomorrow", min_score=0.4)
+    assert ([hit.name for hit in page.hits], page.total) == (["forecast"], 1)
+
+
+async def test_pages_continue_one_list(filled: Stores, embedder: Embedder) -> None:
+    whole = await _discover(filled, embedder, "show file content")
+    parts = [
+        await _discover(filled, embedder, "show file content", limit=1, offset=offset)
+        for offset in range(4)
+    ]
+    assert [hit for part in parts for hit in part.hits] == list(whole.hits)
+    assert {part.total for part in parts} == {3}
+
+
+async def test_an_intent_of_nothing_but_stop_words_finds_by_meaning_alone(
+    filled: Stores, embedder: Embedder
+) -> None:
+    assert (await _discover(filled, embedder, "of the")).total == 3
+    assert (await _discover(filled, embedder, "& | ! ( 'x' \\ :* \x00")).total == 3
+
+
+async def test_no_scope_finds_what_another_has(filled: Stores, embedder: Embedder) -> None:
+    page = await _discover(filled, embedder, "show file content", scope=ELSEWHERE)
+    assert page == DiscoveryPage(hits=(), total=0)
+
+
+async def test_vectors_of_another_model_are_not_compared(
+    filled: Stores, embedder: Embedder
+) -> None:
+    class Newer:
+        async def model(self) -> str:
+            return "newer"
+
+        async def embed(self, texts: Sequence[str]) -> Embedded:
+            return Embedded("newer", (await embedder.embed(texts)).vectors)
+
+    page = await _discover(filled, Newer(), "content", min_score=0.01)
+    (hit,) = page.hits
+    assert hit.name == "read_text"
+    assert hit.score == pytest.approx(0.3)
+
+
+async def test_a_small_scope_finds_its_own_among_many_of_a_large_one(
+    stores: Stores, embedder: Embedder
+) -> None:
+    many = [tool(f"fs:t{number}", "file content") for number in range(3 * CONSIDERED)]
+    await on_tools_listed(listed(*many), stores.tools, embedder)
+    theirs = listed(tool("fs:read", "something else"), scope=ELSEWHERE)
+    await on_tools_listed(theirs, stores.tools, embedder)
+    page = await _discover(stores, embedder, "file content", scope=ELSEWHERE)
+    assert [hit.name for hit in page.hits] == ["read"]
+    page = await _discover(stores, embedder, "file content", limit=5)
+    assert (len(page.hits), page.total >= CONSIDERED) == (5, True)

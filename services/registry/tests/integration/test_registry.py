@@ -1,0 +1,202 @@
+"""The registry as a whole, over real NATS and Postgres, with the real model."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+
+import pytest
+
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import Bus, Handler
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.registry import (
+    CapabilityChanged,
+    CatalogChanged,
+    Discover,
+    DiscoveryPage,
+    ListCapabilities,
+    ListTools,
+    ResolveCapability,
+)
+from pml_common.contracts.tool import ToolDefinition
+from pml_local.testing import eventually
+from pml_registry.app import serve
+from pml_registry.settings import RegistrySettings
+from services.registry.tests.samples import SCOPE, analysed, edges, lesson, listed, tool
+
+pytestmark = pytest.mark.integration
+
+M = TypeVar("M", bound=Message)
+
+FILES = (
+    tool("fs:read_text_file", "Read the complete contents of a file as text."),
+    tool("fs:write_file", "Create a new file or overwrite an existing one with new content."),
+    tool("fs:list_directory", "Get a detailed listing of all entries in a path."),
+    tool("fs:move_file", "Move or rename files and directories."),
+)
+OTHERS = (
+    tool("git:commit", "Records changes to the repository."),
+    tool("weather:forecast", "Predicts temperature and rain for a place."),
+    tool("mail:send", "Sends an electronic message to a recipient."),
+)
+
+
+@asynccontextmanager
+async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
+    async with serve(RegistrySettings(postgres_dsn=dsn), bus) as checks:
+        try:
+            yield bus
+            assert {name: await check() for name, check in checks.items()} == {
+                "postgres": None,
+                "embeddings": None,
+            }
+        finally:
+            await bus.drain()
+
+
+@pytest.fixture
+async def outside(nats_url: str) -> AsyncGenerator[NatsBus]:
+    """The bus as the other services see it."""
+    bus = await NatsBus.connect(nats_url, service="gateway")
+    yield bus
+    await bus.drain()
+
+
+async def _stated(bus: Bus, entity: str, kind: type[M]) -> list[M]:
+    recorded = await bus.history(SCOPE, entity)
+    return [entry.message for entry in recorded if isinstance(entry.message, kind)]
+
+
+async def _tools(bus: Bus) -> Sequence[ToolDefinition]:
+    return (await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))).tools
+
+
+async def _resolve(bus: Bus, reference: str) -> CapabilityRecord:
+    query = ResolveCapability(scope=SCOPE, reference=reference)
+    return await bus.ask(catalog.RESOLVE_CAPABILITY, query)
+
+
+async def _discover(bus: Bus, intent: str) -> DiscoveryPage:
+    return await bus.ask(catalog.DISCOVER, Discover(scope=SCOPE, intent=intent, limit=3))
+
+
+async def test_a_capability_is_created_learned_listed_and_found(
+    outside: NatsBus, nats_url: str, postgres_dsn: str
+) -> None:
+    analysis = analysed(name="fs:ensure", intent="make sure that the notes exist")
+    entity = str(analysis.capability.capability_id)
+    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+        await outside.publish(lesson())
+        await outside.publish(analysis)
+
+        async def told() -> list[CapabilityChanged]:
+            said = await _stated(outside, entity, CapabilityChanged)
+            return said if len(said) == 2 else []
+
+        said = await eventually(told, within=15.0)
+        assert [fact.change for fact in said] == ["created", "listed"]
+        record = await _resolve(outside, "cap:fs:ensure")
+        assert (record.listed, record.usage.count) == (True, 1)
+        page = await outside.ask(catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE))
+        assert [listed.name for listed in page.capabilities] == ["fs:ensure"]
+        found = await _discover(outside, "create my notebook unless it is there")
+        assert [hit.name for hit in found.hits] == ["fs:ensure"]
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "show me what is inside this document",
+        "open notes.txt and give me its words",
+        "load a configuration from disk",
+        "print a README",
+    ],
+)
+async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
+    outside: NatsBus, nats_url: str, postgres_dsn: str, intent: str
+) -> None:
+    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+        await outside.publish(listed(*FILES))
+        for other in OTHERS:
+            await outside.publish(listed(other, server=other.server))
+
+        async def all_there() -> bool:
+            return len(await _tools(outside)) == len(FILES) + len(OTHERS)
+
+        await eventually(all_there, within=15.0)
+        hits = (await _discover(outside, intent)).hits
+        assert "fs:read_text_file" in [hit.id for hit in hits]
+
+
+async def test_questions_asked_before_the_model_is_loaded_are_answered(
+    outside: NatsBus, nats_url: str, postgres_dsn: str
+) -> None:
+    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+        assert await _discover(outside, "read a file") == DiscoveryPage(hits=(), total=0)
+
+
+class ForgetfulBus(NatsBus):
+    """Loses what each handler states for the first time, as a crash after the commit would."""
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        crashed = False
+
+        async def crash_first(message: M) -> Sequence[Message]:
+            nonlocal crashed
+            facts = await handler(message)
+            if crashed:
+                return facts
+            crashed = True
+            raise ConnectionResetError("died before telling")
+
+        await super().consume(consumer, crash_first)
+
+
+async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
+    outside: NatsBus, nats_url: str, postgres_dsn: str
+) -> None:
+    analysis, observed = analysed(), edges(("fs:stat", "fs:read"))
+    entity = str(analysis.capability.capability_id)
+    bus = await ForgetfulBus.connect(nats_url, service="registry")
+    async with _registry(bus, postgres_dsn):
+        for message in (analysis, lesson(), observed, listed(tool("fs:read"))):
+            await outside.publish(message)
+
+        async def told() -> bool:
+            changes = await _stated(outside, entity, CapabilityChanged)
+            catalogues = await _stated(outside, "fs", CatalogChanged)
+            return len(changes) == 2 and len(catalogues) == 1
+
+        await eventually(told, within=15.0)
+        record = await _resolve(outside, str(analysis.capability.capability_id))
+        assert (record.usage.count, len(await _tools(outside))) == (1, 1)
+        assert await outside.dead_letters() == []
+
+
+async def test_replicas_that_start_and_work_side_by_side_agree(
+    outside: NatsBus, nats_url: str, postgres_dsn: str
+) -> None:
+    hashes = [f"a7f3{number:060x}" for number in range(12)]
+    async with AsyncExitStack() as replicas:
+        buses = [await NatsBus.connect(nats_url, service="registry") for _ in range(2)]
+        await asyncio.gather(
+            *(replicas.enter_async_context(_registry(bus, postgres_dsn)) for bus in buses)
+        )
+        for code_hash in hashes:
+            await outside.publish(analysed(code_hash, name="fs:ensure"))
+            await outside.publish(lesson(2, code_hash=code_hash))
+            await outside.publish(lesson(1, code_hash=code_hash))
+        query = ListCapabilities(scope=SCOPE, limit=50)
+
+        async def all_listed() -> Sequence[CapabilityRecord]:
+            page = await outside.ask(catalog.LIST_CAPABILITIES, query)
+            learned = all(record.usage.count == 2 for record in page.capabilities)
+            return page.capabilities if page.total == len(hashes) and learned else ()
+
+        records = await eventually(all_listed, within=20.0)
+        assert len({record.name for record in records}) == len(hashes)
+        assert [record.name for record in records if record.named] == ["fs:ensure"]

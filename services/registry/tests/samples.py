@@ -1,0 +1,139 @@
+"""Messages and questions for the registry."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from pml_common.contracts import ids
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.capability import (
+    CapabilityIdentity,
+    CapabilityRecord,
+    Learning,
+    PathStats,
+    Usage,
+)
+from pml_common.contracts.decision import Decision
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ObservedEdge
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import DecisionNode, StaticStructure, TaskNode
+from pml_common.contracts.tool import ToolDefinition
+
+SCOPE = Scope(org="acme", project="webapp")
+ELSEWHERE = Scope(org="rival", project="webapp")
+HASH = "a7f3" + "0" * 60
+SIMILAR_HASH = "a7f3" + "1" * 60
+OTHER_HASH = "c0de" * 16
+UNNAMED = "unnamed_a7f3"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def analysed(
+    code_hash: str = HASH,
+    *,
+    name: str | None = None,
+    intent: str | None = None,
+    scope: Scope = SCOPE,
+    tools: Sequence[str] = ("fs:stat", "fs:read"),
+    code: str = "return await mcp.fs.read(args)",
+) -> ExecutionAnalyzed:
+    """An analysis of code with this hash, under a workflow of its own."""
+    workflow_id = uuid4()
+    tasks = [
+        TaskNode(id=f"n{at}", line=at, column=1, tool=tool) for at, tool in enumerate(tools, 1)
+    ]
+    decision = DecisionNode(id="d1", line=9, column=1, condition="file.exists")
+    return ExecutionAnalyzed(
+        scope=scope,
+        event_id=ids.effect_id(workflow_id, "execution-analyzed"),
+        workflow_id=workflow_id,
+        principal="agent-7",
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(scope, code_hash), code_hash=code_hash, name=name
+        ),
+        intent=intent,
+        code=code,
+        instrumented=code,
+        structure=StaticStructure(nodes=(*tasks, decision)),
+        decision=Decision(verdict="allow"),
+        parameters_schema={"type": "object", "properties": {"path": {"default": "a\x00b"}}},
+    )
+
+
+def lesson(
+    revision: int = 1,
+    *,
+    code_hash: str = HASH,
+    scope: Scope = SCOPE,
+    successes: int | None = None,
+) -> LearningUpdated:
+    """What the learner says after `revision` runs."""
+    workflow_id = uuid4()
+    succeeded = revision if successes is None else successes
+    path = PathStats(path=("n1", "d1"), count=revision, success_rate=0.5, mean_duration_ms=9.0)
+    return LearningUpdated(
+        scope=scope,
+        event_id=ids.effect_id(workflow_id, "learning-updated"),
+        capability_id=ids.capability_id(scope, code_hash),
+        workflow_id=workflow_id,
+        trace_id=ids.root_trace_id(workflow_id),
+        revision=revision,
+        priority=0.5,
+        usage=Usage(count=revision, success_count=succeeded, mean_duration_ms=9.0),
+        learning=Learning(paths=(path,), dominant_path=path.path),
+    )
+
+
+def edges(*pairs: tuple[str, str], scope: Scope = SCOPE, count: int = 1) -> EdgesObserved:
+    """One run that showed these pairs, `count` times each."""
+    workflow_id = uuid4()
+    return EdgesObserved(
+        scope=scope,
+        event_id=ids.effect_id(workflow_id, "edges-observed"),
+        capability_id=ids.capability_id(scope, HASH),
+        workflow_id=workflow_id,
+        edges=tuple(ObservedEdge(from_tool=a, to_tool=b, count=count) for a, b in pairs),
+    )
+
+
+def tool(tool_id: str, description: str = "") -> ToolDefinition:
+    """A tool with nothing but a description."""
+    server, name = tool_id.split(":", 1)
+    return ToolDefinition(server=server, name=name, description=description)
+
+
+def listed(
+    *tools: ToolDefinition,
+    server: str = "fs",
+    scope: Scope = SCOPE,
+    minutes: int | None = None,
+) -> ToolsListed:
+    """A server's complete list, `minutes` after noon."""
+    return ToolsListed(
+        scope=scope,
+        event_id=uuid4(),
+        server=server,
+        tools=tools,
+        listed_at=None if minutes is None else NOON + timedelta(minutes=minutes),
+    )
+
+
+def record(name: str = UNNAMED, description: str = "") -> CapabilityRecord:
+    """A capability as stored, not listed yet."""
+    analysis = analysed()
+    return CapabilityRecord(
+        capability_id=analysis.capability.capability_id,
+        scope=analysis.scope,
+        name=name,
+        named=":" in name,
+        listed=False,
+        code=analysis.code,
+        code_hash=HASH,
+        description=description,
+        structure=analysis.structure,
+        tools_used=("fs:read",),
+        created_by="agent-7",
+        created_at=datetime.now(UTC),
+        updated_at=datetime.now(UTC),
+    )

@@ -1,0 +1,71 @@
+"""What an analysis makes of a capability."""
+
+from pml_registry.domain.admission import admit, tools_used, wanted_names
+from services.registry.tests.samples import UNNAMED, analysed, record
+
+
+def test_a_new_capability_without_a_name_gets_a_provisional_one() -> None:
+    admission = admit(analysed(intent="read it"), None, ())
+    assert (admission.name, admission.named, admission.change) == (UNNAMED, False, "created")
+    assert (admission.description, admission.tools_used) == ("read it", ("fs:stat", "fs:read"))
+    assert admission.altered
+
+
+def test_a_new_capability_gets_the_name_asked_for_if_it_is_free() -> None:
+    admission = admit(analysed(name="fs:ensure"), None, ())
+    assert (admission.name, admission.named, admission.refused_name) == ("fs:ensure", True, None)
+
+
+def test_a_name_that_somebody_holds_is_refused_and_the_capability_created_all_the_same() -> None:
+    admission = admit(analysed(name="fs:ensure"), None, {"fs:ensure", UNNAMED})
+    assert (admission.name, admission.named) == (f"{UNNAMED}0", False)
+    assert (admission.refused_name, admission.change) == ("fs:ensure", "created")
+
+
+def test_an_unnamed_capability_gets_the_name_asked_for_later() -> None:
+    admission = admit(analysed(name="fs:ensure"), record(), ())
+    assert (admission.name, admission.named, admission.change) == ("fs:ensure", True, "named")
+    assert admission.altered
+
+
+def test_a_later_name_that_somebody_holds_is_refused() -> None:
+    admission = admit(analysed(name="fs:ensure"), record(), {"fs:ensure"})
+    assert (admission.name, admission.named, admission.change) == (UNNAMED, False, None)
+    assert admission.refused_name == "fs:ensure"
+    assert not admission.altered
+
+
+def test_a_name_once_given_stays() -> None:
+    admission = admit(analysed(name="fs:other"), record("fs:ensure"), ())
+    assert (admission.name, admission.change) == ("fs:ensure", None)
+    assert admission.refused_name == "fs:other"
+    assert not admission.altered
+
+
+def test_asking_for_the_name_it_has_refuses_nothing() -> None:
+    admission = admit(analysed(name="fs:ensure"), record("fs:ensure"), ())
+    assert (admission.refused_name, admission.altered) == (None, False)
+
+
+def test_an_intent_fills_an_empty_description_and_no_other() -> None:
+    filled = admit(analysed(intent="read it"), record(), ())
+    assert (filled.description, filled.change, filled.altered) == ("read it", None, True)
+    kept = admit(analysed(intent="read it"), record(description="ensure it"), ())
+    assert (kept.description, kept.altered) == ("ensure it", False)
+
+
+def test_only_names_that_may_be_given_need_to_be_known_free() -> None:
+    assert wanted_names(analysed(name="fs:ensure"), None)[:2] == ["fs:ensure", UNNAMED]
+    assert wanted_names(analysed(), None)[0] == UNNAMED
+    assert wanted_names(analysed(name="fs:ensure"), record()) == ["fs:ensure"]
+    assert wanted_names(analysed(name="fs:ensure"), record("fs:other")) == []
+    assert wanted_names(analysed(), record()) == []
+
+
+def test_each_tool_is_named_once_in_source_order() -> None:
+    assert tools_used(analysed(tools=("b:y", "a:x", "b:y"))) == ("b:y", "a:x")
+
+
+def test_the_document_is_made_of_what_was_admitted() -> None:
+    admission = admit(analysed(name="fs:ensure", intent="make sure"), None, ())
+    assert admission.document == "fs ensure. make sure. Uses fs stat, fs read"

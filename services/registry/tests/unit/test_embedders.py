@@ -1,0 +1,110 @@
+"""What every embedder promises, and how one lives behind the loop."""
+
+import math
+import threading
+from collections.abc import AsyncGenerator
+from typing import ClassVar
+
+import pytest
+
+from pml_registry.adapters.background_embedder import BackgroundEmbedder, Model
+from pml_registry.adapters.hash_embedder import HashEmbedder
+from pml_registry.adapters.minilm import MiniLmEmbedder
+from pml_registry.ports import Embedder, Vector
+
+TEXTS = ["Read the contents of a file", "", "🦆 \ud800 \x00", "word " * 3000]
+
+
+@pytest.fixture(params=[HashEmbedder, MiniLmEmbedder.load], ids=["hash", "minilm"])
+async def any_embedder(request: pytest.FixtureRequest) -> AsyncGenerator[Embedder]:
+    """Each model in turn."""
+    background = BackgroundEmbedder(request.param)
+    yield background
+    await background.aclose()
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+async def test_every_text_gets_a_unit_vector_of_the_models_dimension(
+    any_embedder: Embedder,
+) -> None:
+    embedded = await any_embedder.embed(TEXTS)
+    assert embedded.model == await any_embedder.model()
+    assert [len(vector) for vector in embedded.vectors] == [384] * len(TEXTS)
+    for vector in embedded.vectors:
+        assert math.hypot(*vector) == pytest.approx(1.0, abs=1e-5)
+
+
+async def test_no_texts_get_no_vectors(any_embedder: Embedder) -> None:
+    assert list((await any_embedder.embed([])).vectors) == []
+
+
+async def test_the_same_text_gets_the_same_vector_in_any_company(any_embedder: Embedder) -> None:
+    alone = await any_embedder.embed(["list the tables"])
+    among = await any_embedder.embed([*TEXTS, *TEXTS, *TEXTS, "list the tables"])
+    assert _cosine(alone.vectors[0], among.vectors[-1]) == pytest.approx(1.0, abs=1e-5)
+
+
+async def test_texts_that_share_much_are_nearer_than_texts_that_share_nothing(
+    any_embedder: Embedder,
+) -> None:
+    wanted, near, far = (
+        await any_embedder.embed(
+            ["read a text file", "read a file of text", "forecast tomorrow's weather"]
+        )
+    ).vectors
+    assert _cosine(wanted, near) > _cosine(wanted, far)
+
+
+class Halting(HashEmbedder):
+    """Takes until it is released to load."""
+
+    released: ClassVar[threading.Event] = threading.Event()
+
+    def __init__(self) -> None:
+        assert self.released.wait(5)
+
+
+class Broken(HashEmbedder):
+    """Cannot be loaded."""
+
+    def __init__(self) -> None:
+        raise OSError("no such weights")
+
+
+class Narrow(HashEmbedder):
+    """Makes vectors the schema does not hold."""
+
+    dimension: ClassVar[int] = 3
+
+
+async def test_a_model_that_is_loading_is_waited_for_and_healthy() -> None:
+    background = BackgroundEmbedder(Halting)
+    assert await background.check() is None
+    Halting.released.set()
+    assert await background.model() == "hash"
+    assert await background.check() is None
+    await background.aclose()
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"), [(Broken, "no such weights"), (Narrow, "vectors of 3 numbers")]
+)
+async def test_a_model_that_cannot_be_used_is_said_by_name_and_by_health(
+    model: type[Model], reason: str
+) -> None:
+    background = BackgroundEmbedder(model)
+    with pytest.raises((OSError, ValueError), match=reason):
+        await background.embed(["text"])
+    assert reason in (await background.check() or "")
+    await background.aclose()
+
+
+async def test_closing_gives_up_a_model_that_is_still_loading() -> None:
+    Halting.released.clear()
+    background = BackgroundEmbedder(Halting)
+    await background.aclose()
+    Halting.released.set()
+    assert await background.check() is None

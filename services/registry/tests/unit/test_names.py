@@ -1,0 +1,74 @@
+"""Names: provisional ones, references, near matches."""
+
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_registry.domain.names import (
+    first_free,
+    near_names,
+    parse_reference,
+    record_hash,
+    unnamed_names,
+)
+
+HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
+
+
+def test_a_provisional_name_shows_four_digits_of_the_hash_and_more_if_it_must() -> None:
+    names = unnamed_names("a7f3c2")
+    assert names == ["unnamed_a7f3", "unnamed_a7f3c", "unnamed_a7f3c2"]
+    assert first_free(names, {"unnamed_a7f3"}) == "unnamed_a7f3c"
+
+
+def test_names_that_are_all_taken_are_an_error_that_names_one() -> None:
+    with pytest.raises(LookupError, match="unnamed_a7f3c2"):
+        first_free(unnamed_names("a7f3c2"), set(unnamed_names("a7f3c2")))
+
+
+def test_the_hash_of_a_record_is_the_one_its_provisional_name_shows() -> None:
+    assert record_hash("unnamed_a7f3c", "a7f3c2") == "a7f3c"
+    assert record_hash("fs:ensure", "a7f3c2") == "a7f3"
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        ("fs:ensure", "fs:ensure"),
+        ("cap:fs:ensure", "fs:ensure"),
+        (" cap:fs:ensure ", "fs:ensure"),
+        ("unnamed_a7f3", "unnamed_a7f3"),
+        ("cap:unnamed_a7f3", "unnamed_a7f3"),
+        ("cap:ensure", "cap:ensure"),
+        ("", ""),
+    ],
+)
+def test_a_reference_names_a_capability_with_or_without_its_prefix(
+    reference: str, name: str
+) -> None:
+    assert parse_reference(reference) == name
+
+
+def test_a_reference_may_be_an_id() -> None:
+    capability_id = uuid4()
+    assert parse_reference(str(capability_id)) == capability_id
+    assert parse_reference(f"cap:{capability_id}") == capability_id
+
+
+def test_near_names_are_those_one_may_have_meant() -> None:
+    names = ["fs:ensure_file", "fs:ensure_dir", "http:get"]
+    assert near_names("fs:ensure_fil", names) == ["fs:ensure_file", "fs:ensure_dir"]
+    assert near_names("zzz", names) == []
+
+
+@given(HASHES, st.lists(HASHES, max_size=5))
+def test_two_hashes_never_share_a_provisional_name_for_want_of_digits(
+    code_hash: str, others: list[str]
+) -> None:
+    taken: set[str] = set()
+    for other in dict.fromkeys([*others, code_hash]):
+        name = first_free(unnamed_names(other), taken)
+        assert other.startswith(record_hash(name, other))
+        taken.add(name)

@@ -5,6 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from pml_common.bus import codec
+from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, Fenced
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, Recorder
@@ -173,6 +175,26 @@ async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWor
                 await writer.publish(message)
             async with asyncio.timeout(5):
                 assert [await anext(events) for _ in told] == told
+
+
+async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read_is_not(
+    world: BusWorld,
+) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    subject = f"pml.evt.executor.trace-recorded.v1.acme.webapp.{workflow}"
+    newer = subject.replace(".v1.", ".v2.")
+    message = entry(workflow)
+    async with bus.follow(SCOPE, str(workflow)) as events:
+        await world.inject(Envelope(newer, b"\x00", {codec.MSG_ID: "newer"}))
+        await bus.publish(message)
+        assert [record.message for record in await bus.history(SCOPE, str(workflow))] == [message]
+        await world.inject(Envelope(subject, b"{", {codec.MSG_ID: "odd"}))
+        with pytest.raises(BusError, match="message 3 cannot be read: not a TraceRecorded"):
+            await journal_of(bus, workflow)
+        after = entry(workflow)
+        await bus.publish(after)
+        async with asyncio.timeout(5):
+            assert [await anext(events) for _ in range(2)] == [message, after]
 
 
 async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) -> None:

@@ -75,13 +75,16 @@ async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
     message = tools_listed()
     await bus.publish(message)
     js = JetStreamContext(client)
-    config = (await js.stream_info("PML_GATEWAY_EVT")).config
-    config.max_age = 300.0
-    await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
+    for name in ("PML_GATEWAY_EVT", "OBJ_PML_PAYLOADS"):
+        config = (await js.stream_info(name)).config
+        config.max_age = 300.0
+        await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
     await (await NatsBus.connect(nats_url, service="gateway")).drain()
     info = await js.stream_info("PML_GATEWAY_EVT")
     assert info.config.max_age == 7 * 24 * 3600
     assert info.state.messages == 1
+    payloads = await js.stream_info("OBJ_PML_PAYLOADS")
+    assert payloads.config.max_age == 14 * 24 * 3600
 
 
 async def test_services_are_found_by_the_standard_tools(bus: NatsBus, client: Client) -> None:

@@ -21,6 +21,7 @@ from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 
+DURABLE = catalog.REGISTRY_ON_TOOLS_LISTED.durable
 SCOPE = Scope(org="acme", project="webapp")
 
 
@@ -46,6 +47,16 @@ def tools_listed() -> ToolsListed:
 
 async def no_tools(question: ListTools) -> ToolCatalog:
     return ToolCatalog(tools=())
+
+
+async def request_stands(client: Client) -> None:
+    """Wait until the server knows that a replica wants messages."""
+
+    async def waiting() -> int | None:
+        js = JetStreamContext(client)
+        return (await js.consumer_info("PML_GATEWAY_EVT", DURABLE)).num_waiting
+
+    await eventually(waiting)
 
 
 async def test_everything_works_again_after_the_server_was_killed_and_restarted(
@@ -130,9 +141,8 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
 async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
     recorder = Recorder()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
-    await JetStreamContext(client).delete_consumer(
-        "PML_GATEWAY_EVT", catalog.REGISTRY_ON_TOOLS_LISTED.durable
-    )
+    await request_stands(client)
+    await JetStreamContext(client).delete_consumer("PML_GATEWAY_EVT", DURABLE)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
 
@@ -140,6 +150,7 @@ async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, clie
 async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
     recorder = Recorder()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    await request_stands(client)
     await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
 
     async def published() -> bool:

@@ -22,7 +22,7 @@ from pml_common.contracts.catalog import Consumer
 log = logging.getLogger(__name__)
 
 _EXPIRES_S = 30.0
-HEARTBEAT_S = 5.0
+HEARTBEAT_S = 2.0
 _RECOVERY_WAIT_S = 0.5
 
 Process = Callable[[Envelope, int], Awaitable[Disposition]]

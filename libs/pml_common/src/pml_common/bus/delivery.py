@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.errors import Fenced, QueryFailed, Rejected
-from pml_common.bus.port import Handler
+from pml_common.bus.errors import BusError, Fenced, QueryFailed, Rejected
+from pml_common.bus.port import Handler, Recorded
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, MessageType, QueryType
 
@@ -123,6 +124,30 @@ class Receiver:
                 tracing.mark_failed(span, error)
                 log.exception("%s failed", query_type.name)
                 raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
+
+    async def overhear(self, envelope: Envelope) -> Message | None:
+        """The message inside; None, and a warning, where it cannot be read."""
+        try:
+            return await self._known(envelope)
+        except Rejected as error:
+            log.warning("%s cannot be followed: %s", envelope.subject, error)
+            return None
+
+    async def record(
+        self, envelope: Envelope, sequence: int, stored_at: datetime
+    ) -> Recorded | None:
+        """A stored message; None for a type or version we do not know. Raises BusError where it
+        cannot be read: a journal with a gap is worse than none."""
+        try:
+            message = await self._known(envelope)
+        except Rejected as error:
+            what = f"{envelope.subject} message {sequence} cannot be read"
+            raise BusError(f"{what}: {error}") from error
+        return None if message is None else Recorded(sequence, stored_at, message)
+
+    async def _known(self, envelope: Envelope) -> Message | None:
+        model = codec.model_of(envelope.subject)
+        return None if model is None else await self.open(model, envelope)
 
     async def open_reply(self, query_type: QueryType[Q, R], envelope: Envelope) -> R:
         """The answer inside. Raises QueryFailed where it is none."""

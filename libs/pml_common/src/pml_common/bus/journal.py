@@ -9,10 +9,11 @@ from datetime import datetime
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from pml_common.bus import codec, names
-from pml_common.bus.codec import Payloads
+from pml_common.bus import names
+from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
-from pml_common.bus.errors import BusError, BusUnavailable, Rejected
+from pml_common.bus.delivery import Receiver
+from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import Recorded
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -70,9 +71,9 @@ async def _read_batch(
 class NatsJournal:
     """Reads the past of one entity."""
 
-    def __init__(self, client: Client, payloads: Payloads) -> None:
+    def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
-        self._payloads = payloads
+        self._receiver = receiver
 
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
@@ -96,16 +97,6 @@ class NatsJournal:
 
     async def _record(self, stored: Msg) -> Recorded | None:
         headers = stored.headers or {}
-        model = codec.model_of(headers["Nats-Subject"])
-        if model is None:
-            return None
-        sequence = int(headers["Nats-Sequence"])
-        try:
-            data = await codec.check_out(stored.data, headers, self._payloads)
-            message = codec.decode(model, data)
-        except Rejected as error:
-            raise BusError(
-                f"{headers['Nats-Stream']} message {sequence} on {headers['Nats-Subject']} "
-                f"cannot be read: {error}"
-            ) from error
-        return Recorded(sequence, datetime.fromisoformat(headers["Nats-Time-Stamp"]), message)
+        envelope = Envelope(headers["Nats-Subject"], stored.data, headers)
+        stored_at = datetime.fromisoformat(headers["Nats-Time-Stamp"])
+        return await self._receiver.record(envelope, int(headers["Nats-Sequence"]), stored_at)

@@ -10,7 +10,7 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetter
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
-from pml_common.bus.errors import BusError, BusUnavailable, QueryFailed, Rejected
+from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.inbox import Inbox
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
 from pml_common.bus.port import Bus, Handler, Recorded
@@ -94,20 +94,17 @@ class MemoryBus(Bus):
         tail = f".{scope}.{names.entity_token(entity)}"
         head = "pml.evt." if of is None else f"{names.prefix_of(of)}."
         parts = [
-            [await self._record(stored) for stored in stream.messages if _on(stored, head, tail)]
+            [
+                record
+                for stored in stream.messages
+                if _on(stored, head, tail) and (record := await self._record(stored)) is not None
+            ]
             for stream in self.broker.streams.values()
         ]
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
-    async def _record(self, stored: Stored) -> Recorded:
-        model = codec.model_of(stored.envelope.subject)
-        if model is None:
-            raise BusError(f"{stored.envelope.subject}: not in the catalogue")
-        try:
-            message = await self._receiver.open(model, stored.envelope)
-        except Rejected as error:
-            raise BusError(f"{stored.envelope.subject} cannot be read: {error}") from error
-        return Recorded(stored.sequence, stored.stored_at, message)
+    async def _record(self, stored: Stored) -> Recorded | None:
+        return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
@@ -163,9 +160,8 @@ class MemoryBus(Bus):
 
         async def receive() -> None:
             async for envelope in envelopes:
-                model = codec.model_of(envelope.subject)
-                if model is not None:
-                    messages.put(await self._receiver.open(model, envelope))
+                if (event := await self._receiver.overhear(envelope)) is not None:
+                    messages.put(event)
 
         leave = self._subscribe("pml.evt.", f".{scope}.{names.entity_token(entity)}", envelopes)
         task = self._spawn(receive())

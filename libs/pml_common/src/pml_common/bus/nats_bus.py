@@ -13,13 +13,12 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
-from pml_common.bus import codec, connection, names, streams
+from pml_common.bus import connection, names, streams
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import flush, server_errors, subscribe
 from pml_common.bus.consume import PullLoop
 from pml_common.bus.dead_letters import DeadLetter, bury, read_dead
 from pml_common.bus.delivery import Disposition, Receiver
-from pml_common.bus.errors import Rejected
 from pml_common.bus.inbox import Inbox
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.payloads import NatsPayloads
@@ -46,8 +45,8 @@ class NatsBus(Bus):
         self._replicas = replicas
         self._payloads = NatsPayloads(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads)
-        self._journal = NatsJournal(client, self._payloads)
         self._receiver = Receiver(self._payloads, self.publish)
+        self._journal = NatsJournal(client, self._receiver)
         self._asker = NatsAsker(client, self._receiver)
         self._queries = QueryServer(client, self._receiver, service, instance)
         self._loops: list[PullLoop] = []
@@ -139,13 +138,8 @@ class NatsBus(Bus):
         inbox: Inbox[Message] = Inbox()
 
         async def receive(message: Msg) -> None:
-            model = codec.model_of(message.subject)
-            if model is None:
-                return
-            try:
-                inbox.put(await self._receiver.open(model, _envelope(message)))
-            except Rejected as error:
-                log.warning("%s cannot be followed: %s", message.subject, error)
+            if (event := await self._receiver.overhear(_envelope(message))) is not None:
+                inbox.put(event)
 
         with server_errors(self._client, f"follow {entity}"):
             subscription = await subscribe(

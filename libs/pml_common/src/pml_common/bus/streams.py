@@ -5,7 +5,7 @@
 import asyncio
 
 from nats.js import JetStreamContext, api
-from nats.js.errors import APIError, BadRequestError
+from nats.js.errors import BadRequestError
 
 from pml_common.bus import names
 from pml_common.contracts import catalog
@@ -97,6 +97,9 @@ async def _ensure_payloads(js: JetStreamContext, replicas: int) -> None:
             names.PAYLOAD_BUCKET,
             api.ObjectStoreConfig(ttl=PAYLOAD_AGE_S, replicas=replicas),
         )
-    except APIError as error:
+    except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
             raise
+        config = (await js.stream_info(f"OBJ_{names.PAYLOAD_BUCKET}")).config
+        config.max_age, config.num_replicas = PAYLOAD_AGE_S, replicas
+        await js.update_stream(config)

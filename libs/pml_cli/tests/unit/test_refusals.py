@@ -1,0 +1,76 @@
+"""What the command says, and where, when something is wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from libs.pml_cli.tests.scripted import Gateway, pml
+
+WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
+
+
+def test_a_refusal_of_the_gateway_is_one_line_on_stderr(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = {"error": {"kind": "unavailable", "message": "NATS does not answer"}}
+    gateway.answers["POST /api/execute"] = (503, refusal)
+    assert pml(monkeypatch, "execute", "--capability", "x:y", "--json") == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "pml: NATS does not answer (HTTP 503)\n"
+
+
+def test_something_that_is_not_a_gateway_is_said_to_be_none(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway.answers["GET /api/tools"] = (200, "<html>")
+    assert pml(monkeypatch, "tools") == 1
+    assert "is this a PML gateway?" in capsys.readouterr().err
+    gateway.answers["GET /api/tools"] = (404, "<html>")
+    assert pml(monkeypatch, "tools") == 1
+    assert "HTTP 404" in capsys.readouterr().err
+
+
+def test_no_gateway_says_how_to_start_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.delenv("PML_URL", raising=False)
+    assert pml(monkeypatch, "tools", "--url", "http://127.0.0.1:1") == 4
+    assert "run `pml up`" in capsys.readouterr().err
+    nowhere = ("--url", "http://127.0.0.1:1", "--home", str(tmp_path))
+    assert pml(monkeypatch, "status", *nowhere) == 4
+    assert f"no stack runs on {tmp_path}" in capsys.readouterr().err
+
+
+def test_what_is_no_workflow_is_not_sent(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pml(monkeypatch, "approvals", "approve", "the-last-one") == 2
+    assert "'the-last-one' is not a workflow's id" in capsys.readouterr().err
+    assert gateway.asked == []
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("execute", "nowhere.ts"), "cannot read nowhere.ts: No such file"),
+        (("execute", "-", "--arg", "novalue"), "write it as key=value"),
+        (("execute", "-", "--args-json", "{tmp}/list.json"), "must be a JSON object"),
+        (("execute", "-", "--args-json", "{tmp}/broken.json"), "broken.json:2:1: not JSON"),
+    ],
+)
+def test_what_was_typed_wrong_is_said_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    complaint: str,
+) -> None:
+    (tmp_path / "list.json").write_text("[1]", encoding="utf-8")
+    (tmp_path / "broken.json").write_text('{"a":\n', encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", (tmp_path / "list.json").open(encoding="utf-8"))
+    given = tuple(word.replace("{tmp}", str(tmp_path)) for word in words)
+    assert pml(monkeypatch, *given, "--url", "http://127.0.0.1:1") == 2
+    assert complaint in capsys.readouterr().err
+    sys.stdin.close()

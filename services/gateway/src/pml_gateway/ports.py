@@ -1,12 +1,20 @@
 """What handlers need from the world outside."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
+from uuid import UUID
 
+from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.registry import Discover, DiscoveryPage
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.ledger import Entry
+from pml_gateway.domain.workflow import Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
 
@@ -42,4 +50,193 @@ class ToolServers(ToolCaller, Protocol):
 
     def status(self) -> Mapping[str, ServerStatus]:
         """How each server stands now."""
+        ...
+
+
+class AgentApi(Protocol):
+    """What agents may ask, whichever protocol they speak; the caller is known already.
+
+    Raises the errors of `domain.errors`.
+    """
+
+    async def execute(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
+        """Run a program or a capability and wait for its end, its approval, or its time."""
+        ...
+
+    async def discover(self, query: Discover) -> DiscoveryPage:
+        """Rank tools and capabilities by how well they serve an intent."""
+        ...
+
+    async def call_tool(
+        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+    ) -> ToolOutcome | ExecuteResponse:
+        """Call one real tool: at once where the policy allows it, as a program that waits for
+        approval where it asks, never where it denies (`refused`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: `scope` and `principal` come from the credential, never from the request."""
+
+    scope: Scope
+    principal: str
+
+
+class Callers(Protocol):
+    """What tells callers by their credentials."""
+
+    async def identify(self, headers: Mapping[str, str]) -> Caller:
+        """The caller that sent these headers. Raises Forbidden."""
+        ...
+
+
+class AllowedTools(Protocol):
+    """What tells which real tools there are for whom."""
+
+    async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
+        """The scope's tools, without those its policy denies. Raises Unavailable."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownTool:
+    """A tool as its server lists it now."""
+
+    definition: ToolDefinition
+    definition_hash: str
+
+
+class KnownTools(ToolServers, Protocol):
+    """The connected servers, their tools at hand by id."""
+
+    def find(self, tool_id: str) -> KnownTool | None:
+        """A tool by its id."""
+        ...
+
+
+class CapabilityNames(Protocol):
+    """What capabilities are called."""
+
+    async def name_of(self, scope: Scope, capability_id: UUID) -> str | None:
+        """Its name now; None when nobody tells in time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message that a stored change calls for; `traceparent` is what it is part of."""
+
+    message: Message
+    traceparent: str | None = None
+
+
+class Handling(Protocol):
+    """One handling of one message: what is saved in it counts once, or not at all."""
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """The facts stated before, when this message was handled before."""
+        ...
+
+    async def workflow(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """A workflow that nobody else changes until this handling ends."""
+        ...
+
+    async def save(self, workflow: Workflow) -> None:
+        """Keep how it stands now."""
+        ...
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """Remember what is stated, so that a redelivery states the same."""
+        ...
+
+
+class Change(Protocol):
+    """One change that no message of the bus caused; all of it is kept, or nothing."""
+
+    @property
+    def workflow(self) -> Workflow | None:
+        """The workflow, which nobody else changes until this change ends."""
+        ...
+
+    async def save(self, workflow: Workflow, effects: Sequence[Message]) -> None:
+        """Keep how it stands now, and in the outbox what follows from it."""
+        ...
+
+
+class WorkflowStore(Protocol):
+    """Workflows and their approvals. Everything here may raise StorageUnavailable."""
+
+    async def accept(self, workflow: Workflow) -> Workflow | None:
+        """Keep a new workflow, and in the outbox its request; None. If its idempotency key was
+        used before, keep nothing and return the workflow that has it."""
+        ...
+
+    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[Handling]:
+        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+        ...
+
+    def change(self, scope: Scope, workflow_id: UUID) -> AbstractAsyncContextManager[Change]:
+        """Change a workflow; an error in the block undoes it."""
+        ...
+
+    async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """A workflow as it stands."""
+        ...
+
+    async def page(self, scope: Scope, limit: int, offset: int) -> tuple[Sequence[Workflow], int]:
+        """Workflows, newest first, and how many there are in all."""
+        ...
+
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int
+    ) -> tuple[Sequence[Workflow], int]:
+        """Workflows that wait for approval, the soonest to expire first, and how many there
+        are."""
+        ...
+
+    async def overdue(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+        """Workflows of all scopes whose time to be approved has passed."""
+        ...
+
+
+class Outbox(Protocol):
+    """Messages that stored changes call for. Everything here may raise StorageUnavailable."""
+
+    async def claim(self, now: datetime, limit: int) -> Sequence[Outgoing]:
+        """Messages of all scopes that should have been published by now; nobody else gets them
+        for a while."""
+        ...
+
+    async def drop(self, message_ids: Sequence[UUID]) -> None:
+        """Forget messages that were published."""
+        ...
+
+
+class CallLedger(Protocol):
+    """What became of tool calls, by idempotency key. May raise StorageUnavailable."""
+
+    async def begin(self, scope: Scope, key: UUID, entry: Entry) -> Entry | None:
+        """Note that a call begins; None. If its key is there already, note nothing and return
+        what is there."""
+        ...
+
+    async def take_over(self, scope: Scope, key: UUID, entry: Entry, previous: UUID) -> bool:
+        """Note that a call of a gateway that is gone begins anew; False if somebody else was
+        faster."""
+        ...
+
+    async def settle(self, scope: Scope, key: UUID, outcome: ToolOutcome) -> ToolOutcome:
+        """Note how a call ended, unless that is known; return what is known."""
+        ...
+
+
+class Presence(Protocol):
+    """Which gateway processes are alive."""
+
+    async def lives(self, instance: UUID) -> bool:
+        """Whether the process with this id is alive. Raises StorageUnavailable."""
         ...

@@ -1,0 +1,143 @@
+"""What agents ask and are answered, over REST and MCP alike (F2)."""
+
+import math
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+)
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.capability import CapabilityName
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.registry import DiscoveryHit
+from pml_common.contracts.structure import Argument
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.errors import InvalidRequest
+
+Intent = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
+"""Printable ASCII without spaces."""
+
+Mode = Literal["direct", "by_name", "suggest"]
+Status = Literal["success", "error", "approval_required", "suggestions", "running"]
+
+
+def _finite(arguments: JsonObject) -> JsonObject:
+    """JSON can write 1e999, but nobody downstream can."""
+    pending: list[JsonValue] = [arguments]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("holds a number too large to represent")
+    return arguments
+
+
+Arguments = Annotated[JsonObject, AfterValidator(_finite)]
+
+
+class Request(BaseModel):
+    """What somebody asks; a field we do not know is a mistake, not noise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ExecuteRequest(Request):
+    """Run `code`, or the capability known as `capability`; with neither, find what serves `intent`.
+
+    `name` is what the program shall be learned by. `context` is another word for `args`. `timeout`
+    is how many seconds the program may run. The same `idempotency_key` never runs it twice.
+    """
+
+    intent: Intent | None = None
+    code: Annotated[str, StringConstraints(min_length=1)] | None = None
+    name: CapabilityName | None = None
+    capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    args: Arguments | None = None
+    context: Arguments | None = None
+    idempotency_key: IdempotencyKey | None = None
+    timeout: float | None = Field(default=None, gt=0)
+
+    @property
+    def arguments(self) -> JsonObject:
+        """What the program is given, under either word."""
+        return self.args or self.context or {}
+
+
+def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
+    """What is asked for. Raises InvalidRequest that names the field which does not fit."""
+    if request.args is not None and request.context is not None:
+        raise InvalidRequest("context", "is another word for args: give one of them")
+    if request.timeout is not None and request.timeout > max_timeout_s:
+        raise InvalidRequest("timeout", f"is more than the {max_timeout_s:g} seconds allowed here")
+    if request.code is not None and request.capability is not None:
+        raise InvalidRequest("capability", "names what to run, and so does code: give one of them")
+    if request.name is not None and request.code is None:
+        raise InvalidRequest("name", "is for a program given as code; capability runs a known one")
+    if request.code is not None:
+        return "direct"
+    if request.capability is not None:
+        return "by_name"
+    if request.intent is None:
+        raise InvalidRequest("code", "is missing: give code, or capability, or at least an intent")
+    return "suggest"
+
+
+class PlannedCall(Contract):
+    """One call site that waits for approval, with what is known of its arguments beforehand."""
+
+    node_id: str
+    tool: str
+    line: int
+    column: int
+    arguments: dict[str, Argument]
+
+
+class ApprovalAsked(Contract):
+    """What would run and why a person must agree; `tools` are those asked for."""
+
+    id: UUID
+    reasons: tuple[str, ...]
+    tools: tuple[str, ...]
+    calls: tuple[PlannedCall, ...]
+    expires_at: AwareDatetime = Field(serialization_alias="expiresAt")
+
+
+class TaskAnswer(Contract):
+    """One tool call of a run; `preview` is the head of its result."""
+
+    id: str
+    node_id: str
+    tool: str
+    success: bool
+    duration_ms: float
+    preview: str
+
+
+class ExecuteResponse(Contract):
+    """How an execution stands; only the fields that its status calls for are present."""
+
+    status: Status
+    result: JsonValue = None
+    suggestions: tuple[DiscoveryHit, ...] = ()
+    capability_id: UUID | None = Field(default=None, serialization_alias="capabilityId")
+    capability_name: str | None = Field(default=None, serialization_alias="capabilityName")
+    workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
+    tasks: tuple[TaskAnswer, ...] = ()
+    error: WorkflowError | None = None
+    approval: ApprovalAsked | None = None
+
+    def to_json(self) -> str:
+        """As it is answered: without the fields that were not given."""
+        return self.model_dump_json(include=self.model_fields_set)

@@ -1,0 +1,59 @@
+"""Why a workflow failed before it ran, in words its caller can act on."""
+
+from uuid import UUID
+
+from pml_common.contracts.analyzer import AnalysisRejected
+from pml_common.contracts.decision import Decision
+from pml_common.contracts.error import WorkflowError
+
+MOST_NAMED = 3
+
+
+def not_analyzed(rejection: AnalysisRejected) -> WorkflowError:
+    """The program cannot run; the first diagnostic gives the place, all come along."""
+    found = rejection.diagnostics
+    first = next((one for one in found if one.severity == "error"), found[0] if found else None)
+    if first is None:
+        return WorkflowError(kind=rejection.kind, message="the program cannot run")
+    more = len(found) - 1
+    return WorkflowError(
+        kind=rejection.kind,
+        message=first.message + (f" (and {more} more)" if more else ""),
+        line=first.line,
+        column=first.column,
+        diagnostics=found,
+    )
+
+
+def name_taken(name: str | None, holder: UUID) -> WorkflowError:
+    """Another capability has the name that the program was to be learned by."""
+    return WorkflowError(
+        kind="rejected",
+        message=f"the name {name} belongs to capability {holder}, which behaves differently; "
+        f"choose another name, or run it with capability: {name}",
+    )
+
+
+def forbidden_by_policy(decision: Decision) -> WorkflowError:
+    """The policy denies a tool; nothing of the program ran."""
+    denied = [tool for tool in decision.tools if tool.verdict == "deny"]
+    why = "; ".join(tool.reason for tool in denied[:MOST_NAMED]) or "; ".join(decision.reasons)
+    return WorkflowError(
+        kind="denied",
+        message=f"the policy denies this program: {why}" if why else "the policy denies it",
+        tool=denied[0].tool if denied else None,
+    )
+
+
+def denied(by: str, reason: str | None) -> WorkflowError:
+    """A person said no; nothing of the program ran."""
+    return WorkflowError(
+        kind="denied", message=f"{by} denied it" + (f": {reason}" if reason else "")
+    )
+
+
+def expired() -> WorkflowError:
+    """Nobody decided in time; nothing of the program ran."""
+    return WorkflowError(
+        kind="denied", message="nobody approved it in time; run it again to ask anew"
+    )

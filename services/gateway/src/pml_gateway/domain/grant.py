@@ -1,0 +1,39 @@
+"""Signing the permission that a run carries, and refusing calls that it does not cover (B7)."""
+
+import hmac
+from datetime import datetime
+
+from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.grant import Grant
+
+
+def sign(grant: Grant, secret: bytes) -> Grant:
+    """The grant with the HMAC-SHA256 of its content, hex."""
+    return grant.model_copy(update={"signature": _signature(grant, secret)})
+
+
+def refusal(
+    call: CallTool, definition_hash: str | None, secret: bytes, now: datetime
+) -> str | None:
+    """Why the grant does not allow this call, or None.
+
+    `definition_hash` is that of the tool as its server defines it now; None: there is no such tool.
+    """
+    grant = call.grant
+    if not hmac.compare_digest(grant.signature.encode(), _signature(grant, secret).encode()):
+        return "the grant's signature is not this gateway's"
+    if now >= grant.expires_at:
+        return f"the grant expired at {grant.expires_at.isoformat()}"
+    if (grant.scope, grant.workflow_id) != (call.scope, call.workflow_id):
+        return "the grant belongs to another workflow"
+    if call.tool not in grant.tools:
+        return f"{call.tool} was not seen when the program was analysed, so nobody has allowed it"
+    if definition_hash is None:
+        return f"{call.tool} is not there any more: its server does not list it"
+    if grant.tools[call.tool] != definition_hash:
+        return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
+    return None
+
+
+def _signature(grant: Grant, secret: bytes) -> str:
+    return hmac.digest(secret, grant.signed_bytes(), "sha256").hex()

@@ -1,0 +1,185 @@
+"""Workflows and approvals as REST shows them (F8)."""
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, JsonValue
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.decision import Decision
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.trace import BranchDecision
+from pml_gateway.domain.answer import asked_tools, planned_calls, status_of, tasks_of
+from pml_gateway.domain.api import PlannedCall, Status, TaskAnswer
+from pml_gateway.domain.happenings import ApprovalOutcome
+from pml_gateway.domain.workflow import Approval, Workflow
+
+
+class WorkflowSummary(Contract):
+    """One workflow in a list."""
+
+    workflow_id: UUID
+    status: Status
+    intent: str | None
+    name: str | None
+    principal: str
+    capability_id: UUID | None
+    error: WorkflowError | None
+    created_at: AwareDatetime
+    finished_at: AwareDatetime | None
+
+
+class WorkflowPage(Contract):
+    """One page of workflows, newest first, and how many there are in all."""
+
+    workflows: tuple[WorkflowSummary, ...]
+    total: int
+
+
+class ApprovalView(Contract):
+    """What a person is asked to agree to, and the answer once there is one."""
+
+    approval_id: UUID
+    workflow_id: UUID
+    intent: str | None
+    principal: str
+    reasons: tuple[str, ...]
+    tools: tuple[str, ...]
+    calls: tuple[PlannedCall, ...]
+    requested_at: AwareDatetime
+    expires_at: AwareDatetime
+    outcome: ApprovalOutcome | None
+    decided_by: str | None
+    decided_at: AwareDatetime | None
+    reason: str | None
+
+
+class ApprovalPage(Contract):
+    """One page of approvals that wait, the soonest to expire first, and how many there are."""
+
+    approvals: tuple[ApprovalView, ...]
+    total: int
+
+
+class AnalysisView(Contract):
+    """What the analysis found besides structure and decision."""
+
+    code_hash: str
+    parameters_schema: JsonObject
+    dynamic_calls: tuple[DynamicCall, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class WorkflowView(WorkflowSummary):
+    """One workflow with all that is known of it."""
+
+    code: str
+    args: JsonObject
+    timeout_s: float
+    structure: StaticStructure | None
+    decision: Decision | None
+    analysis: AnalysisView | None
+    approval: ApprovalView | None
+    result: JsonValue
+    tasks: tuple[TaskAnswer, ...]
+    executed_path: tuple[str, ...]
+    decisions: tuple[BranchDecision, ...]
+    duration_ms: float | None
+
+
+class ToolList(Contract):
+    """The tools of all connected servers, by id order."""
+
+    tools: tuple[ToolDefinition, ...]
+
+
+class ServerView(Contract):
+    """How the connection to one MCP server stands; `tools` counts the last listing."""
+
+    name: str
+    state: Literal["connecting", "ready", "failed"]
+    error: str | None
+    tools: int
+    since: AwareDatetime
+
+
+class ServerList(Contract):
+    """The connected MCP servers, by name."""
+
+    servers: tuple[ServerView, ...]
+
+
+def summary_of(workflow: Workflow) -> WorkflowSummary:
+    """A workflow in a list."""
+    return WorkflowSummary.model_validate(_summary(workflow))
+
+
+def view_of(workflow: Workflow) -> WorkflowView:
+    """A workflow with all that is known of it."""
+    analysis, run, requested = workflow.analysis, workflow.run, workflow.requested
+    return WorkflowView.model_validate(
+        _summary(workflow)
+        | {
+            "code": requested.code,
+            "args": requested.args,
+            "timeout_s": workflow.timeout_s,
+            "structure": analysis.structure if analysis else None,
+            "decision": analysis.decision if analysis else None,
+            "analysis": _analysis_of(workflow),
+            "approval": approval_of(workflow, workflow.approval) if workflow.approval else None,
+            "result": run.result if run else None,
+            "tasks": tasks_of(run) if run else (),
+            "executed_path": run.executed_path if run else (),
+            "decisions": run.decisions if run else (),
+            "duration_ms": run.duration_ms if run else None,
+        }
+    )
+
+
+def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
+    """An approval with what it is about."""
+    analysis = workflow.analysis
+    return ApprovalView(
+        approval_id=approval.approval_id,
+        workflow_id=workflow.workflow_id,
+        intent=workflow.requested.intent,
+        principal=workflow.requested.principal,
+        reasons=analysis.decision.reasons if analysis else (),
+        tools=asked_tools(analysis) if analysis else (),
+        calls=planned_calls(analysis) if analysis else (),
+        requested_at=approval.requested_at,
+        expires_at=approval.expires_at,
+        outcome=approval.outcome,
+        decided_by=approval.decided_by,
+        decided_at=approval.decided_at,
+        reason=approval.reason,
+    )
+
+
+def _summary(workflow: Workflow) -> dict[str, object]:
+    requested, analysis, run = workflow.requested, workflow.analysis, workflow.run
+    return {
+        "workflow_id": workflow.workflow_id,
+        "status": status_of(workflow),
+        "intent": requested.intent,
+        "name": requested.name,
+        "principal": requested.principal,
+        "capability_id": analysis.capability.capability_id if analysis else None,
+        "error": run.error if run else workflow.error,
+        "created_at": requested.requested_at,
+        "finished_at": workflow.finished_at,
+    }
+
+
+def _analysis_of(workflow: Workflow) -> AnalysisView | None:
+    analysis = workflow.analysis
+    if analysis is None:
+        return None
+    return AnalysisView(
+        code_hash=analysis.capability.code_hash,
+        parameters_schema=analysis.parameters_schema,
+        dynamic_calls=analysis.dynamic_calls,
+        diagnostics=analysis.diagnostics,
+    )

@@ -1,0 +1,109 @@
+"""The MCP face served for real, before an agent API that answers as told."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from starlette.applications import Starlette
+
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_common.health import serve_http
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.handlers.mcp_server import McpServerFace
+from pml_gateway.ports import Caller
+from pml_local.ports import free_port
+
+SCOPE = Scope(org="acme", project="web")
+OUTPUT: JsonObject = {"type": "object", "required": ["content"]}
+READ = ToolDefinition(
+    server="fs",
+    name="read",
+    title="Read a file",
+    description="Read it.",
+    output_schema=OUTPUT,
+    annotations=ToolAnnotations(read_only=True),
+)
+TWINS = tuple(
+    ToolDefinition(server=server, name=name) for server, name in (("a", "b_c"), ("a_b", "c"))
+)
+
+
+Answer = ToolOutcome | ExecuteResponse | Exception
+
+
+@dataclass
+class StubAgent:
+    """Answers as told, and keeps what it was asked."""
+
+    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    asked: list[object] = field(default_factory=list[object])
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def identify(self, headers: Mapping[str, str]) -> Caller:
+        return Caller(scope=SCOPE, principal=headers.get("x-user", "nobody"))
+
+    async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
+        assert scope == SCOPE
+        return (READ, *TWINS)
+
+    async def execute(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
+        self.asked.append((scope, principal, request))
+        if request.code == "hold":
+            await self.hold.wait()
+        answer = self.answers.get("execute")
+        assert isinstance(answer, ExecuteResponse)
+        return answer
+
+    async def discover(self, query: Discover) -> DiscoveryPage:
+        self.asked.append(query)
+        hit = ToolHit(
+            id="fs:read", name="fs:read", score=0.9, description="Read it.", input_schema={}
+        )
+        return DiscoveryPage(hits=(hit,), total=1)
+
+    async def call_tool(
+        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+    ) -> ToolOutcome | ExecuteResponse:
+        self.asked.append((tool_id, args))
+        answer = self.answers[tool_id]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclass
+class Face:
+    agent: StubAgent
+    endpoint: McpServerFace
+    url: str
+
+    @asynccontextmanager
+    async def client(self, mode: str = "auto") -> AsyncGenerator[Client]:
+        """The official client, connected as `ada`."""
+        async with (
+            httpx2.AsyncClient(headers={"X-User": "ada"}) as http,
+            Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[Face]:
+    """A face on a free port of loopback."""
+    agent = StubAgent()
+    endpoint = McpServerFace(
+        agent=agent, allowed=agent, callers=agent, version="1", max_body_bytes=max_body_bytes
+    )
+    port = free_port()
+    app = Starlette(routes=[endpoint.route])
+    async with serve_http(app, "127.0.0.1", port), endpoint.running():
+        yield Face(agent, endpoint, f"http://127.0.0.1:{port}/mcp")

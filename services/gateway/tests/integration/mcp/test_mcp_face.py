@@ -1,0 +1,219 @@
+"""The MCP server that agents see, through the official client in each of its generations."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping
+from uuid import UUID
+
+import httpx2
+import pytest
+from mcp.client.subscriptions import ServerEvent
+from mcp_types import CallToolResult, TextContent
+
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.registry import Discover
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.errors import Unavailable
+from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
+
+pytestmark = pytest.mark.integration
+
+WORKFLOW = UUID(int=7)
+
+
+@pytest.fixture
+async def face() -> AsyncGenerator[Face]:
+    async with served(max_body_bytes=100_000) as face:
+        yield face
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """How the official client begins."""
+    return str(request.param)
+
+
+def _text(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def test_our_tools_and_the_real_ones_are_listed(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools[:2]] == ["pml_execute", "pml_discover"]
+        assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool.name) for tool in tools)
+        by_title = {tool.title: tool for tool in tools}
+        assert {"a:b_c", "a_b:c", "fs:read: Read a file"} <= by_title.keys()
+        read = by_title["fs:read: Read a file"]
+        assert read.name == "fs_read"
+        assert read.output_schema == OUTPUT
+        assert read.annotations is not None
+        assert read.annotations.read_only_hint is True
+
+
+@pytest.mark.parametrize("name", ["fs_read", "fs:read"])
+async def test_a_real_tool_answers_under_either_name(face: Face, mode: str, name: str) -> None:
+    async with face.client(mode) as client:
+        face.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
+        result = await client.call_tool(name, {"path": "/x"})
+        assert result.structured_content == {"content": "hi"}
+        assert _text(result) == '{"content": "hi"}'
+        assert face.agent.asked == [("fs:read", {"path": "/x"})]
+
+
+async def test_a_colliding_name_finds_its_own_tool(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        face.agent.answers["a_b:c"] = ToolOutcome(status="ok", result="mine")
+        listed = {tool.title: tool.name for tool in (await client.list_tools()).tools}
+        assert _text(await client.call_tool(listed["a_b:c"], {})) == "mine"
+
+
+async def test_a_program_is_run_for_the_caller(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        face.agent.answers["execute"] = ExecuteResponse(
+            status="success", result=[1], workflow_id=WORKFLOW, capability_name="fs:count"
+        )
+        arguments = {"code": "return [1]", "intent": "count", "timeout": 5}
+        result = await client.call_tool("pml_execute", arguments)
+        expected = ExecuteRequest(code="return [1]", intent="count", timeout=5)
+        assert face.agent.asked == [(SCOPE, "ada", expected)]
+        assert not result.is_error
+        assert result.structured_content == {
+            "status": "success",
+            "result": [1],
+            "workflowId": str(WORKFLOW),
+            "capabilityName": "fs:count",
+        }
+
+
+async def test_a_failed_run_is_an_error_in_words(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        error = WorkflowError(
+            kind="tool_error", message="no such file", tool="fs:read", line=3, column=1
+        )
+        face.agent.answers["execute"] = ExecuteResponse(
+            status="error", error=error, workflow_id=WORKFLOW
+        )
+        result = await client.call_tool("pml_execute", {"code": "x"})
+        assert result.is_error
+        assert "tool_error: no such file" in _text(result)
+        assert "at line 3, column 1" in _text(result)
+        assert result.structured_content["status"] == "error"
+
+
+async def test_discovery_asks_the_registry(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        arguments = {"intent": "read", "filter": {"type": "tool", "minScore": 0.2}, "limit": 3}
+        result = await client.call_tool("pml_discover", arguments)
+        assert face.agent.asked == [
+            Discover(scope=SCOPE, intent="read", type="tool", min_score=0.2, limit=3)
+        ]
+        assert result.structured_content["hits"][0]["id"] == "fs:read"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("pml_execute", {"code": 3}, "code cannot be used: Input should be a valid string"),
+        ("pml_execute", {"cod": "x"}, "cod cannot be used: Extra inputs are not permitted"),
+        ("pml_discover", {}, "intent cannot be used: Field required"),
+        ("pml_discover", {"intent": "x", "filter": {"minScore": 2}}, "filter.minScore cannot be"),
+        ("fs_raed", {}, "no tool 'fs_raed'; did you mean fs_read"),
+        ("git:log", {}, "no tool 'git:log'"),
+    ],
+)
+async def test_a_mistake_is_explained(
+    face: Face, mode: str, name: str, arguments: JsonObject, words: str
+) -> None:
+    async with face.client(mode) as client:
+        result = await client.call_tool(name, arguments)
+        assert result.is_error
+        assert words in _text(result)
+
+
+async def test_a_refusal_is_explained(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        face.agent.answers["fs:read"] = Unavailable("the bus does not answer; try again")
+        result = await client.call_tool("fs_read", {})
+        assert result.is_error
+        assert _text(result) == "the bus does not answer; try again"
+
+
+async def test_a_slow_program_does_not_delay_others(face: Face, mode: str) -> None:
+    async with face.client(mode) as client:
+        face.agent.answers["execute"] = ExecuteResponse(status="success", result=None)
+        face.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            slow = group.create_task(client.call_tool("pml_execute", {"code": "hold"}))
+            await client.call_tool("fs_read", {})
+            assert not slow.done()
+            face.agent.hold.set()
+        assert slow.result().structured_content == {"status": "success", "result": None}
+
+
+async def test_a_listening_client_hears_that_tools_changed(face: Face) -> None:
+    async with asyncio.timeout(10), face.client() as client:
+        tools = client.server_capabilities.tools
+        assert tools is not None
+        assert tools.list_changed
+        async with client.listen(tools_list_changed=True) as changes:
+            await face.endpoint.tools_changed()
+            assert await anext(changes)
+
+
+async def test_an_older_client_is_promised_no_changes(face: Face) -> None:
+    async with face.client("legacy") as client:
+        tools = client.server_capabilities.tools
+        assert tools is not None
+        assert not tools.list_changed
+
+
+async def test_open_streams_do_not_hold_up_the_end() -> None:
+    listening = asyncio.Event()
+
+    async def listen(face: Face) -> list[ServerEvent]:
+        async with face.client() as client, client.listen(tools_list_changed=True) as changes:
+            listening.set()
+            return [change async for change in changes]
+
+    async with asyncio.timeout(10):
+        async with served() as face:
+            listener = asyncio.create_task(listen(face))
+            await listening.wait()
+        assert await listener == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Host": "localhost"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost.evil.example:80"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+async def test_pages_of_other_sites_are_kept_out(
+    face: Face, headers: dict[str, str], status: int
+) -> None:
+    response = await _post(face, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', headers)
+    assert response.status_code == status
+
+
+async def test_what_is_too_large_or_broken_is_refused(face: Face) -> None:
+    assert (await _post(face, b" " * 100_001)).status_code == 413
+    assert (await _post(face, b"{")).status_code == 400
+
+
+async def _post(
+    face: Face, body: bytes, headers: Mapping[str, str] | None = None
+) -> httpx2.Response:
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    async with httpx2.AsyncClient() as http:
+        return await http.post(face.url, content=body, headers={**accept, **(headers or {})})

@@ -1,0 +1,113 @@
+"""Executions as MCP tool results."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.structure import Diagnostic
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse
+from pml_gateway.domain.mcp_answers import answer_of, answer_of_tool
+
+WORKFLOW = UUID(int=7)
+PLAIN = ToolDefinition(server="fs", name="write")
+STRUCTURED = PLAIN.model_copy(update={"output_schema": {"type": "object"}})
+WAITING = ExecuteResponse(
+    status="approval_required",
+    workflow_id=WORKFLOW,
+    approval=ApprovalAsked(
+        id=UUID(int=8),
+        reasons=("fs:write changes things", "fs:move too"),
+        tools=("fs:write",),
+        calls=(),
+        expires_at=datetime(2030, 1, 2, 3, 4, tzinfo=UTC),
+    ),
+)
+
+
+def _text(result: JsonObject) -> str:
+    content = result["content"]
+    assert isinstance(content, list)
+    (block,) = content
+    assert isinstance(block, dict)
+    return str(block["text"])
+
+
+def test_a_response_is_told_whole_under_its_public_names() -> None:
+    response = ExecuteResponse(status="success", result=None, workflow_id=WORKFLOW)
+    result = answer_of(response)
+    assert result["isError"] is False
+    assert result["structuredContent"] == {
+        "status": "success",
+        "result": None,
+        "workflowId": str(WORKFLOW),
+    }
+
+
+def test_waiting_for_a_person_is_no_error_of_a_program() -> None:
+    result = answer_of(WAITING)
+    assert result["isError"] is False
+    assert '"expiresAt"' in _text(result)
+
+
+def test_a_failure_is_told_with_everything_that_places_it() -> None:
+    error = WorkflowError(
+        kind="syntax",
+        message="cannot be read",
+        tool="fs:write",
+        arguments={"path": "/x"},
+        line=2,
+        column=5,
+        diagnostics=(
+            Diagnostic(
+                severity="error", message="missing )", line=2, column=5, source_line="foo(("
+            ),
+            Diagnostic(severity="warning", message="unused", line=1, column=1),
+        ),
+    )
+    result = answer_of(ExecuteResponse(status="error", error=error, workflow_id=WORKFLOW))
+    assert result["isError"] is True
+    assert _text(result) == (
+        "syntax: cannot be read\n"
+        'tool fs:write, called with {"path": "/x"}\n'
+        "at line 2, column 5\n"
+        "error at line 2, column 5: missing )\n"
+        "    foo((\n"
+        "warning at line 1, column 1: unused"
+        f" (workflow {WORKFLOW})"
+    )
+
+
+def test_a_short_failure_is_told_shortly() -> None:
+    error = WorkflowError(kind="timeout", message="too slow")
+    assert _text(answer_of(ExecuteResponse(status="error", error=error))) == "timeout: too slow"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [ToolOutcome(status="ok", result={"a": 1}), ExecuteResponse(status="success", result={"a": 1})],
+)
+def test_a_tools_value_is_the_same_by_either_road(answer: ToolOutcome | ExecuteResponse) -> None:
+    assert answer_of_tool(STRUCTURED, answer)["structuredContent"] == {"a": 1}
+    plain = answer_of_tool(PLAIN, answer)
+    assert "structuredContent" not in plain
+    assert _text(plain) == '{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (ToolOutcome(status="tool_error", message="disk full"), "disk full"),
+        (ToolOutcome(status="refused"), "refused"),
+        (ExecuteResponse(status="running", workflow_id=WORKFLOW), f"running (workflow {WORKFLOW})"),
+        (WAITING, "fs:write: not run yet: a person must approve it first: fs:write changes things"),
+        (WAITING, "approval 00000000-0000-0000-0000-000000000008 until 2030-01-02 03:04 UTC"),
+    ],
+)
+def test_a_tool_without_a_value_says_why(answer: ToolOutcome | ExecuteResponse, words: str) -> None:
+    result = answer_of_tool(STRUCTURED, answer)
+    assert result["isError"] is True
+    assert words in _text(result)

@@ -8,6 +8,7 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports import Embedder
+from services.registry.tests.facade import Registry
 from services.registry.tests.stores import Stores, memory_stores, postgres_stores
 
 
@@ -33,3 +34,9 @@ async def embedder() -> AsyncGenerator[Embedder]:
     background = BackgroundEmbedder(HashEmbedder)
     yield background
     await background.aclose()
+
+
+@pytest.fixture
+def registry(stores: Stores, embedder: Embedder) -> Registry:
+    """A registry on each kind of store."""
+    return Registry(stores, embedder)

@@ -1,0 +1,45 @@
+"""The handlers of capabilities on one kind of store, called as the bus would."""
+
+from collections.abc import Sequence
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.registry import CapabilityChanged, ListCapabilities, ResolveCapability
+from pml_common.contracts.scope import Scope
+from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_registry.handlers.on_learning_updated import on_learning_updated
+from pml_registry.handlers.on_list_capabilities import on_list_capabilities
+from pml_registry.handlers.on_resolve_capability import on_resolve_capability
+from pml_registry.ports import Embedder
+from services.registry.tests.samples import SCOPE
+from services.registry.tests.stores import Stores
+
+
+class Registry:
+    """Handles as the bus would, and asks."""
+
+    def __init__(self, stores: Stores, embedder: Embedder) -> None:
+        self._stores = stores
+        self._embedder = embedder
+
+    async def analysed(self, analysis: ExecutionAnalyzed) -> Sequence[Message]:
+        return await on_execution_analyzed(analysis, self._stores.capabilities, self._embedder)
+
+    async def learned(self, updated: LearningUpdated) -> Sequence[Message]:
+        return await on_learning_updated(updated, self._stores.capabilities)
+
+    async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
+        query = ResolveCapability(scope=scope, reference=reference)
+        return await on_resolve_capability(query, self._stores.capabilities)
+
+    async def names(self, *, unlisted: bool = True, scope: Scope = SCOPE) -> list[str]:
+        query = ListCapabilities(scope=scope, include_unlisted=unlisted)
+        page = await on_list_capabilities(query, self._stores.capabilities)
+        return [record.name for record in page.capabilities]
+
+
+def changes(facts: Sequence[Message]) -> list[tuple[str, str]]:
+    """Names and changes told."""
+    return [(fact.name, fact.change) for fact in facts if isinstance(fact, CapabilityChanged)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeVar
 
+import uvloop
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -50,7 +51,7 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     set_up_logging(name, settings.log_level)
     tracing = set_up_tracing(name, settings.otlp_endpoint)
     try:
-        asyncio.run(_live(name, settings, serve))
+        uvloop.run(_live(name, settings, serve))
     finally:
         if tracing is not None:
             tracing.shutdown()

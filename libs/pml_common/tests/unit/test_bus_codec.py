@@ -18,7 +18,9 @@ from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import ToolDefinition
 
 SCOPE = Scope(org="acme", project="webapp")
-CONSUMER = Consumer("learner", catalog.RUN_FINISHED, max_deliver=4, retry_delays_s=(0.2, 1.0))
+CONSUMER = Consumer(
+    "learner", catalog.RUN_FINISHED, max_deliver=6, max_failures=4, retry_delays_s=(0.2, 1.0)
+)
 
 
 class Shelf:
@@ -95,6 +97,8 @@ def test_a_subject_tells_its_contract(entry: MessageType[Message]) -> None:
         (RuntimeError("bug"), 2, Retry(1.0)),
         (BusUnavailable("gone"), 3, Retry(1.0)),
         (RuntimeError("bug"), 4, Bury("RuntimeError: bug (delivery 4 of 4)")),
+        (BusUnavailable("gone"), 5, Retry(1.0)),
+        (BusUnavailable("gone"), 6, Bury("BusUnavailable: gone (delivery 6 of 6)")),
         (Rejected("never"), 1, Bury("never")),
         (Fenced("s", 1), 1, Leave()),
         (Fenced("s", 1), 4, Leave()),

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.errors import BusError, Fenced, QueryFailed, Rejected
+from pml_common.bus.errors import BusError, Fenced, QueryFailed, Rejected, Retryable
 from pml_common.bus.port import Handler, Recorded
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, MessageType, QueryType
@@ -53,9 +53,12 @@ def dispose(error: Exception, consumer: Consumer[Message], deliveries: int) -> D
         return Leave()
     if isinstance(error, Rejected):
         return Bury(str(error))
-    if deliveries >= consumer.max_deliver:
+    # What only waits for another part may wait long; a bug is the same the next time.
+    foreseen = isinstance(error, Retryable)
+    limit = consumer.max_deliver if foreseen else min(consumer.max_failures, consumer.max_deliver)
+    if deliveries >= limit:
         reason = f"{type(error).__name__}: {error}"
-        return Bury(f"{reason} (delivery {deliveries} of {consumer.max_deliver})")
+        return Bury(f"{reason} (delivery {deliveries} of {limit})")
     delays = consumer.retry_delays_s
     return Retry(delays[min(deliveries, len(delays)) - 1])
 

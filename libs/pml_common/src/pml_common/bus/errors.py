@@ -2,6 +2,18 @@
 
 from typing import Literal
 
+from pml_common.disposition import Rejected, Retryable
+
+__all__ = [
+    "BusError",
+    "BusUnavailable",
+    "Fenced",
+    "QueryErrorCode",
+    "QueryFailed",
+    "Rejected",
+    "Retryable",
+]
+
 QueryErrorCode = Literal["not_found", "invalid", "conflict", "unavailable", "internal"]
 
 
@@ -9,7 +21,7 @@ class BusError(Exception):
     """The bus could not do what was asked."""
 
 
-class BusUnavailable(BusError):
+class BusUnavailable(BusError, Retryable):
     """No answer from the server in time; nothing is known to be stored. Try again later."""
 
 
@@ -32,11 +44,3 @@ class QueryFailed(BusError):
         super().__init__(message)
         self.code: QueryErrorCode = code
         self.message = message
-
-
-class Retryable(Exception):
-    """This delivery cannot be handled yet; deliver it again after the consumer's delay."""
-
-
-class Rejected(Exception):
-    """This message can never be handled; bury it with this reason, let its neighbours flow."""

@@ -49,14 +49,16 @@ class Consumer(Generic[M_co]):
     """A durable reader: each message goes to one replica of `service`, at least once.
 
     `ack_wait_s` is how long a silent replica keeps a message (a living one extends it);
-    `retry_delays_s` spaces the retries, its last value repeats; after `max_deliver` deliveries
-    the message is dead. `max_in_flight` bounds what one replica handles side by side.
+    `retry_delays_s` spaces the retries, its last value repeats. The message is dead after
+    `max_deliver` deliveries (an hour of outage), or at delivery `max_failures` if that one fails
+    with an error nobody foresaw. `max_in_flight` bounds what one replica handles side by side.
     """
 
     service: Service
     message: MessageType[M_co]
     ack_wait_s: float = 10.0
-    max_deliver: int = 8
+    max_deliver: int = 250
+    max_failures: int = 8
     retry_delays_s: tuple[float, ...] = (0.2, 1.0, 5.0, 15.0)
     max_in_flight: int = 16
 
@@ -126,7 +128,9 @@ REGISTRY_ON_TOOLS_LISTED = Consumer("registry", TOOLS_LISTED, ack_wait_s=30.0, m
 GATEWAY_ON_EXECUTION_ANALYZED = Consumer("gateway", EXECUTION_ANALYZED)
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer("gateway", ANALYSIS_REJECTED)
 GATEWAY_ON_RUN_FINISHED = Consumer("gateway", RUN_FINISHED)
-EXECUTOR_ON_RUN_WORKFLOW = Consumer("executor", RUN_WORKFLOW, ack_wait_s=5.0, max_in_flight=8)
+EXECUTOR_ON_RUN_WORKFLOW = Consumer(
+    "executor", RUN_WORKFLOW, ack_wait_s=5.0, max_deliver=20, max_in_flight=8
+)
 LEARNER_ON_RUN_FINISHED = Consumer("learner", RUN_FINISHED)
 
 CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (

@@ -1,7 +1,9 @@
 """What can go wrong in storage, apart from Postgres's own errors."""
 
+from pml_common.disposition import Retryable
 
-class StorageUnavailable(Exception):
+
+class StorageUnavailable(Retryable):
     """Postgres does not answer; nothing was changed. Try again later."""
 
 

@@ -1,0 +1,84 @@
+/** How a program failed: what it threw, and where in the program's own text. */
+import { exec, RealError, RealTypeError, slice, split, startsWith, toText } from "./primordials.ts";
+import { toJson } from "./json_safe.ts";
+
+/** Head of the program's module URL; the Worker's own code is `text/typescript`. */
+export const MODULE = "data:application/typescript,";
+
+export interface Place {
+  line: number | null;
+  column: number | null;
+}
+
+export interface Failure extends Place {
+  name: string;
+  message: string;
+}
+
+const NOWHERE: Place = { line: null, column: null };
+const MAX_TEXT = 4_000;
+
+/** First place in the program that a stack or a loader's message names; both count from 1. */
+export function placeIn(text: unknown, prelude: number): Place {
+  if (typeof text !== "string") return NOWHERE;
+  const lines = split(text, "\n" as never);
+  for (let i = 0; i < lines.length; i++) {
+    const found = exec(/data:application\/typescript,.*:(\d+):(\d+)\)?$/, lines[i]!);
+    if (found !== null) {
+      const line = +found[1]!;
+      return { line, column: line === 1 ? +found[2]! - prelude : +found[2]! };
+    }
+  }
+  return NOWHERE;
+}
+
+/** Anything thrown, in words. */
+export function describe(thrown: unknown, prelude: number): Failure {
+  if (thrown instanceof RealError) {
+    const { name, message } = texts(thrown);
+    return { name, message, ...placeIn(read(thrown, "stack"), prelude) };
+  }
+  return {
+    name: "",
+    message: slice(`the program threw ${plain(thrown)}`, 0, MAX_TEXT),
+    ...NOWHERE,
+  };
+}
+
+/** Why the program could not be loaded: the loader's message ends its first line with a place. */
+export function describeLoad(thrown: unknown, prelude: number): Failure {
+  if (!(thrown instanceof RealError)) return describe(thrown, prelude);
+  const { name, message } = texts(thrown);
+  const found = exec(/^(?:SyntaxError: )?(.*?)(?: at data:.*)?$/m, message);
+  const syntax = startsWith(message, "SyntaxError: ");
+  return {
+    name: syntax ? "SyntaxError" : name,
+    message: found === null ? message : found[1]!,
+    ...placeIn(message, prelude),
+  };
+}
+
+function texts(error: Error): { name: string; message: string } {
+  const name = read(error, "name");
+  const message = read(error, "message");
+  return {
+    name: typeof name === "string" ? slice(name, 0, MAX_TEXT) : "Error",
+    message: typeof message === "string" ? slice(message, 0, MAX_TEXT) : "",
+  };
+}
+
+function read(error: Error, key: "name" | "message" | "stack"): unknown {
+  try {
+    return error[key];
+  } catch {
+    return undefined;
+  }
+}
+
+function plain(thrown: unknown): string {
+  try {
+    return typeof thrown === "string" ? thrown : toJson(thrown);
+  } catch (error) {
+    return error instanceof RealTypeError ? "a value" : toText(error);
+  }
+}

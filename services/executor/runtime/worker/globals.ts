@@ -1,0 +1,30 @@
+/** What a program finds in its global scope: the language, a few pure web APIs, nothing else. */
+import { defineProperty, deleteProperty, freeze, getOwnPropertyNames } from "./primordials.ts";
+
+const KEPT = freeze(
+  [
+    // the language; WebAssembly, shared memory, weak references and Temporal are left out: memory
+    // that no limit covers, blocking waits, and views of collection and of time that do not repeat
+    "Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol",
+    "Date Promise RegExp Error AggregateError EvalError RangeError ReferenceError SyntaxError",
+    "TypeError URIError SuppressedError DisposableStack AsyncDisposableStack globalThis JSON Math",
+    "Intl ArrayBuffer DataView Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array",
+    "BigUint64Array BigInt64Array Uint8ClampedArray Float16Array Float32Array Float64Array Map BigInt",
+    "Set Iterator WeakMap WeakSet Proxy Reflect decodeURI decodeURIComponent encodeURI",
+    "encodeURIComponent escape unescape eval isFinite isNaN",
+    // pure web APIs
+    "AbortController AbortSignal DOMException Event EventTarget TextDecoder TextEncoder URL",
+    "URLSearchParams atob btoa queueMicrotask structuredClone",
+  ].join(" ").split(" "),
+);
+
+/** Drops every global that is not kept, then defines `own` ones. */
+export function reduceGlobals(own: Record<string, unknown>): void {
+  for (const name of getOwnPropertyNames(globalThis)) {
+    if (!KEPT.includes(name)) deleteProperty(globalThis, name);
+  }
+  for (const name of getOwnPropertyNames(own)) {
+    const value = own[name];
+    defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }
+}

@@ -1,0 +1,169 @@
+/** Runs inside the Worker: waits for one program, runs it once, reports what it does. */
+import { Clock, dateOf, timersOf } from "./clock.ts";
+import { consoleOf } from "./console.ts";
+import { Deliveries } from "./deliveries.ts";
+import { describe, describeLoad, type Failure, MODULE } from "./failure.ts";
+import { reduceGlobals } from "./globals.ts";
+import { toJson } from "./json_safe.ts";
+import {
+  encodeText,
+  join,
+  jsonParse,
+  jsonStringify,
+  push,
+  RealMessageChannel,
+  slice,
+  soon,
+} from "./primordials.ts";
+import { cryptoOf, Random, seedMath } from "./random.ts";
+import { type Answer, apiOf, type Bridge, Calls } from "./tools.ts";
+
+/** The one program this Worker runs; `now` is milliseconds, `seed` 32 hexadecimal digits. */
+interface Run {
+  kind: "run";
+  code: string;
+  args: unknown;
+  seed: string;
+  now: number;
+}
+
+type Inbound = Run | (Answer & { kind: "answer"; now: number });
+type Program = (...bound: unknown[]) => Promise<unknown>;
+
+const NAMES = "mcp,capabilities,args,context,console,__pml";
+// The inner block lets a program declare names of its own over the bound ones.
+const PRELUDE = `export default async(${NAMES})=>{{`;
+const CODA = "\n}}";
+const MAX_NOTES = 64;
+
+const clock = new Clock();
+const random = new Random();
+
+/** Sends texts; notes wait for the end of the current task, or for what must follow them. */
+class Outbox implements Bridge {
+  #post: (text: string) => void;
+  #notes: string[] = [];
+
+  constructor(post: (text: string) => void) {
+    this.#post = post;
+  }
+
+  call(id: number, node: string | null, tool: string, args: string): void {
+    const head = jsonStringify({ kind: "call", id, node, tool });
+    this.#send(`${slice(head, 0, -1)},"args":${args}}`);
+  }
+
+  decide(node: string, outcome: "true" | "false"): void {
+    this.#note(jsonStringify({ type: "decision", node, outcome }));
+  }
+
+  log(level: string, message: string): void {
+    this.#note(toJson({ type: "log", level, message }));
+  }
+
+  returned(value: unknown): void {
+    this.#send(`{"kind":"returned","value":${toJson(value)}}`);
+  }
+
+  threw(failure: Failure, phase: "load" | "run", call: number | null): void {
+    this.#send(toJson({ kind: "threw", phase, call, ...failure }));
+  }
+
+  #note(note: string): void {
+    push(this.#notes, note);
+    if (this.#notes.length === 1) soon(() => this.#flush());
+    if (this.#notes.length >= MAX_NOTES) this.#flush();
+  }
+
+  #send(text: string): void {
+    this.#flush();
+    this.#post(text);
+  }
+
+  #flush(): void {
+    if (this.#notes.length === 0) return;
+    const notes = join(this.#notes, ",");
+    this.#notes = [];
+    this.#post(`{"kind":"noted","notes":[${notes}]}`);
+  }
+}
+
+function nextTaskOf(): (then: () => void) => void {
+  const { port1, port2 } = new RealMessageChannel();
+  let waiting = () => {};
+  port1.onmessage = () => waiting();
+  const post = port2.postMessage.bind(port2);
+  return (then) => {
+    waiting = then;
+    post(0);
+  };
+}
+
+async function load(code: string): Promise<Program> {
+  return (await import(MODULE + encodeText(PRELUDE + code + CODA))).default;
+}
+
+async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
+  clock.begin(program.now);
+  random.begin(program.seed);
+  const fail = (thrown: unknown) =>
+    outbox.threw(describe(thrown, PRELUDE.length), "run", calls.origin(thrown));
+  addFailureListeners(fail);
+  let main: Program;
+  try {
+    main = await load(program.code);
+  } catch (thrown) {
+    outbox.threw(describeLoad(thrown, PRELUDE.length), "load", null);
+    return;
+  }
+  const { mcp, capabilities, __pml } = apiOf(calls, outbox);
+  const { args } = program;
+  try {
+    outbox.returned(await main(mcp, capabilities, args, args, console, __pml));
+  } catch (thrown) {
+    fail(thrown);
+  }
+}
+
+let addFailureListeners: (fail: (thrown: unknown) => void) => void;
+
+/** Everything that touches what the program will not find any more. */
+function prepare(port: MessagePort): void {
+  const outbox = new Outbox(port.postMessage.bind(port));
+  const calls = new Calls(outbox);
+  const deliveries = new Deliveries<Answer & { now: number }>((answer) => {
+    clock.reach(answer.now);
+    calls.settle(answer);
+  }, nextTaskOf());
+  port.onmessage = ({ data }) => {
+    const message: Inbound = jsonParse(data);
+    if (message.kind === "answer") deliveries.add(message);
+    else void run(message, outbox, calls);
+  };
+  const listen = globalThis.addEventListener.bind(globalThis);
+  addFailureListeners = (fail) => {
+    listen("unhandledrejection", (event) => {
+      event.preventDefault();
+      fail((event as PromiseRejectionEvent).reason);
+    });
+    listen("error", (event) => {
+      event.preventDefault();
+      fail((event as ErrorEvent).error);
+    });
+  };
+  seedMath(random);
+  reduceGlobals({
+    ...timersOf(clock),
+    Date: dateOf(clock),
+    console: consoleOf((level, message) => outbox.log(level, message)),
+    crypto: cryptoOf(random),
+    performance: { now: () => clock.sinceStart(), timeOrigin: 0 },
+  });
+}
+
+addEventListener("message", async (event) => {
+  const [port] = (event as MessageEvent).ports;
+  await load("return 0 as number"); // the first TypeScript module costs more than the second
+  prepare(port!);
+  port!.postMessage("ready");
+}, { once: true });

@@ -1,0 +1,57 @@
+/**
+ * Intrinsics as they were before any program ran. Code that runs after the program started uses
+ * these alone, so that a program that patches a prototype breaks only itself.
+ */
+
+// deno-lint-ignore no-explicit-any
+type Method = (this: any, ...args: any[]) => any;
+type Uncurried<M extends Method> = (
+  self: ThisParameterType<M>,
+  ...args: Parameters<M>
+) => ReturnType<M>;
+
+const { bind, call } = Function.prototype;
+const uncurry: <M extends Method>(method: M) => Uncurried<M> = bind.bind(call) as never;
+
+export const jsonStringify = JSON.stringify;
+export const jsonParse = JSON.parse;
+export const { freeze, create, defineProperty, getOwnPropertyNames } = Object;
+export const { construct, deleteProperty, apply } = Reflect;
+export const { from: arrayFrom } = Array;
+export const { isView } = ArrayBuffer;
+export const RealDataView = DataView;
+export const { max, floor } = Math;
+export const toText = String;
+export const RealDate = Date;
+export const RealError = Error;
+export const RealMap = Map;
+export const RealSet = Set;
+export const RealPromise = Promise;
+export const RealTypeError = TypeError;
+export const RealRangeError = RangeError;
+export const RealWeakMap = WeakMap;
+export const RealProxy = Proxy;
+export const RealMessageChannel = MessageChannel;
+export const RealUint8Array = Uint8Array;
+export const encodeText = encodeURIComponent;
+export const soon = queueMicrotask;
+export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(AbortSignal);
+
+export const mapGet = uncurry(Map.prototype.get);
+export const mapSet = uncurry(Map.prototype.set);
+export const mapDelete = uncurry(Map.prototype.delete);
+export const weakGet = uncurry(WeakMap.prototype.get);
+export const weakSet = uncurry(WeakMap.prototype.set);
+export const push = uncurry(Array.prototype.push);
+export const pop = uncurry(Array.prototype.pop);
+export const shift = uncurry(Array.prototype.shift);
+export const includes = uncurry(Array.prototype.includes);
+export const join = uncurry(Array.prototype.join);
+export const slice = uncurry(String.prototype.slice);
+export const split = uncurry(String.prototype.split);
+export const contains = uncurry(String.prototype.includes);
+export const startsWith = uncurry(String.prototype.startsWith);
+export const charCodeAt = uncurry(String.prototype.charCodeAt);
+export const addListener = uncurry(EventTarget.prototype.addEventListener);
+export const digits = uncurry(Number.prototype.toString);
+export const exec = uncurry(RegExp.prototype.exec);

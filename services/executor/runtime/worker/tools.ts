@@ -1,0 +1,150 @@
+/** The program's way to its tools, and what the instrumentation reports through. */
+import {
+  create,
+  freeze,
+  mapDelete,
+  mapGet,
+  mapSet,
+  RealError,
+  RealMap,
+  RealPromise,
+  RealProxy,
+  RealTypeError,
+  RealWeakMap,
+  slice,
+  toText,
+  weakGet,
+  weakSet,
+} from "./primordials.ts";
+import { toJson } from "./json_safe.ts";
+
+/** What leaves the Worker while the program runs; see `pml_executor.domain.protocol`. */
+export interface Bridge {
+  call(id: number, node: string | null, tool: string, args: string): void;
+  decide(node: string, outcome: "true" | "false"): void;
+}
+
+/** The executor's answer to a call. */
+export interface Answer {
+  id: number;
+  ok: boolean;
+  value?: unknown;
+  message?: string;
+}
+
+type Callable = (...args: unknown[]) => unknown;
+
+interface Waiting {
+  resolve: (value: unknown) => void;
+  reject: (reason: unknown) => void;
+  site: Error;
+}
+
+/** Calls under way, and which call each tool error came from. */
+export class Calls {
+  #bridge: Bridge;
+  #next = 0;
+  #waiting = new RealMap<number, Waiting>();
+  #failed = new RealWeakMap<object, number>();
+
+  constructor(bridge: Bridge) {
+    this.#bridge = bridge;
+  }
+
+  /** Never throws: what is wrong with a call is what its promise is rejected with. */
+  make(node: string | null, tool: unknown, given: unknown): Promise<unknown> {
+    const site = new RealError();
+    return new RealPromise((resolve, reject) => {
+      if (typeof tool !== "string") throw new RealTypeError("a tool is called by its name");
+      const args = toJson(given === undefined ? {} : given);
+      if (args[0] !== "{") {
+        throw new RealTypeError(`${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`);
+      }
+      const id = this.#next++;
+      mapSet(this.#waiting, id, { resolve, reject, site });
+      this.#bridge.call(id, node, tool, args);
+    });
+  }
+
+  settle(answer: Answer): void {
+    const waiting = mapGet(this.#waiting, answer.id) as Waiting | undefined;
+    if (waiting === undefined) return;
+    mapDelete(this.#waiting, answer.id);
+    if (answer.ok) {
+      waiting.resolve(answer.value);
+      return;
+    }
+    const error = waiting.site;
+    error.name = "ToolError";
+    error.message = toText(answer.message);
+    weakSet(this.#failed, error, answer.id);
+    waiting.reject(error);
+  }
+
+  /** The call that a thrown value came from, if it is a tool's own error. */
+  origin(thrown: unknown): number | null {
+    const id = typeof thrown === "object" && thrown !== null && weakGet(this.#failed, thrown);
+    return typeof id === "number" ? id : null;
+  }
+}
+
+/** The names a program finds bound. */
+export interface Api {
+  mcp: object;
+  capabilities: object;
+  __pml: object;
+}
+
+/** Builds the frozen interface over `calls`. */
+export function apiOf(calls: Calls, bridge: Bridge): Api {
+  // What `at` needs to know of the functions handed out: their tool, or that they take its name.
+  const tools = new RealWeakMap<Callable, string | null>();
+
+  const toolFunction = (tool: string): Callable => {
+    const invoke = (args: unknown) => calls.make(null, tool, args);
+    weakSet(tools, invoke, tool);
+    return freeze(invoke);
+  };
+  const callByName = freeze((tool: unknown, args: unknown) => calls.make(null, tool, args));
+  weakSet(tools, callByName, null);
+
+  const at = (node: string, callee: unknown): unknown => {
+    if (typeof callee !== "function") return callee;
+    const tool = weakGet(tools, callee) as string | null | undefined;
+    if (tool === undefined) return callee;
+    if (tool === null) return (name: unknown, args: unknown) => calls.make(node, name, args);
+    return (args: unknown) => calls.make(node, tool, args);
+  };
+  const decide = (node: string, value: unknown): unknown => {
+    bridge.decide(node, value ? "true" : "false");
+    return value;
+  };
+
+  const serverOf = (server: string) => names((tool) => toolFunction(`${server}:${tool}`));
+  return freeze({
+    mcp: names((name) => (name === "call" ? callByName : serverOf(name))),
+    capabilities: names((name) => toolFunction(`cap:${name}`)),
+    __pml: freeze({ at: freeze(at), decide: freeze(decide) }),
+  });
+}
+
+/** A frozen object that has every name; `then` is left out so that it can be awaited. */
+function names(make: (name: string) => object): object {
+  const made = new RealMap<string, object>();
+  const refuse = () => {
+    throw new RealTypeError("this object cannot be changed");
+  };
+  return new RealProxy(create(null), {
+    get(_target, name) {
+      if (typeof name !== "string" || name === "then") return undefined;
+      let value = mapGet(made, name) as object | undefined;
+      if (value === undefined) mapSet(made, name, value = make(name));
+      return value;
+    },
+    has: (_target, name) => typeof name === "string" && name !== "then",
+    set: refuse,
+    defineProperty: refuse,
+    deleteProperty: refuse,
+    setPrototypeOf: refuse,
+  });
+}

@@ -1,0 +1,8 @@
+"""Starts the executor."""
+
+from pml_common.service import run_service
+from pml_executor.app import serve
+from pml_executor.settings import ExecutorSettings
+
+if __name__ == "__main__":
+    run_service("executor", ExecutorSettings(), serve)

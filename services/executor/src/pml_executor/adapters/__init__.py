@@ -1,0 +1,1 @@
+"""Deno processes, the bus and their stand-ins, behind the ports."""

@@ -1,0 +1,129 @@
+"""A run's journal on its own subject of the bus, one writer at a time."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import uuid4
+
+from pml_common.bus.errors import BusError, BusUnavailable, Fenced
+from pml_common.bus.port import Bus, Recorded
+from pml_common.contracts import ids
+from pml_common.contracts.catalog import TRACE_RECORDED
+from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.domain.journal import RunJournal
+
+_RETRY_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0)
+
+
+class BusJournal:
+    """Appends in order, each append naming the last sequence seen; whatever is queued while one
+    is under way goes with the next. An append that was begun is finished though nobody waits."""
+
+    def __init__(self, bus: Bus, command: RunWorkflow) -> None:
+        self._bus = bus
+        self._command = command
+        # Unique per executor, so that the server never takes one executor's append for another's.
+        self._attempt = uuid4()
+        self._appends = 0
+        self._last = 0
+        self._journal = RunJournal()
+        self._queued: list[TraceEvent] = []
+        self._total = 0
+        self._stored = 0
+        self._flushing: asyncio.Task[None] | None = None
+        self._failure: BusError | None = None
+
+    async def open(self, first: TraceEvent) -> RunJournal:
+        """See JournalStore."""
+        try:
+            await self._store((first,))
+        except Fenced:
+            await self._take_over()
+        else:
+            self._journal.add((first,))
+        return self._journal
+
+    def note(self, entry: TraceEvent) -> None:
+        """See JournalStore."""
+        self._queued.append(entry)
+        self._total += 1
+
+    async def append(self, *entries: TraceEvent) -> None:
+        """See JournalStore."""
+        self._queued += entries
+        self._total += len(entries)
+        target = self._total
+        while self._stored < target:
+            if self._failure is not None:
+                raise self._failure
+            if self._flushing is None:
+                self._flushing = asyncio.create_task(self._flush())
+            await asyncio.shield(self._flushing)
+
+    async def _flush(self) -> None:
+        batch, self._queued = self._queued, []
+        try:
+            await self._store(batch)
+        except BusError as error:
+            self._failure = error  # whoever waits, or appends next, is told
+        else:
+            self._stored += len(batch)
+            self._journal.add(batch)
+        finally:
+            self._flushing = None
+
+    async def _take_over(self) -> None:
+        """Read what is there and append nothing to it, which refuses its earlier writer."""
+        records = await self._records()
+        recorded = [
+            entry
+            for record in records
+            if isinstance(record.message, TraceRecorded)
+            for entry in record.message.entries
+        ]
+        self._last = records[-1].sequence if records else 0
+        self._journal = RunJournal(recorded)
+        if not self._journal.closed:
+            await self._store(())
+
+    async def _store(self, entries: Sequence[TraceEvent]) -> None:
+        """One append; asks again as long as it is not known whether it was stored."""
+        event = self._event(entries)
+        for delay in _RETRY_DELAYS_S:
+            try:
+                self._last = await self._publish(event)
+            except BusUnavailable:
+                await asyncio.sleep(delay)
+            else:
+                return
+        self._last = await self._publish(event)
+
+    async def _publish(self, event: TraceRecorded) -> int:
+        try:
+            return await self._bus.publish(event, expected_last=self._last)
+        except Fenced:
+            # Perhaps by ourselves: an earlier try may have been stored and its answer lost.
+            records = await self._records()
+            last = records[-1] if records else None
+            if (
+                last is not None
+                and isinstance(last.message, TraceRecorded)
+                and last.message.event_id == event.event_id
+            ):
+                return last.sequence
+            raise
+
+    async def _records(self) -> Sequence[Recorded]:
+        entity = str(self._command.workflow_id)
+        return await self._bus.history(self._command.scope, entity, of=TRACE_RECORDED)
+
+    def _event(self, entries: Sequence[TraceEvent]) -> TraceRecorded:
+        self._appends += 1
+        return TraceRecorded(
+            event_id=ids.effect_id(
+                self._command.workflow_id, f"trace-recorded/{self._attempt}/{self._appends}"
+            ),
+            scope=self._command.scope,
+            workflow_id=self._command.workflow_id,
+            entries=tuple(entries),
+        )

@@ -1,0 +1,172 @@
+"""One Deno process that runs one program (runtime/host.ts)."""
+
+import asyncio
+import logging
+import secrets
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pml_common.contracts.error import ErrorKind
+from pml_executor.domain import frames
+from pml_executor.domain.frames import ForgedOutput, FrameDecoder
+from pml_executor.domain.protocol import (
+    Answer,
+    Breach,
+    Hello,
+    HostSaid,
+    Program,
+    ProgramMessage,
+    read,
+)
+from pml_executor.domain.walls import ENVIRONMENT
+from pml_executor.ports import SandboxBroken, SandboxUnavailable
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES = 65_536
+_STDERR_LINES = 40
+_END_PATIENCE_S = 5.0
+_HOST_ERRORS: dict[str, ErrorKind] = {
+    "breach": "rejected",
+    "oversize": "output_limit",
+    "lost": "internal",
+}
+
+
+@dataclass(frozen=True)
+class DenoCommand:
+    """How a process is started, and what it is held to."""
+
+    argv: Sequence[str]
+    max_message_bytes: int
+    max_heap_mib: int
+    start_patience_s: float = 10.0
+
+
+class DenoSandbox:
+    """See Sandbox. Made by `start`; `close` leaves nothing of it."""
+
+    def __init__(self, process: Process, command: DenoCommand, secret: str) -> None:
+        self._process = process
+        self._command = command
+        self._decoder = FrameDecoder(secret, command.max_message_bytes)
+        self._inbox: deque[ProgramMessage | HostSaid] = deque()
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._stderr_reader = asyncio.create_task(self._read_stderr())
+
+    @classmethod
+    async def start(cls, command: DenoCommand) -> "DenoSandbox":
+        """A process whose Worker waits for its program. Raises SandboxUnavailable."""
+        try:
+            # A session of its own: a Ctrl-C at the terminal is the executor's to handle.
+            process = await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxUnavailable(f"{command.argv[0]} cannot be started: {error}") from error
+        secret = secrets.token_hex(16)
+        sandbox = cls(process, command, secret)
+        try:
+            async with asyncio.timeout(command.start_patience_s):
+                hello = Hello(secret=secret, max_body_bytes=command.max_message_bytes)
+                sandbox._write(hello.model_dump_json().encode())
+                await sandbox._expect_ready()
+        except (TimeoutError, SandboxBroken) as error:
+            await sandbox.close()
+            why = str(error) or f"not ready within {command.start_patience_s:g} s"
+            raise SandboxUnavailable(f"a sandbox process did not start: {why}") from error
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.returncode is None
+
+    async def run(self, program: Program) -> None:
+        """See Sandbox."""
+        self._write(program.model_dump_json().encode())
+
+    async def receive(self) -> ProgramMessage:
+        """See Sandbox."""
+        message = await self._next()
+        if not isinstance(message, HostSaid):
+            return message
+        raise SandboxBroken(_HOST_ERRORS.get(message.kind, "internal"), message.message)
+
+    def answer(self, answer: Answer) -> None:
+        """See Sandbox."""
+        self._write(answer.model_dump_json().encode())
+
+    async def close(self) -> None:
+        """Kill the process and wait until nothing of it is left."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            async with asyncio.timeout(_END_PATIENCE_S):
+                await asyncio.gather(self._discard_stdout(), self._stderr_reader)
+                await self._process.wait()
+        except TimeoutError:
+            log.error("sandbox process %d does not end", self._process.pid)
+
+    async def _expect_ready(self) -> None:
+        message = await self._next()
+        if not (isinstance(message, HostSaid) and message.kind == "ready"):
+            raise SandboxBroken("internal", f"its first words were {message}")
+
+    async def _next(self) -> ProgramMessage | HostSaid:
+        stdout = self._process.stdout
+        while not self._inbox:
+            data = await stdout.read(_READ_BYTES) if stdout is not None else b""
+            if not data:
+                raise await self._post_mortem()
+            try:
+                self._inbox += [read(frame) for frame in self._decoder.feed(data)]
+            except ForgedOutput as error:
+                text = f"the program wrote to its process's output: {error}"
+                raise SandboxBroken("rejected", text) from error
+            except Breach as error:
+                raise SandboxBroken("rejected", str(error)) from error
+        return self._inbox.popleft()
+
+    def _write(self, body: bytes) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.write(frames.encode(body))
+
+    async def _post_mortem(self) -> SandboxBroken:
+        """Why the process ended by itself."""
+        try:
+            async with asyncio.timeout(_END_PATIENCE_S):
+                await self._stderr_reader
+                await self._process.wait()
+        except TimeoutError:
+            return SandboxBroken("internal", "the sandbox process closed its output")
+        last_words = " ".join(self._stderr)
+        if "out of memory" in last_words:
+            text = f"the program used more than its {self._command.max_heap_mib} MiB of memory"
+            return SandboxBroken("memory_limit", text)
+        text = f"the sandbox process ended with status {self._process.returncode}"
+        return SandboxBroken("internal", f"{text}: {last_words[:500]}" if last_words else text)
+
+    async def _read_stderr(self) -> None:
+        stderr = self._process.stderr
+        while stderr is not None and (data := await stderr.read(_READ_BYTES)):
+            self._stderr += data.decode(errors="replace").splitlines()
+
+    async def _discard_stdout(self) -> None:
+        stdout = self._process.stdout
+        while stdout is not None and await stdout.read(_READ_BYTES):
+            pass

@@ -1,0 +1,92 @@
+"""What a closed journal says about its run; any executor states the same."""
+
+from collections.abc import Sequence
+
+from pml_common.contracts import ids
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.trace import (
+    BranchDecision,
+    CapabilityEnd,
+    DecisionTaken,
+    TaskResult,
+    ToolEnd,
+    ToolStart,
+    TraceEvent,
+)
+
+
+def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
+    """The fact that ends a run. `entries` are a whole journal: its first and last entries are the
+    start and the end of the outermost capability."""
+    start, end = entries[0], entries[-1]
+    if not isinstance(end, CapabilityEnd):
+        raise ValueError(f"the journal of {command.workflow_id} is not closed")
+    branches = [entry for entry in entries if isinstance(entry, DecisionTaken)]
+    return RunFinished(
+        event_id=ids.effect_id(command.workflow_id, "run-finished"),
+        scope=command.scope,
+        workflow_id=command.workflow_id,
+        principal=command.principal,
+        capability=command.capability,
+        intent=command.intent,
+        success=end.success,
+        result=end.result,
+        error=end.error,
+        executed_path=executed_path(entries),
+        decisions=tuple(
+            BranchDecision(node_id=branch.node_id or "", outcome=branch.outcome)
+            for branch in branches
+        ),
+        task_results=task_results(entries),
+        trace_id=end.trace_id,
+        started_at=start.ts,
+        duration_ms=end.duration_ms,
+    )
+
+
+def executed_path(entries: Sequence[TraceEvent]) -> tuple[str, ...]:
+    """The nodes that were reached, each once, in the order of their first time."""
+    reached = (
+        entry.node_id
+        for entry in entries
+        if isinstance(entry, ToolStart | DecisionTaken) and entry.node_id
+    )
+    return tuple(dict.fromkeys(reached))
+
+
+def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:
+    """One result per call that was started, in that order."""
+    ends = {entry.trace_id: entry for entry in entries if isinstance(entry, ToolEnd)}
+    last = entries[-1].ts if entries else 0.0
+    return tuple(
+        _task_result(entry, ends.get(entry.trace_id), last)
+        for entry in entries
+        if isinstance(entry, ToolStart)
+    )
+
+
+def _task_result(start: ToolStart, end: ToolEnd | None, run_end: float) -> TaskResult:
+    error = end.error if end is not None else _unknown(start)
+    return TaskResult(
+        node_id=start.node_id or "",
+        occurrence=start.occurrence,
+        tool=start.tool,
+        args=start.args,
+        success=end is not None and end.success,
+        result=end.result if end is not None else None,
+        error=error,
+        trace_id=start.trace_id,
+        parent_trace_id=start.parent_trace_id,
+        started_at=start.ts,
+        duration_ms=end.duration_ms if end is not None else max(0.0, run_end - start.ts),
+    )
+
+
+def _unknown(start: ToolStart) -> WorkflowError:
+    return WorkflowError(
+        kind="outcome_unknown",
+        message=f"the run ended before {start.tool} did; nobody waited for its outcome",
+        node_id=start.node_id,
+        tool=start.tool,
+    )

@@ -1,0 +1,167 @@
+"""A run's journal as the run itself sees it: what happened before, what happens now, in one order.
+
+A program is deterministic once the order is fixed in which it gets its answers: its clock and its
+chance are (runtime/worker). So answers are handed out in the journal's order, each one only after
+everything that stands before it there has come about again. A first run is the case in which
+nothing stands before.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import (
+    CapabilityEnd,
+    DecisionTaken,
+    LogWritten,
+    ToolEnd,
+    ToolStart,
+    TraceEvent,
+)
+
+CallKey = tuple[str, int]
+"""Node id and occurrence."""
+
+_PATIENCE_MS = 5_000.0
+
+
+class Diverged(Exception):
+    """The program does not do what its own journal says it did."""
+
+    def __init__(self, message: str, node_id: str | None) -> None:
+        super().__init__(message)
+        self.node_id = node_id
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of one node; `start` is its entry if an earlier executor stored it."""
+
+    node_id: str
+    occurrence: int
+    tool: str
+    args: JsonObject
+    args_hash: str
+    start: ToolStart | None
+    ended: bool
+
+    @property
+    def key(self) -> CallKey:
+        """What identifies it within its run."""
+        return self.node_id, self.occurrence
+
+
+def args_hash(args: JsonObject) -> str:
+    """SHA-256 of the arguments in canonical JSON, hex."""
+    canonical = json.dumps(args, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class RunJournal:
+    """Numbers what the program does, matches it with what is recorded, and releases answers.
+
+    `recorded` is what earlier executors stored, `add` takes what this one stores. Raises Diverged.
+    """
+
+    def __init__(self, recorded: Sequence[TraceEvent] = ()) -> None:
+        self.entries = list(recorded)
+        self._starts = {_key(e): e for e in recorded if isinstance(e, ToolStart)}
+        self._ends = {_key(e) for e in recorded if isinstance(e, ToolEnd)}
+        self._branches = {_key(e): e for e in recorded if isinstance(e, DecisionTaken)}
+        self._old_logs = sum(isinstance(e, LogWritten) for e in recorded)
+        self._recorded = len(self.entries)
+        self._called: Counter[str] = Counter()
+        self._decided: Counter[str] = Counter()
+        self._logged = 0
+        self._cursor = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the run has ended: the outermost capability has."""
+        return bool(self.entries) and isinstance(self.entries[-1], CapabilityEnd)
+
+    def call(self, node_id: str, tool: str, args: JsonObject) -> Call:
+        """The program called a tool."""
+        key = node_id, self._called[node_id]
+        self._called[node_id] += 1
+        digest = args_hash(args)
+        start = self._starts.get(key)
+        if start is not None and (start.tool, start.args_hash) != (tool, digest):
+            with_other = "with other arguments" if start.tool == tool else f"as {start.tool}"
+            raise Diverged(f"{_name(key)} calls {tool}; the journal has it {with_other}", node_id)
+        return Call(*key, tool, args, digest, start, key in self._ends)
+
+    def decide(self, node_id: str, outcome: str) -> int | None:
+        """The program took a branch; its occurrence if that is new, None if it was recorded."""
+        key = node_id, self._decided[node_id]
+        self._decided[node_id] += 1
+        known = self._branches.get(key)
+        if known is None:
+            return key[1]
+        if known.outcome != outcome:
+            raise Diverged(
+                f"{_name(key)} goes {outcome}; the journal has it {known.outcome}", node_id
+            )
+        return None
+
+    def log(self) -> bool:
+        """The program wrote a line; whether it is new."""
+        self._logged += 1
+        return self._logged > self._old_logs
+
+    def add(self, entries: Sequence[TraceEvent]) -> None:
+        """These are stored now, after all others."""
+        self.entries += entries
+
+    def due(self) -> list[ToolEnd]:
+        """The outcomes that may now be handed to the program, in order."""
+        released: list[ToolEnd] = []
+        while self._cursor < len(self.entries):
+            entry = self.entries[self._cursor]
+            if not self._came_about(entry):
+                break
+            self._cursor += 1
+            if isinstance(entry, ToolEnd):
+                released.append(entry)
+        return released
+
+    def awaited(self) -> tuple[TraceEvent, float] | None:
+        """The recorded entry that must come about next, and for how many milliseconds to wait:
+        as long as it took the first time, and some more."""
+        if not 0 < self._cursor < self._recorded:
+            return None
+        entry = self.entries[self._cursor]
+        return entry, entry.ts - self.entries[self._cursor - 1].ts + _PATIENCE_MS
+
+    def complete(self) -> None:
+        """The program ended. Raises Diverged if it left out what the journal says it did."""
+        for entry in self.entries[self._cursor : self._recorded]:
+            if not self._came_about(entry):
+                raise left_out(entry)
+
+    def _came_about(self, entry: TraceEvent) -> bool:
+        if isinstance(entry, ToolStart):
+            return self._called[entry.node_id or ""] > entry.occurrence
+        if isinstance(entry, DecisionTaken):
+            return self._decided[entry.node_id or ""] > entry.occurrence
+        return True
+
+
+def left_out(entry: TraceEvent) -> Diverged:
+    """The program does not come to `entry`, which its journal holds."""
+    what = entry.tool if isinstance(entry, ToolStart) else "a decision"
+    return Diverged(
+        f"the journal holds {_name(_key(entry))} ({what}), which the program no longer reaches",
+        entry.node_id,
+    )
+
+
+def _key(entry: TraceEvent) -> CallKey:
+    return entry.node_id or "", entry.occurrence
+
+
+def _name(key: CallKey) -> str:
+    return f"{key[0]} (time {key[1] + 1})"

@@ -1,0 +1,58 @@
+"""How much one run may do, and what it has done of that."""
+
+from dataclasses import dataclass
+
+from pml_common.contracts.error import ErrorKind, WorkflowError
+from pml_executor.domain.endings import RunEnded
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """Bounds of one run, sizes in bytes of JSON.
+
+    `max_message_bytes` holds for the arguments of a call, an answer to it, the result of the run,
+    and for all its log and branch entries together; `max_journal_bytes` for all of that at once.
+    """
+
+    max_tool_calls: int = 1000
+    max_message_bytes: int = 4 * _MIB
+    max_journal_bytes: int = 32 * _MIB
+    tool_timeout_s: float = 60.0
+
+
+class Allowance:
+    """Counts against the limits. Raises RunEnded at the first that is passed."""
+
+    def __init__(self, limits: RunLimits) -> None:
+        self._limits = limits
+        self._calls = 0
+        self._noted = 0
+        self._bytes = 0
+
+    def call(self, node_id: str, size: int) -> None:
+        """One more call, with arguments of `size`."""
+        self._calls += 1
+        most = self._limits.max_tool_calls
+        if self._calls > most:
+            raise _ended("call_limit", f"the run made more than {most} tool calls", node_id)
+        self.store(size)
+
+    def note(self, size: int) -> None:
+        """One more log line or branch."""
+        self._noted += size
+        most = self._limits.max_message_bytes
+        if self._noted > most:
+            raise _ended("output_limit", f"the run logged more than {most} bytes")
+
+    def store(self, size: int) -> None:
+        """So much more in the journal."""
+        self._bytes += size
+        most = self._limits.max_journal_bytes
+        if self._bytes > most:
+            raise _ended("output_limit", f"the run's calls took more than {most} bytes in all")
+
+
+def _ended(kind: ErrorKind, message: str, node_id: str | None = None) -> RunEnded:
+    return RunEnded(WorkflowError(kind=kind, message=message, node_id=node_id))

@@ -1,0 +1,59 @@
+"""One tool call: the question to the gateway, and what its answer means for the run."""
+
+from uuid import UUID
+
+from pydantic_core import to_json
+
+from pml_common.contracts import ids
+from pml_common.contracts.error import ErrorKind, WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_executor.domain.endings import RunEnded
+from pml_executor.domain.journal import Call
+
+
+def first_key(command: RunWorkflow, call: Call) -> UUID:
+    """The idempotency key under which any executor makes this call."""
+    return ids.call_trace_id(command.workflow_id, *call.key)
+
+
+def second_key(command: RunWorkflow, call: Call) -> UUID:
+    """The key under which a repeatable call is made again once its outcome is unknown."""
+    return ids.effect_id(first_key(command, call), "again")
+
+
+def question(command: RunWorkflow, call: Call, key: UUID, timeout_s: float) -> CallTool:
+    """What the gateway is asked."""
+    return CallTool(
+        scope=command.scope,
+        workflow_id=command.workflow_id,
+        node_id=call.node_id,
+        occurrence=call.occurrence,
+        tool=call.tool,
+        args=call.args,
+        grant=command.grant,
+        idempotency_key=key,
+        timeout_s=max(0.001, timeout_s),
+    )
+
+
+def within(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, int]:
+    """The outcome and its size; one that no run can take is the tool's failure."""
+    size = len(to_json(outcome.result))
+    if size <= max_bytes:
+        return outcome, size
+    message = f"the tool answered {size} bytes, more than the {max_bytes} a run can take"
+    return ToolOutcome(status="tool_error", message=message), 0
+
+
+def ends_run(kind: ErrorKind, call: Call, message: str) -> RunEnded:
+    """This call is where the run ends."""
+    return RunEnded(
+        WorkflowError(
+            kind=kind,
+            message=message,
+            node_id=call.node_id,
+            tool=call.tool,
+            arguments=call.args,
+        )
+    )

@@ -1,0 +1,119 @@
+"""What executor and sandbox say to each other (the other end: runtime/worker/main.ts)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
+
+from pml_common.contracts.base import Contract
+from pml_common.contracts.tool import JsonObject
+from pml_executor.domain.frames import Frame
+
+_NodeId = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+class Hello(Contract):
+    """First words to a new process, before any code but our own exists in it."""
+
+    secret: str
+    max_body_bytes: int
+
+
+class Program(Contract):
+    """The one program a sandbox runs; `seed` is 32 hexadecimal digits, `now` Unix milliseconds."""
+
+    kind: Literal["run"] = "run"
+    code: str
+    args: JsonObject
+    seed: str
+    now: int
+
+
+class Answer(Contract):
+    """How a call ended; `now` is when, and sets the program's clock."""
+
+    kind: Literal["answer"] = "answer"
+    id: int
+    ok: bool
+    value: JsonValue = None
+    message: str = ""
+    now: int
+
+
+class CallMade(Contract):
+    """The program called a tool; `node` is None where the call site was not seen beforehand."""
+
+    kind: Literal["call"]
+    id: int = Field(ge=0)
+    node: _NodeId | None
+    tool: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    args: JsonObject
+
+
+class BranchNote(Contract):
+    """A condition was evaluated."""
+
+    type: Literal["decision"]
+    node: _NodeId
+    outcome: Annotated[str, StringConstraints(max_length=100)]
+
+
+class LogNote(Contract):
+    """The program wrote to its console."""
+
+    type: Literal["log"]
+    level: Literal["debug", "info", "warn", "error"]
+    message: str
+
+
+class Noted(Contract):
+    """What needs no answer, in the order it happened."""
+
+    kind: Literal["noted"]
+    notes: tuple[Annotated[BranchNote | LogNote, Field(discriminator="type")], ...]
+
+
+class Returned(Contract):
+    """The program ended with this value."""
+
+    kind: Literal["returned"]
+    value: JsonValue
+
+
+class Threw(Contract):
+    """The program ended with an error; `call` is the call whose error it is, if it is one's."""
+
+    kind: Literal["threw"]
+    phase: Literal["load", "run"]
+    call: int | None
+    name: str
+    message: str
+    line: int | None
+    column: int | None
+
+
+class HostSaid(Contract):
+    """What the process's main isolate reports of itself."""
+
+    kind: Literal["ready", "breach", "oversize", "lost"]
+    message: str = ""
+
+
+ProgramMessage = CallMade | Noted | Returned | Threw
+_PROGRAM: TypeAdapter[ProgramMessage] = TypeAdapter(
+    Annotated[ProgramMessage, Field(discriminator="kind")]
+)
+
+
+class Breach(Exception):
+    """A frame says nothing that a well-behaved sandbox would."""
+
+
+def read(frame: Frame) -> ProgramMessage | HostSaid:
+    """The message in an authenticated frame. Raises Breach."""
+    try:
+        if frame.origin == "host":
+            return HostSaid.model_validate_json(frame.body)
+        return _PROGRAM.validate_json(frame.body)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise Breach(f"the program sent what its interface cannot send: {problem}") from error

@@ -1,0 +1,244 @@
+"""Runs a program to its end, or takes a run over where another executor left it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+from uuid import UUID
+
+from pydantic_core import to_json
+
+from pml_common.bus.errors import Retryable
+from pml_common.contracts.base import Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.trace import ToolEnd
+from pml_executor.domain import events
+from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of
+from pml_executor.domain.finished import finished
+from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
+from pml_executor.domain.limits import Allowance, RunLimits
+from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
+from pml_executor.domain.protocol import (
+    Answer,
+    CallMade,
+    LogNote,
+    Noted,
+    Program,
+    ProgramMessage,
+    Returned,
+    Threw,
+)
+from pml_executor.domain.refusal import refused_call, refused_run
+from pml_executor.ports import (
+    Clock,
+    GatewayUnreachable,
+    JournalStore,
+    OpenJournal,
+    Sandbox,
+    SandboxBroken,
+    SandboxPool,
+    SandboxUnavailable,
+    Tools,
+)
+
+
+@dataclass(frozen=True)
+class Executor:
+    """Everything a run is made with."""
+
+    pool: SandboxPool
+    open_journal: OpenJournal
+    tools: Tools
+    now: Clock
+    limits: RunLimits
+
+
+async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[Message]:
+    """Run the program, or replay and finish it; a finished run states its end again.
+
+    Raises Fenced when another executor has taken the run over: then it is theirs to finish.
+    """
+    store = executor.open_journal(command)
+    journal = await store.open(events.run_started(command, executor.now()))
+    if not journal.closed:
+        ending = await _ending(command, executor, store, journal)
+        started = journal.entries[0].ts
+        await store.append(events.run_ended(command, ending, started, executor.now()))
+    return [finished(command, journal.entries)]
+
+
+async def _ending(
+    command: RunWorkflow, executor: Executor, store: JournalStore, journal: RunJournal
+) -> Ending:
+    refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
+    if refused is not None:
+        return Ending(error=refused)
+    limit = asyncio.timeout(_seconds_left(command, journal, executor.now()))
+    try:
+        async with limit, executor.pool.lease() as sandbox:
+            return await _Run(command, executor, store, journal, sandbox).conduct()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        message = f"the run took longer than the {command.timeout_s:g} s it had"
+        return Ending(error=WorkflowError(kind="timeout", message=message))
+    except SandboxUnavailable as error:
+        raise Retryable(str(error)) from error
+    except ExceptionGroup as group:
+        error = _first(group)
+        if (ending := ending_of(error)) is None:
+            raise error from None
+        return ending
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """What went wrong first; the others were cancelled because of it."""
+    error = group.exceptions[0]
+    return (
+        _first(cast("ExceptionGroup[Exception]", error))
+        if isinstance(error, ExceptionGroup)
+        else error
+    )
+
+
+@dataclass
+class _Run:
+    """One attempt at one run: the program on one side, journal and tools on the other."""
+
+    command: RunWorkflow
+    executor: Executor
+    store: JournalStore
+    journal: RunJournal
+    sandbox: Sandbox
+
+    def __post_init__(self) -> None:
+        self._allowance = Allowance(self.executor.limits)
+        self._calls: dict[int, Call] = {}
+        self._asked_as: dict[CallKey, int] = {}
+        self._failed: dict[int, ToolEnd] = {}
+
+    async def conduct(self) -> Ending:
+        """Until the program has ended and so has every call it made."""
+        program = Program(
+            code=self.command.instrumented,
+            args=self.command.args,
+            seed=self.command.workflow_id.hex,
+            now=int(self.journal.entries[0].ts),
+        )
+        async with asyncio.TaskGroup() as calls:
+            await self.sandbox.run(program)
+            self._deliver()
+            return await self._converse(calls)
+
+    async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
+        while True:
+            try:
+                message = await self._receive()
+            except SandboxBroken as broken:
+                return Ending(error=WorkflowError(kind=broken.kind, message=str(broken)))
+            match message:
+                case CallMade():
+                    self._on_call(message, calls)
+                case Noted():
+                    self._on_notes(message)
+                case Returned():
+                    self.journal.complete()
+                    return Ending(result=message.value)
+                case Threw():
+                    self.journal.complete()
+                    return Ending(error=self._failure(message))
+            self._deliver()
+
+    async def _receive(self) -> ProgramMessage:
+        """The program's next message; a replay waits only so long for what must come."""
+        awaited = self.journal.awaited()
+        patience = asyncio.timeout(None if awaited is None else awaited[1] / 1000)
+        try:
+            async with patience:
+                return await self.sandbox.receive()
+        except TimeoutError:
+            if awaited is None or not patience.expired():
+                raise
+            raise left_out(awaited[0]) from None
+
+    def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
+        node_id = message.node or f"dyn:{message.tool}"
+        if message.id in self._calls:
+            error = WorkflowError(kind="rejected", message="the program forged a call")
+            raise RunEnded(error)
+        self._allowance.call(node_id, len(to_json(message.args)))
+        refused = refused_call(self.command.grant, message.tool, node_id)
+        if refused is not None:
+            raise RunEnded(refused)
+        call = self.journal.call(node_id, message.tool, message.args)
+        self._calls[message.id] = call
+        self._asked_as[call.key] = message.id
+        if not call.ended:
+            calls.create_task(self._make(call))
+
+    def _on_notes(self, message: Noted) -> None:
+        now = self.executor.now()
+        for note in message.notes:
+            self._allowance.note(len(to_json(note)))
+            if isinstance(note, LogNote):
+                if self.journal.log():
+                    self.store.note(events.line_logged(self.command, note, now))
+                continue
+            occurrence = self.journal.decide(note.node, note.outcome)
+            if occurrence is not None:
+                self.store.note(events.branch_taken(self.command, note, occurrence, now))
+
+    async def _make(self, call: Call) -> None:
+        """Start stored, call made, end stored: in this order, whatever happens in between."""
+        start = call.start
+        if start is None:
+            start = events.call_started(self.command, call, self.executor.now())
+            await self.store.append(start)
+        outcome, size = within(await self._ask(call), self.executor.limits.max_message_bytes)
+        self._allowance.store(size)
+        await self.store.append(events.call_ended(start, outcome, self.executor.now()))
+        self._deliver()
+
+    async def _ask(self, call: Call) -> ToolOutcome:
+        outcome = await self._ask_once(call, first_key(self.command, call))
+        if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
+            outcome = await self._ask_once(call, second_key(self.command, call))
+        if outcome.status == "unknown":
+            why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
+            raise ends_run("outcome_unknown", call, why)
+        return outcome
+
+    async def _ask_once(self, call: Call, key: UUID) -> ToolOutcome:
+        left = _seconds_left(self.command, self.journal, self.executor.now())
+        timeout_s = min(left, self.executor.limits.tool_timeout_s)
+        try:
+            return await self.executor.tools.call(question(self.command, call, key, timeout_s))
+        except GatewayUnreachable as error:
+            raise ends_run("internal", call, str(error)) from error
+
+    def _deliver(self) -> None:
+        """Hand the program what is due, in the journal's order."""
+        for end in self.journal.due():
+            asked_as = self._asked_as[end.node_id or "", end.occurrence]
+            message = end.error.message if end.error else ""
+            if end.error is not None:
+                if end.error.kind == "denied":
+                    raise ends_run("denied", self._calls[asked_as], message)
+                self._failed[asked_as] = end
+            answer = Answer(
+                id=asked_as, ok=end.success, value=end.result, message=message, now=int(end.ts)
+            )
+            self.sandbox.answer(answer)
+
+    def _failure(self, threw: Threw) -> WorkflowError:
+        end = None if threw.call is None else self._failed.get(threw.call)
+        origin = None if threw.call is None or end is None else (self._calls[threw.call], end)
+        return failure_of(threw, origin, self.command.instrumented)
+
+
+def _seconds_left(command: RunWorkflow, journal: RunJournal, now: float) -> float:
+    """Until the deadline, which counts from the first executor's start."""
+    return command.timeout_s - (now - journal.entries[0].ts) / 1000

@@ -1,0 +1,82 @@
+"""What a run needs of the world."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from pml_common.contracts.error import ErrorKind
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.domain.journal import RunJournal
+from pml_executor.domain.protocol import Answer, Program, ProgramMessage
+
+Clock = Callable[[], float]
+"""Unix time in milliseconds."""
+
+
+class SandboxBroken(Exception):
+    """The sandbox cannot go on: the program broke out of its interface, or the process is gone."""
+
+    def __init__(self, kind: ErrorKind, message: str) -> None:
+        super().__init__(message)
+        self.kind: ErrorKind = kind
+
+
+class SandboxUnavailable(Exception):
+    """No sandbox could be had in time; try again later."""
+
+
+class GatewayUnreachable(Exception):
+    """The gateway did not answer in time; nobody here knows whether the call was made."""
+
+
+class Sandbox(Protocol):
+    """A process that runs one program."""
+
+    async def run(self, program: Program) -> None:
+        """Start the program; at most once."""
+        ...
+
+    async def receive(self) -> ProgramMessage:
+        """What the program says next; can be cancelled. Raises SandboxBroken."""
+        ...
+
+    def answer(self, answer: Answer) -> None:
+        """Hand over how a call ended; answers arrive in the order of these calls."""
+        ...
+
+
+class SandboxPool(Protocol):
+    """Where sandboxes come from."""
+
+    def lease(self) -> AbstractAsyncContextManager[Sandbox]:
+        """A sandbox nobody used before; dead when the block ends. Raises SandboxUnavailable."""
+        ...
+
+
+class JournalStore(Protocol):
+    """One run's journal. Raises Fenced as soon as another executor has it."""
+
+    async def open(self, first: TraceEvent) -> RunJournal:
+        """Begin the journal with `first`, or take over the one that an earlier executor began."""
+        ...
+
+    def note(self, entry: TraceEvent) -> None:
+        """Store an entry before whatever is appended next."""
+        ...
+
+    async def append(self, *entries: TraceEvent) -> None:
+        """Return when these are stored and added to the journal."""
+        ...
+
+
+class Tools(Protocol):
+    """What makes tool calls."""
+
+    async def call(self, query: CallTool) -> ToolOutcome:
+        """How the call ended, now or earlier. Raises GatewayUnreachable."""
+        ...
+
+
+OpenJournal = Callable[[RunWorkflow], JournalStore]

@@ -1,0 +1,36 @@
+"""What the executor is told by its environment (`PML_…`)."""
+
+from pathlib import Path
+
+from deno import find_deno_bin
+from pydantic import Field
+
+from pml_common.service import ServiceSettings
+from pml_executor.domain.limits import RunLimits
+
+_RUNTIME = Path(__file__).parents[2] / "runtime"
+
+
+class ExecutorSettings(ServiceSettings):
+    """Sizes in MiB, times in seconds."""
+
+    executor_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")
+    executor_runtime: Path = Field(default=_RUNTIME, description="folder that holds host.ts")
+    executor_pool_size: int = Field(default=2, ge=0, description="processes that wait warm")
+    executor_max_processes: int = Field(default=10, ge=1)
+    executor_sandbox_patience_s: float = Field(default=15.0, gt=0)
+    executor_max_heap_mib: int = Field(default=128, ge=16)
+    executor_max_tool_calls: int = Field(default=1000, ge=0)
+    executor_max_message_mib: int = Field(default=4, ge=1)
+    executor_max_journal_mib: int = Field(default=32, ge=1)
+    executor_tool_timeout_s: float = Field(default=60.0, gt=0)
+
+    @property
+    def limits(self) -> RunLimits:
+        """The bounds of every run."""
+        return RunLimits(
+            max_tool_calls=self.executor_max_tool_calls,
+            max_message_bytes=self.executor_max_message_mib * 2**20,
+            max_journal_bytes=self.executor_max_journal_mib * 2**20,
+            tool_timeout_s=self.executor_tool_timeout_s,
+        )

@@ -1,0 +1,98 @@
+"""Commands, and executors to handle them."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from uuid import uuid4
+
+import pytest
+
+from pml_common.bus.port import Bus
+from pml_common.contracts import ids
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.catalog import TRACE_RECORDED
+from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.bus_journal import BusJournal
+from pml_executor.domain.limits import RunLimits
+from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.ports import SandboxPool, Tools
+
+TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
+
+
+@pytest.fixture
+def make_command() -> Callable[..., RunWorkflow]:
+    """Makes a new workflow that runs some code."""
+
+    def make(
+        code: str,
+        args: JsonObject | None = None,
+        *,
+        tools: Sequence[str] = TOOLS,
+        timeout_s: float = 20.0,
+        repeatable_tools: Sequence[str] = (),
+    ) -> RunWorkflow:
+        scope, workflow = Scope(org="acme", project="webapp"), uuid4()
+        return RunWorkflow(
+            command_id=ids.effect_id(workflow, "run-workflow"),
+            scope=scope,
+            workflow_id=workflow,
+            principal="agent:test",
+            capability=CapabilityIdentity(
+                capability_id=ids.capability_id(scope, "c0de"), code_hash="c0de"
+            ),
+            instrumented=code,
+            args=args or {},
+            grant=Grant(
+                scope=scope,
+                workflow_id=workflow,
+                code_hash="c0de",
+                tools=dict.fromkeys(tools, "hash"),
+                expires_at=datetime.now(UTC) + timedelta(hours=1),
+            ),
+            repeatable_tools=tuple(repeatable_tools),
+            timeout_s=timeout_s,
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_executor() -> Callable[..., Executor]:
+    """Makes what handles runs, on a bus."""
+
+    def make(
+        bus: Bus, pool: SandboxPool, tools: Tools, limits: RunLimits | None = None
+    ) -> Executor:
+        return Executor(
+            pool=pool,
+            open_journal=partial(BusJournal, bus),
+            tools=tools,
+            now=lambda: time.time() * 1000,
+            limits=limits or RunLimits(),
+        )
+
+    return make
+
+
+@pytest.fixture
+def journal_of() -> Callable[[Bus, RunWorkflow], Awaitable[list[TraceEvent]]]:
+    """Reads the entries of a run's journal."""
+
+    async def read(bus: Bus, command: RunWorkflow) -> list[TraceEvent]:
+        entity = str(command.workflow_id)
+        records = await bus.history(command.scope, entity, of=TRACE_RECORDED)
+        messages = [record.message for record in records]
+        return [
+            entry
+            for message in messages
+            if isinstance(message, TraceRecorded)
+            for entry in message.entries
+        ]
+
+    return read

@@ -8,7 +8,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.storage.outage import outlasting, reporting
+from pml_common.storage.outage import reporting
 from pml_common.storage.schema import answers, open_schema
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
@@ -31,6 +31,6 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.consume(
             catalog.LEARNER_ON_RUN_FINISHED,
-            outlasting(partial(on_run_finished, traces=traces, rule=TdRule())),
+            partial(on_run_finished, traces=traces, rule=TdRule()),
         )
         yield {"postgres": answers(pool)}

@@ -8,7 +8,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.storage.outage import outlasting, reporting
+from pml_common.storage.outage import reporting
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import answers, open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
@@ -70,16 +70,14 @@ async def _hear(
 ) -> None:
     await bus.consume(
         catalog.REGISTRY_ON_EXECUTION_ANALYZED,
-        outlasting(partial(on_execution_analyzed, capabilities=capabilities, embedder=embedder)),
+        partial(on_execution_analyzed, capabilities=capabilities, embedder=embedder),
     )
     await bus.consume(
         catalog.REGISTRY_ON_LEARNING_UPDATED,
-        outlasting(partial(on_learning_updated, capabilities=capabilities)),
+        partial(on_learning_updated, capabilities=capabilities),
     )
-    await bus.consume(
-        catalog.REGISTRY_ON_EDGES_OBSERVED, outlasting(partial(on_edges_observed, tools=tools))
-    )
+    await bus.consume(catalog.REGISTRY_ON_EDGES_OBSERVED, partial(on_edges_observed, tools=tools))
     await bus.consume(
         catalog.REGISTRY_ON_TOOLS_LISTED,
-        outlasting(partial(on_tools_listed, tools=tools, embedder=embedder)),
+        partial(on_tools_listed, tools=tools, embedder=embedder),
     )

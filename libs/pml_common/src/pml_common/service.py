@@ -12,7 +12,6 @@ import uvloop
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import Service
@@ -61,7 +60,9 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    bus = await _connect(name, settings)
+    bus = await NatsBus.connect(
+        settings.nats_url, service=name, patience_s=settings.start_patience_s
+    )
 
     async def nats() -> str | None:
         return None if await bus.healthy() else "NATS does not answer"
@@ -76,15 +77,3 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
         log.info("ready (pid %d)", os.getpid())
         await stop.wait()
         log.info("stopping")
-
-
-async def _connect(name: Service, settings: ServiceSettings) -> NatsBus:
-    """A bus, waiting for a server that is still starting. Raises BusUnavailable."""
-    deadline = asyncio.get_running_loop().time() + settings.start_patience_s
-    while True:
-        try:
-            return await NatsBus.connect(settings.nats_url, service=name)
-        except BusUnavailable:
-            if asyncio.get_running_loop().time() >= deadline:
-                raise
-            await asyncio.sleep(0.1)

@@ -15,14 +15,17 @@ from pml_common.bus.errors import BusError, BusUnavailable
 
 log = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT_S = 10.0
+PATIENCE_S = 10.0
 REPLY_TIMEOUT_S = 5.0
 _RECONNECT_WAIT_S = 0.2
 _PING_INTERVAL_S = 10
 
 
-async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None]]) -> Client:
-    """Connect and stay connected; `on_reconnect` runs each time the server is back."""
+async def connect(
+    url: str, name: str, on_reconnect: Callable[[], Awaitable[None]], patience_s: float
+) -> Client:
+    """Connect, within `patience_s` of trying, and stay connected; `on_reconnect` runs each time
+    the server is back. Raises BusUnavailable."""
     client = Client()
     server = url.rpartition("@")[2]  # what stands before it is a secret
 
@@ -38,7 +41,7 @@ async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None
         log.log(logging.WARNING if client.is_connected else logging.DEBUG, "NATS: %r", error)
 
     try:
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        async with asyncio.timeout(patience_s):
             await client.connect(
                 url,
                 name=name,
@@ -51,8 +54,7 @@ async def connect(url: str, name: str, on_reconnect: Callable[[], Awaitable[None
             )
     except (TimeoutError, NatsError, OSError) as error:
         await client.close()
-        within = f"within {CONNECT_TIMEOUT_S:g} s"
-        raise BusUnavailable(f"no NATS at {server} {within}: {error!r}") from error
+        raise BusUnavailable(f"no NATS at {server} within {patience_s:g} s: {error!r}") from error
     return client
 
 

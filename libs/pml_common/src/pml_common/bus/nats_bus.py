@@ -56,10 +56,16 @@ class NatsBus(Bus):
 
     @classmethod
     async def connect(
-        cls, url: str, *, service: str, instance: str | None = None, replicas: int = 1
+        cls,
+        url: str,
+        *,
+        service: str,
+        instance: str | None = None,
+        replicas: int = 1,
+        patience_s: float = connection.PATIENCE_S,
     ) -> Self:
         """Connect and see that streams and consumers exist; `replicas` is of each stream in a
-        cluster. Raises BusUnavailable."""
+        cluster, `patience_s` how long to wait for a server. Raises BusUnavailable."""
         instance = instance or uuid4().hex[:8]
         buses: list[Self] = []
 
@@ -67,7 +73,8 @@ class NatsBus(Bus):
             for bus in buses:
                 await bus.restart()
 
-        client = await connection.connect(url, f"pml-{service}-{instance}", reconnected)
+        name = f"pml-{service}-{instance}"
+        client = await connection.connect(url, name, reconnected, patience_s)
         bus = cls(client, service=service, instance=instance, replicas=replicas)
         try:
             await bus.ensure()

@@ -108,7 +108,9 @@ def test_a_tool_is_listed_with_its_true_id_as_title() -> None:
         "annotations": {"readOnlyHint": True},
     }
     titled = tool.model_copy(update={"title": "Read a file"})
-    assert listing_of(titled, "fs_read")["title"] == "fs:read: Read a file"
+    listing = listing_of(titled, "fs_read")
+    assert listing["title"] == "fs:read"
+    assert listing["annotations"] == {"readOnlyHint": True, "title": "Read a file"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import anyio
 from mcp import Client, Implementation, MCPError
@@ -19,7 +20,6 @@ from pml_gateway.domain.mcp_tools import definitions_of
 from pml_gateway.domain.server_config import ServerConfig
 
 log = logging.getLogger(__name__)
-_US = Implementation(name="pml-gateway", version="0.1.0")
 _MAX_PAGES = 100
 
 
@@ -61,10 +61,10 @@ class Link:
         self._trusted = anyio.Event()
         self._trusted.set()
         self._session = Client(
-            open_streams(name, server, environment, self.notes, limits.connect_timeout_s),
+            open_streams(name, server, environment, self.notes),
             read_timeout_seconds=limits.connect_timeout_s,
             message_handler=self._on_message,
-            client_info=_US,
+            client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),
             cache=None,
         )
 

@@ -46,7 +46,9 @@ class McpServer:
         self._environment = environment
         self._limits = limits
         self._on_tools = on_tools
-        self._status = ServerStatus(state="connecting", error=None, tools=0, since=_now())
+        self._state: ServerState = "connecting"
+        self._error: str | None = None
+        self._since = datetime.now(UTC)
         self._turned = asyncio.Event()
         self._news = asyncio.Event()
         self._link: Link | None = None
@@ -60,7 +62,9 @@ class McpServer:
     @property
     def status(self) -> ServerStatus:
         """How it stands now."""
-        return self._status
+        return ServerStatus(
+            state=self._state, error=self._error, tools=len(self.tools), since=self._since
+        )
 
     def start(self) -> None:
         """Begin to connect, in the background."""
@@ -68,7 +72,7 @@ class McpServer:
 
     async def settled(self) -> None:
         """Wait for the end of an attempt to connect that is under way."""
-        while self._status.state == "connecting":
+        while self._state == "connecting":
             await self._turned.wait()
 
     async def close(self) -> None:
@@ -98,8 +102,10 @@ class McpServer:
 
     def _timed_out(self, tool: str, timeout_s: float, sent: bool) -> ToolOutcome:
         if not sent:
-            waited = f"MCP server {self.name!r} had no time for {tool!r} within {timeout_s:g} s"
-            return ToolOutcome(status="timeout", message=f"{waited}; nothing was called")
+            connecting = self._state == "connecting"
+            why = "is still connecting" if connecting else f"had no time for {tool!r}"
+            message = f"MCP server {self.name!r} {why} after {timeout_s:g} s; nothing was called"
+            return ToolOutcome(status="timeout", message=message)
         self._timeouts_in_row += 1
         if self._link and self._timeouts_in_row >= self._limits.suspect_after:
             self._link.suspect()
@@ -149,8 +155,8 @@ class McpServer:
                 await link.trusted()
                 if link.client is not None and not link.notes.ended.is_set():
                     return link, link.client
-            if self._status.state == "failed":
-                raise NotConnected(self._status.error)
+            if self._state == "failed":
+                raise NotConnected(self._error)
             await self._turned.wait()
 
     async def _own(self) -> None:
@@ -214,17 +220,14 @@ class McpServer:
     def _turn(self, state: ServerState, error: str | None) -> None:
         if self._closing:
             return
-        if (self._status.state, self._status.error) != (state, error):
+        if (self._state, self._error) != (state, error):
             level = logging.WARNING if state == "failed" else logging.INFO
             log.log(level, "MCP server %s: %s%s", self.name, state, f": {error}" if error else "")
         self._set(state, error)
 
     def _set(self, state: ServerState, error: str | None) -> None:
-        since = self._status.since if self._status.state == state else _now()
-        self._status = ServerStatus(state=state, error=error, tools=len(self.tools), since=since)
+        if self._state != state:
+            self._since = datetime.now(UTC)
+        self._state, self._error = state, error
         self._turned.set()
         self._turned = asyncio.Event()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -22,6 +22,7 @@ NOT_SENT = "pml/not-sent"
 """`data` of the error a call gets when its server certainly never saw it."""
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
+_HTTP_CONNECT_S = 10.0
 _SESSION_HEADER = "mcp-session-id"
 _NEVER_SENT = (
     httpx2.ConnectError,
@@ -51,7 +52,6 @@ async def open_streams(
     server: ServerConfig,
     environment: Mapping[str, str],
     notes: Notes,
-    connect_timeout_s: float,
 ) -> AsyncGenerator[Streams]:
     """Streams to one server; a child process started for them is gone when this is left."""
     if isinstance(server, StdioServer):
@@ -68,7 +68,8 @@ async def open_streams(
             errlog.close()
             yield _EndNoticed(reads, notes.ended), writes
         return
-    timeout = httpx2.Timeout(connect_timeout_s, read=None)
+    # Every call has its own deadline, so that reading needs none.
+    timeout = httpx2.Timeout(_HTTP_CONNECT_S, read=None)
     async with (
         _Http(notes, headers=server.headers, timeout=timeout) as http,
         streamable_http_client(

@@ -36,13 +36,12 @@ def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
     An output schema is passed on where every revision of the protocol can carry it. Header hints
     are not: they concern the connection to the tool's own server.
     """
-    title = f"{tool.tool_id}: {tool.title}" if tool.title else tool.tool_id
     listing: JsonObject = {
         "name": name,
-        "title": title,
+        "title": tool.tool_id,
         "description": tool.description,
         "inputSchema": _without_header_hints(tool.input_schema),
-        "annotations": _hints(tool.annotations),
+        "annotations": _hints(tool.title, tool.annotations),
     }
     if has_structured_result(tool):
         listing["outputSchema"] = tool.output_schema
@@ -81,8 +80,9 @@ def _definition(server: str, name: str, tool: JsonObject) -> ToolDefinition:
     )
 
 
-def _hints(annotations: ToolAnnotations) -> JsonObject:
+def _hints(title: str | None, annotations: ToolAnnotations) -> JsonObject:
     hints: JsonObject = {
+        "title": title,
         "readOnlyHint": annotations.read_only,
         "destructiveHint": annotations.destructive,
         "idempotentHint": annotations.idempotent,

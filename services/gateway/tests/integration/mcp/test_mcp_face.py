@@ -47,12 +47,13 @@ async def test_our_tools_and_the_real_ones_are_listed(face: Face, mode: str) -> 
         assert [tool.name for tool in tools[:2]] == ["pml_execute", "pml_discover"]
         assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool.name) for tool in tools)
         by_title = {tool.title: tool for tool in tools}
-        assert {"a:b_c", "a_b:c", "fs:read: Read a file"} <= by_title.keys()
-        read = by_title["fs:read: Read a file"]
+        assert {"a:b_c", "a_b:c", "fs:read"} <= by_title.keys()
+        read = by_title["fs:read"]
         assert read.name == "fs_read"
         assert read.output_schema == OUTPUT
         assert read.annotations is not None
         assert read.annotations.read_only_hint is True
+        assert read.annotations.title == "Read a file"
 
 
 @pytest.mark.parametrize("name", ["fs_read", "fs:read"])

@@ -114,6 +114,7 @@ async def test_a_changed_listing_is_told_to_the_listener(reached: ServerConfig) 
         await servers.call("box:grow", {"name": "echo_0"}, 5)
         name, tools = await eventually(lambda: listener.listings[1:] and listener.listings[-1])
         assert (name, "echo_0" in tools) == ("box", True)
+        assert servers.status()["box"].tools == len(tools)
         assert (await servers.call("box:echo_0", {"text": "hi"}, 5)).status == "ok"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pml_gateway.adapters.mcp_servers import Limits
+from pml_gateway.adapters.mcp_servers import Limits, McpServers
 from pml_gateway.domain.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -44,6 +44,20 @@ async def test_dead_servers_delay_neither_the_start_nor_the_others(world: Server
             assert f"MCP server {name!r} is not connected" in str(outcome.message)
         assert time.monotonic() - began < 5
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
+
+
+async def test_a_call_waits_no_longer_than_it_may_for_a_slow_start() -> None:
+    pool = McpServers({"slow": StdioServer(command="sleep", args=("600",))})
+    await pool.start()
+    try:
+        assert not await pool.settled(0.05)
+        outcome = await pool.call("slow:tool", {}, 0.1)
+    finally:
+        await pool.close()
+    assert outcome.status == "timeout"
+    assert outcome.message == (
+        "MCP server 'slow' is still connecting after 0.1 s; nothing was called"
+    )
 
 
 async def test_an_unknown_server_is_answered_with_near_names(world: ServerWorld) -> None:

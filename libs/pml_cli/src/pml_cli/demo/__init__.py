@@ -1,0 +1,1 @@
+"""`pml demo`: the main job, on real MCP servers, checked at every step."""

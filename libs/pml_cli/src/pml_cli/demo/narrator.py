@@ -1,0 +1,64 @@
+"""The demo's voice: numbered steps, what happened under each, and checks that must hold."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from time import monotonic
+
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+
+from pml_cli.errors import CommandError
+
+PLAIN_WIDTH = 110
+"""Columns where no terminal says how many there are: in a log, in a pipe."""
+INDENT = 3
+
+
+class DemoFailed(CommandError):
+    """Something did not go as the demo promises."""
+
+
+class Narrator:
+    """Tells steps as they happen and counts the checks that held."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or _console()
+        self.checks = 0
+        self._steps = 0
+        self._began = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since the demo began."""
+        return monotonic() - self._began
+
+    @contextmanager
+    def step(self, title: str) -> Generator[None]:
+        """One step; its duration is told at its end, a failure names it."""
+        self._steps += 1
+        self.console.print(f"\n[bold]{self._steps:>2} {title}[/]")
+        began = monotonic()
+        try:
+            yield
+        except CommandError as error:
+            raise DemoFailed(f"step {self._steps} ({title}): {error}") from error
+        self.say(f"[dim]{monotonic() - began:.2f} s[/]")
+
+    def say(self, *parts: RenderableType) -> None:
+        """Tell something, in rich markup or as a renderable."""
+        for part in parts:
+            self.console.print(Padding(part, (0, 0, 0, INDENT)))
+
+    def check(self, holds: bool, fact: str, otherwise: object = "") -> None:
+        """State a fact that must hold; raises DemoFailed where it does not."""
+        if not holds:
+            detail = f": {otherwise}" if otherwise else ""
+            raise DemoFailed(f"expected that {fact}, but it is not so{detail}")
+        self.checks += 1
+        self.say(f"[green]✓[/] {escape(fact)}")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)

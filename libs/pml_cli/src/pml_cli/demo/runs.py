@@ -1,0 +1,110 @@
+"""One run of the demo's program: asked for, approved, seen through, looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+from rich.markup import escape
+from rich.table import Table
+
+from pml_cli.demo.narrator import DemoFailed, Narrator
+from pml_cli.demo.session import Answer, Session
+from pml_cli.render.values import milliseconds
+from pml_common.contracts.trace import BranchDecision
+
+Branch = Literal["written", "read"]
+
+
+class Result(BaseModel):
+    """What the program returns."""
+
+    did: Branch
+    note: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that succeeded; `how` says in which words it was asked for."""
+
+    how: str
+    result: Result
+    workflow_id: UUID
+    capability_id: UUID
+    path: tuple[str, ...]
+    decisions: tuple[BranchDecision, ...]
+    duration_ms: float
+
+
+class Runner:
+    """Runs programs through the gateway and tells what they did."""
+
+    def __init__(self, session: Session, narrator: Narrator) -> None:
+        self._session = session
+        self._narrator = narrator
+
+    def ask(self, request: Mapping[str, object]) -> Answer:
+        """Ask for a run that must wait for approval. Raises DemoFailed where it does not."""
+        answer = self._session.execute(request)
+        if answer.status != "approval_required" or answer.approval is None:
+            raise DemoFailed(
+                f"the gateway should ask for approval first, but answered {_told(answer)}"
+            )
+        return answer
+
+    def approve(self, asked: Answer, how: str, expected: Branch) -> Run:
+        """Approve a run, wait for its end, and check which branch it took."""
+        answer = self._session.approve(asked.workflow_id)
+        if answer.status != "success":
+            raise DemoFailed(f"the approved run should succeed, but ended in {_told(answer)}")
+        if answer.capability_id is None:
+            raise DemoFailed("the gateway does not say which capability ran")
+        state = self._session.workflow(asked.workflow_id)
+        run = Run(
+            how=how,
+            result=_result(answer),
+            workflow_id=asked.workflow_id,
+            capability_id=answer.capability_id,
+            path=state.executed_path,
+            decisions=state.decisions,
+            duration_ms=state.duration_ms or 0.0,
+        )
+        self._narrator.say(f"path  {path_line(run)}  [cyan]{milliseconds(run.duration_ms)}[/]")
+        fact = f"{run.result.note} was {expected}"
+        self._narrator.check(run.result.did == expected, fact, f"it was {run.result.did}")
+        return run
+
+
+def path_line(run: Run) -> str:
+    """The nodes a run reached, each decision with its outcome; rich markup."""
+    outcomes = {decision.node_id: decision.outcome for decision in run.decisions}
+    return " → ".join(
+        f"{node} [cyan]{escape(outcomes[node])}[/]" if node in outcomes else node
+        for node in run.path
+    )
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """One row a run."""
+    table = Table("", "asked for", "note", "what happened", "path", "time", box=None)
+    for number, run in enumerate(runs, 1):
+        took = milliseconds(run.duration_ms)
+        note, did = escape(run.result.note), run.result.did
+        table.add_row(str(number), escape(run.how), note, did, path_line(run), took)
+    return table
+
+
+def _told(answer: Answer) -> str:
+    if answer.error is None:
+        return answer.status
+    tool = f" in {answer.error.tool}" if answer.error.tool else ""
+    return f"{answer.status} ({answer.error.kind}{tool}): {answer.error.message}"
+
+
+def _result(answer: Answer) -> Result:
+    try:
+        return Result.model_validate(answer.result)
+    except ValidationError as error:
+        raise DemoFailed(f"the program returned {answer.result!r}: {error}") from error

@@ -1,0 +1,110 @@
+"""The demo's conversation with the gateway, in the words of its REST interface."""
+
+from collections.abc import Callable, Mapping
+from time import monotonic, sleep
+from typing import Literal, TypeVar
+from uuid import UUID
+
+from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue, ValidationError
+
+from pml_cli.client import Client, Json
+from pml_cli.demo.narrator import DemoFailed
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.learner import TracePage
+from pml_common.contracts.registry import DiscoveryPage, ToolCatalog
+from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.trace import BranchDecision
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+POLL_SECONDS = 0.05
+
+
+class Asked(BaseModel):
+    """What a person is asked to agree to."""
+
+    reasons: tuple[str, ...]
+    tools: tuple[str, ...]
+    expires_at: AwareDatetime = Field(validation_alias=AliasChoices("expiresAt", "expires_at"))
+
+
+class Answer(BaseModel):
+    """An execute response (F2)."""
+
+    status: Literal["success", "error", "approval_required", "suggestions", "running"]
+    workflow_id: UUID = Field(validation_alias="workflowId")
+    capability_id: UUID | None = Field(default=None, validation_alias="capabilityId")
+    capability_name: str | None = Field(default=None, validation_alias="capabilityName")
+    result: JsonValue = None
+    approval: Asked | None = None
+    error: WorkflowError | None = None
+
+
+class WorkflowState(BaseModel):
+    """How a workflow stands."""
+
+    status: str
+    structure: StaticStructure | None
+    executed_path: tuple[str, ...] = ()
+    decisions: tuple[BranchDecision, ...] = ()
+    duration_ms: float | None = None
+
+
+class Session:
+    """Requests to one gateway, their answers checked. Every method raises CommandError."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def execute(self, request: Mapping[str, object]) -> Answer:
+        """Ask for a run."""
+        return _read(Answer, self._client.post("/api/execute", request))
+
+    def approve(self, workflow_id: UUID) -> Answer:
+        """Agree, as a person would, and see the run through."""
+        decision = {"decision": "approve", "wait": True}
+        return _read(Answer, self._client.post(f"/api/workflows/{workflow_id}/approval", decision))
+
+    def workflow(self, workflow_id: UUID) -> WorkflowState:
+        """How a workflow stands."""
+        return _read(WorkflowState, self._client.get(f"/api/workflows/{workflow_id}"))
+
+    def traces(self, workflow_id: UUID) -> TracePage:
+        """What was recorded of a workflow's runs."""
+        return _read(TracePage, self._client.get(f"/api/workflows/{workflow_id}/trace"))
+
+    def traces_of(self, capability_id: UUID) -> TracePage:
+        """What was recorded of a capability's runs, newest first."""
+        return _read(TracePage, self._client.get(f"/api/traces/{capability_id}"))
+
+    def capability(self, capability_id: UUID) -> CapabilityRecord:
+        """What is known of a capability."""
+        return _read(CapabilityRecord, self._client.get(f"/api/capabilities/{capability_id}"))
+
+    def discover(self, intent: str) -> DiscoveryPage:
+        """Tools and capabilities for an intent, best first."""
+        return _read(DiscoveryPage, self._client.post("/api/discover", {"intent": intent}))
+
+    def tools(self) -> frozenset[str]:
+        """Ids of all tools there are."""
+        catalog = _read(ToolCatalog, self._client.get("/api/tools"))
+        return frozenset(tool.tool_id for tool in catalog.tools)
+
+
+def until(found: Callable[[], T | None], what: str, within: float) -> T:
+    """Ask again until there is an answer. Raises DemoFailed after `within` seconds."""
+    deadline = monotonic() + within
+    while True:
+        if answer := found():
+            return answer
+        if monotonic() > deadline:
+            raise DemoFailed(f"{what}: not so within {within:g} s")
+        sleep(POLL_SECONDS)
+
+
+def _read(kind: type[M], body: Json) -> M:
+    try:
+        return kind.model_validate(body)
+    except ValidationError as error:
+        raise DemoFailed(f"the gateway's answer is no {kind.__name__}: {error}") from error

@@ -1,0 +1,75 @@
+"""The real folder the demo works on: a git repository with one commit."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from pml_cli.demo.narrator import DemoFailed
+
+README = "# Notes\n\nThis folder belongs to `pml demo`, which writes its notes here.\n"
+COMMIT = "Begin the notes"
+AUTHOR = "PML demo"
+GIT_SECONDS = 30.0
+
+
+class Workspace:
+    """A repository, and in it a sub-folder's name that no earlier demo used: its `topic`."""
+
+    def __init__(self, folder: Path, topic: str) -> None:
+        self.folder = folder
+        self.topic = topic
+
+    def note(self, name: str) -> Path:
+        """Where the program keeps a note."""
+        return self.folder / self.topic / f"{name}.md"
+
+    def arguments(self, name: str, text: str) -> dict[str, object]:
+        """What the program is given for a note."""
+        return {"folder": str(self.folder), "topic": self.topic, "name": name, "text": text}
+
+
+def open_workspace(folder: Path) -> Workspace:
+    """The workspace in this folder, made at first use. Raises DemoFailed."""
+    if not folder.exists():
+        _make_repository(folder)
+    folder = folder.resolve()
+    number = 1
+    while (folder / f"visit-{number}").exists():
+        number += 1
+    return Workspace(folder, f"visit-{number}")
+
+
+def _make_repository(folder: Path) -> None:
+    """Made aside and put in place whole, so that an end in the middle leaves no half of one."""
+    aside = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    (aside / "README.md").write_text(README, encoding="utf-8")
+    for words in (("init", "--quiet"), ("add", "README.md"), ("commit", "-qm", COMMIT)):
+        _git(aside, *words)
+    aside.rename(folder)
+
+
+def _git(folder: Path, *words: str) -> None:
+    """Run git as the demo's own author, whatever the user's configuration says."""
+    program = shutil.which("git")
+    if program is None:
+        raise DemoFailed("git is not on the PATH: install it, the demo works on a real repository")
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", AUTHOR), ("EMAIL", "demo@pml.invalid"))
+    }
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    ran = subprocess.run(  # noqa: S603 - git with words of our own
+        (program, *words),
+        cwd=folder,
+        env={**os.environ, **who, **own},
+        capture_output=True,
+        text=True,
+        timeout=GIT_SECONDS,
+        check=False,
+    )
+    if ran.returncode != 0:
+        raise DemoFailed(f"git {words[0]} failed in {folder}: {ran.stderr.strip()}")

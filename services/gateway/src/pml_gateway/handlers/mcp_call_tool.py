@@ -5,8 +5,9 @@ from typing import TypeVar
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ValidationError
 
-from pml_common.bus.errors import BusError
+from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.disposition import Retryable
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
 from pml_gateway.domain.mcp_answers import answer_of, answer_of_tool
@@ -18,7 +19,7 @@ from pml_gateway.ports import AgentApi, AllowedTools, Caller
 
 M = TypeVar("M", bound=BaseModel)
 
-_SAID_NO = (BusError, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
+_SAID_NO = (QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
 
 
 class McpCalls:
@@ -35,6 +36,8 @@ class McpCalls:
             result = await self._call(caller, name, args)
         except _SAID_NO as error:
             result = error_result(str(error))
+        except Retryable as error:
+            result = error_result(f"{error}; try again later")
         return CallToolResult.model_validate(result)
 
     async def _call(self, caller: Caller, name: str, args: JsonObject) -> JsonObject:

@@ -13,6 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -24,6 +25,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as HttpScope
 
+from pml_common.bus.errors import QueryFailed
+from pml_common.disposition import Retryable
+from pml_gateway.domain.errors import Forbidden, Unavailable
 from pml_gateway.domain.pml_tools import INSTRUCTIONS
 from pml_gateway.handlers.mcp_call_tool import McpCalls
 from pml_gateway.handlers.mcp_list_tools import list_tools
@@ -127,14 +131,21 @@ class McpServerFace:
     async def _list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        return await list_tools(await self._caller(ctx), self._allowed)
+        caller = await self._caller(ctx)
+        try:
+            return await list_tools(caller, self._allowed)
+        except (QueryFailed, Retryable, Unavailable) as error:
+            raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         return await self._calls.call(await self._caller(ctx), params.name, params.arguments or {})
 
     async def _caller(self, ctx: Context) -> Caller:
         headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
-        return await self._callers.identify(headers)
+        try:
+            return await self._callers.identify(headers)
+        except Forbidden as error:
+            raise MCPError(INVALID_REQUEST, str(error)) from error
 
 
 def _only(hosts: Sequence[str]) -> TransportSecuritySettings:

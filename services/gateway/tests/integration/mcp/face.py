@@ -16,6 +16,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.health import serve_http
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.errors import Forbidden
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.ports import Caller
 from pml_local.ports import free_port
@@ -44,13 +45,18 @@ class StubAgent:
 
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     asked: list[object] = field(default_factory=list[object])
+    outage: Exception | None = None
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
+        if headers.get("x-user") == "mallory":
+            raise Forbidden("mallory may not come in")
         return Caller(scope=SCOPE, principal=headers.get("x-user", "nobody"))
 
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         assert scope == SCOPE
+        if self.outage is not None:
+            raise self.outage
         return (READ, *TWINS)
 
     async def execute(
@@ -87,10 +93,10 @@ class Face:
     url: str
 
     @asynccontextmanager
-    async def client(self, mode: str = "auto") -> AsyncGenerator[Client]:
-        """The official client, connected as `ada`."""
+    async def client(self, mode: str = "auto", user: str = "ada") -> AsyncGenerator[Client]:
+        """The official client, connected as a user."""
         async with (
-            httpx2.AsyncClient(headers={"X-User": "ada"}) as http,
+            httpx2.AsyncClient(headers={"X-User": user}) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
         ):
             yield client

@@ -7,13 +7,16 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from mcp import MCPError
 from mcp.client.subscriptions import ServerEvent
 from mcp_types import CallToolResult, TextContent
 
+from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.errors import Unavailable
 from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
@@ -136,12 +139,36 @@ async def test_a_mistake_is_explained(
         assert words in _text(result)
 
 
-async def test_a_refusal_is_explained(face: Face, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (Unavailable("the bus does not answer"), "the bus does not answer"),
+        (QueryFailed("not_found", "no such thing"), "no such thing"),
+        (BusUnavailable("NATS is away"), "NATS is away; try again later"),
+        (StorageUnavailable("Postgres is away"), "Postgres is away; try again later"),
+    ],
+)
+async def test_a_refusal_is_explained(
+    face: Face, mode: str, refusal: Exception, words: str
+) -> None:
+    face.agent.answers["fs:read"] = refusal
     async with face.client(mode) as client:
-        face.agent.answers["fs:read"] = Unavailable("the bus does not answer; try again")
         result = await client.call_tool("fs_read", {})
-        assert result.is_error
-        assert _text(result) == "the bus does not answer; try again"
+    assert result.is_error
+    assert _text(result) == words
+
+
+async def test_an_outage_is_no_empty_listing(face: Face, mode: str) -> None:
+    face.agent.outage = BusUnavailable("NATS is away")
+    async with face.client(mode) as client:
+        with pytest.raises(MCPError, match="tools cannot be listed now: NATS is away"):
+            await client.list_tools()
+
+
+async def test_a_stranger_is_turned_away(face: Face, mode: str) -> None:
+    async with face.client(mode, user="mallory") as client:
+        with pytest.raises(MCPError, match="mallory may not come in"):
+            await client.list_tools()
 
 
 async def test_a_slow_program_does_not_delay_others(face: Face, mode: str) -> None:

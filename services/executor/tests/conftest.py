@@ -1,7 +1,7 @@
 """Commands, and executors to handle them."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
@@ -12,15 +12,19 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import ids
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
+from pml_executor.adapters.deno_pool import DenoPool, PoolSize
+from pml_executor.adapters.deno_sandbox import DenoSandbox
+from pml_executor.app import sandbox_command
 from pml_executor.domain.limits import RunLimits
 from pml_executor.handlers.on_run_workflow import Executor
 from pml_executor.ports import SandboxPool, Tools
+from pml_executor.settings import ExecutorSettings
 
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
 
@@ -81,10 +85,10 @@ def make_executor() -> Callable[..., Executor]:
 
 
 @pytest.fixture
-def journal_of() -> Callable[[Bus, RunWorkflow], Awaitable[list[TraceEvent]]]:
+def journal_of() -> Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]:
     """Reads the entries of a run's journal."""
 
-    async def read(bus: Bus, command: RunWorkflow) -> list[TraceEvent]:
+    async def read(bus: Bus, command: RunWorkflow | RunFinished) -> list[TraceEvent]:
         entity = str(command.workflow_id)
         records = await bus.history(command.scope, entity, of=TRACE_RECORDED)
         messages = [record.message for record in records]
@@ -96,3 +100,12 @@ def journal_of() -> Callable[[Bus, RunWorkflow], Awaitable[list[TraceEvent]]]:
         ]
 
     return read
+
+
+@pytest.fixture(scope="session")
+async def deno_pool() -> AsyncGenerator[DenoPool]:
+    """Real sandboxes, warm."""
+    settings = ExecutorSettings()
+    command = await sandbox_command(settings)
+    async with DenoPool(partial(DenoSandbox.start, command), PoolSize(spares=1)) as pool:
+        yield pool

@@ -12,6 +12,7 @@ import {
   contains,
   create,
   exec,
+  getOwnPropertyNames,
   includes,
   isView,
   jsonStringify,
@@ -43,6 +44,17 @@ export function toJson(value: unknown): string {
     return plain;
   });
   return text === undefined ? "null" : wellFormed(text);
+}
+
+/** A record of plain values, which no method of the program's can have a hand in. */
+export function flat(fields: Record<string, string | number | null>): string {
+  const names = getOwnPropertyNames(fields);
+  let text = "";
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!;
+    text += `${i === 0 ? "" : ","}${jsonStringify(name)}:${jsonStringify(fields[name])}`;
+  }
+  return wellFormed(`{${text}}`);
 }
 
 function simplify(item: unknown): unknown {

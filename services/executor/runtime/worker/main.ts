@@ -4,12 +4,11 @@ import { consoleOf } from "./console.ts";
 import { Deliveries } from "./deliveries.ts";
 import { describe, describeLoad, type Failure, MODULE } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
-import { toJson } from "./json_safe.ts";
+import { flat, toJson } from "./json_safe.ts";
 import {
   encodeText,
   join,
   jsonParse,
-  jsonStringify,
   push,
   RealMessageChannel,
   slice,
@@ -49,16 +48,16 @@ class Outbox implements Bridge {
   }
 
   call(id: number, node: string | null, tool: string, args: string): void {
-    const head = jsonStringify({ kind: "call", id, node, tool });
+    const head = flat({ kind: "call", id, node, tool });
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 
   decide(node: string, outcome: "true" | "false"): void {
-    this.#note(jsonStringify({ type: "decision", node, outcome }));
+    this.#note(flat({ type: "decision", node, outcome }));
   }
 
   log(level: string, message: string): void {
-    this.#note(toJson({ type: "log", level, message }));
+    this.#note(flat({ type: "log", level, message }));
   }
 
   returned(value: unknown): void {
@@ -66,7 +65,7 @@ class Outbox implements Bridge {
   }
 
   threw(failure: Failure, phase: "load" | "run", call: number | null): void {
-    this.#send(toJson({ kind: "threw", phase, call, ...failure }));
+    this.#send(flat({ kind: "threw", phase, call, ...failure }));
   }
 
   #note(note: string): void {

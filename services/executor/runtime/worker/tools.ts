@@ -58,7 +58,9 @@ export class Calls {
       if (typeof tool !== "string") throw new RealTypeError("a tool is called by its name");
       const args = toJson(given === undefined ? {} : given);
       if (args[0] !== "{") {
-        throw new RealTypeError(`${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`);
+        throw new RealTypeError(
+          `${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`,
+        );
       }
       const id = this.#next++;
       mapSet(this.#waiting, id, { resolve, reject, site });

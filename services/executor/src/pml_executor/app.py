@@ -18,24 +18,26 @@ from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.settings import ExecutorSettings
 
 
+async def sandbox_command(settings: ExecutorSettings) -> DenoCommand:
+    """How this machine starts a sandbox process."""
+    argv = sandbox_argv(
+        settings.executor_deno,
+        str(settings.executor_runtime / "host.ts"),
+        max_heap_mib=settings.executor_max_heap_mib,
+        leash=await find_leash(),
+    )
+    return DenoCommand(argv, settings.limits.max_message_bytes, settings.executor_max_heap_mib)
+
+
 @asynccontextmanager
 async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Take runs until the block ends."""
-    command = DenoCommand(
-        argv=sandbox_argv(
-            settings.executor_deno,
-            str(settings.executor_runtime / "host.ts"),
-            max_heap_mib=settings.executor_max_heap_mib,
-            leash=await find_leash(),
-        ),
-        max_message_bytes=settings.limits.max_message_bytes,
-        max_heap_mib=settings.executor_max_heap_mib,
-    )
     size = PoolSize(
         spares=settings.executor_pool_size,
         most=settings.executor_max_processes,
         patience_s=settings.executor_sandbox_patience_s,
     )
+    command = await sandbox_command(settings)
     async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
         executor = Executor(
             pool=pool,

@@ -22,7 +22,7 @@ from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
-JournalOf = Callable[[Bus, RunWorkflow], Awaitable[list[TraceEvent]]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 R = TypeVar("R")
 
 

@@ -22,7 +22,7 @@ from pml_executor.ports import GatewayUnreachable
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
-JournalOf = Callable[[Bus, RunWorkflow], Awaitable[list[TraceEvent]]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 
 async def ensure(api: ProgramApi, args: JsonObject) -> JsonValue:

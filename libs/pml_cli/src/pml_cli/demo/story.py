@@ -85,6 +85,9 @@ class Story:
         self._narrator.say(
             Syntax(self._code, "typescript", theme="ansi_dark", background_color="default")
         )
+        arguments = self._workspace.arguments("monday", MONDAY)
+        told = (f"args.{name:<7}[cyan]{escape(value)}" for name, value in arguments.items())
+        self._narrator.say(*told)
         asked = self._runner.ask(self._request())
         self._narrator.check(True, "the gateway keeps it and asks for approval")
         return asked

@@ -24,9 +24,10 @@ class Workspace:
         """Where the program keeps a note."""
         return self.folder / self.topic / f"{name}.md"
 
-    def arguments(self, name: str, text: str) -> dict[str, object]:
+    def arguments(self, name: str, text: str) -> dict[str, str]:
         """What the program is given for a note."""
-        return {"folder": str(self.folder), "topic": self.topic, "name": name, "text": text}
+        note = f"{self.topic}/{name}.md"
+        return {"folder": str(self.folder), "topic": self.topic, "note": note, "text": text}
 
 
 def open_workspace(folder: Path) -> Workspace:

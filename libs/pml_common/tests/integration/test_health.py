@@ -55,3 +55,15 @@ async def test_a_taken_port_is_an_error_at_once() -> None:
         with pytest.raises(OSError, match=str(port)):
             async with serve_http(Starlette(), "127.0.0.1", port):
                 pass
+
+
+async def test_small_answers_are_not_held_back() -> None:
+    port = free_port()
+    clock = asyncio.get_running_loop().time
+    spans: list[float] = []
+    async with serve_health(port, {}), httpx2.AsyncClient() as client:
+        for _ in range(9):
+            began = clock()
+            await client.get(f"http://127.0.0.1:{port}/livez")
+            spans.append(clock() - began)
+    assert sorted(spans)[4] < 0.03

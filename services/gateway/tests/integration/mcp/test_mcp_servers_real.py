@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pml_gateway.adapters.mcp_servers import Limits
 from pml_gateway.domain.server_config import ServerConfig, StdioServer
 from services.gateway.tests.integration.mcp.world import connected
 
@@ -37,7 +38,7 @@ def _servers(folder: Path) -> dict[str, ServerConfig]:
 
 
 async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path) -> None:
-    async with connected(_servers(folder), environment=os.environ) as servers:
+    async with connected(_servers(folder), Limits(), environment=os.environ) as servers:
         tools = {tool.name: tool for tool in servers.list_tools()["fs"]}
         listed = await servers.call("fs:list_directory", {"path": str(folder)}, 20)
         read = await servers.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, 20)
@@ -59,7 +60,7 @@ async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path
 
 
 async def test_the_git_server_tells_log_and_status(folder: Path) -> None:
-    async with connected(_servers(folder), environment=os.environ) as servers:
+    async with connected(_servers(folder), Limits(), environment=os.environ) as servers:
         tools = {tool.name: tool for tool in servers.list_tools()["git"]}
         log = await servers.call("git:git_log", {"repo_path": str(folder)}, 20)
         status = await servers.call("git:git_status", {"repo_path": str(folder)}, 20)

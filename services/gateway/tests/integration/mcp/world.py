@@ -78,7 +78,7 @@ async def connected(
     )
     await pool.start()
     try:
-        assert await pool.settled(20)
+        assert await pool.settled(limits.connect_timeout_s + 10.0)
         yield pool
     finally:
         await pool.close()

@@ -48,7 +48,7 @@ class Narrator:
     def say(self, *parts: RenderableType) -> None:
         """Tell something, in rich markup or as a renderable."""
         for part in parts:
-            self.console.print(Padding(part, (0, 0, 0, INDENT)))
+            self.console.print(Padding(part, (0, 0, 0, INDENT), expand=False))
 
     def check(self, holds: bool, fact: str, otherwise: object = "") -> None:
         """State a fact that must hold; raises DemoFailed where it does not."""

@@ -162,7 +162,8 @@ class Story:
     def _learned(self) -> CapabilityRecord:
         self._narrator.say("the path each run took", runs_table(self._runs))
         capability = until(self._all_learned, "every run is learned from", LEARNED_WITHIN)
-        self._narrator.say("", learned_paths(capability.learning))
+        self._narrator.console.print()
+        self._narrator.say(learned_paths(capability.learning))
         often = [path for path in capability.learning.paths if path.count >= DOMINANT_FROM]
         best = max(often, key=lambda path: path.success_rate * path.count)
         dominant = capability.learning.dominant_path
@@ -190,7 +191,7 @@ class Story:
         by_workflow = {trace.workflow_id: trace for trace in recorded}
         shown: list[ExecutionTrace] = []
         for did in ("written", "read"):
-            run = next(run for run in reversed(self._runs) if run.result.did == did)
+            run = next(run for run in self._runs if run.result.did == did)
             shown.append(by_workflow[run.workflow_id])
         self._narrator.say(trace_tree(shown))
         calls = [call for trace in shown for call in trace.task_results]

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pml_cli.demo.narrator import DemoFailed
@@ -34,11 +35,17 @@ def open_workspace(folder: Path) -> Workspace:
     """The workspace in this folder, made at first use. Raises DemoFailed."""
     if not folder.exists():
         _make_repository(folder)
-    folder = folder.resolve()
-    number = 1
-    while (folder / f"visit-{number}").exists():
-        number += 1
-    return Workspace(folder, f"visit-{number}")
+    return Workspace(folder.resolve(), f"visit-{_count_visit(folder.with_name('visits.log'))}")
+
+
+def _count_visit(log: Path) -> int:
+    """A number that no other visit gets: a visit cut short may still be carried on by the next
+    stack, so that no visit may look like it."""
+    with log.open("a+", encoding="utf-8") as visits:
+        visits.seek(0)
+        number = len(visits.readlines()) + 1
+        visits.write(f"visit-{number} {datetime.now(UTC).isoformat(timespec='seconds')}\n")
+    return number
 
 
 def _make_repository(folder: Path) -> None:

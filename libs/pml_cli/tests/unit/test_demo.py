@@ -100,8 +100,17 @@ def test_an_error_of_the_gateway_names_the_step_too(narrator: Narrator) -> None:
 def test_waiting_ends_with_an_answer_or_in_time() -> None:
     answers = iter((None, None, "here"))
     assert until(lambda: next(answers), "it is here", within=5.0) == "here"
-    with pytest.raises(DemoFailed, match=r"it is here: not so within 0 s"):
-        until(lambda: None, "it is here", within=0.0)
+    with pytest.raises(DemoFailed, match=r"that it is here, but not so within 0 s. It is late"):
+        until(lambda: None, "it is here", 0.0, lambda: "It is late")
+
+
+def test_the_gateways_complaints_about_servers_are_passed_on(gateway: Gateway) -> None:
+    servers = [
+        {"name": "fs", "state": "ready", "error": None},
+        {"name": "git", "state": "failed", "error": "it is not there"},
+    ]
+    gateway.answers["GET /api/servers"] = (200, {"servers": servers})
+    assert Session(Client(gateway.url)).complaints() == "git is failed: it is not there"
 
 
 def test_a_run_is_asked_for_approved_and_looked_at(gateway: Gateway, narrator: Narrator) -> None:

@@ -51,6 +51,20 @@ class WorkflowState(BaseModel):
     duration_ms: float | None = None
 
 
+class ServerState(BaseModel):
+    """How the gateway's connection to one MCP server stands."""
+
+    name: str
+    state: str
+    error: str | None
+
+
+class ServerStates(BaseModel):
+    """All of them."""
+
+    servers: tuple[ServerState, ...]
+
+
 class Session:
     """Requests to one gateway, their answers checked. Every method raises CommandError."""
 
@@ -87,19 +101,35 @@ class Session:
         return _read(DiscoveryPage, self._client.post("/api/discover", {"intent": intent}))
 
     def tools(self) -> frozenset[str]:
-        """Ids of all tools there are."""
+        """Ids of the tools that the gateway can call and the registry has heard of."""
         catalog = _read(ToolCatalog, self._client.get("/api/tools"))
-        return frozenset(tool.tool_id for tool in catalog.tools)
+        everything = {"intent": "everything", "type": "tool", "limit": 100}
+        known = _read(DiscoveryPage, self._client.post("/api/discover", everything))
+        return frozenset(tool.tool_id for tool in catalog.tools) & {
+            hit.id for hit in known.hits if hit.type == "tool"
+        }
+
+    def complaints(self) -> str:
+        """What the gateway says of MCP servers that it cannot reach."""
+        known = _read(ServerStates, self._client.get("/api/servers")).servers
+        return "; ".join(f"{one.name} is {one.state}: {one.error}" for one in known if one.error)
 
 
-def until(found: Callable[[], T | None], what: str, within: float) -> T:
-    """Ask again until there is an answer. Raises DemoFailed after `within` seconds."""
+def until(
+    found: Callable[[], T | None],
+    what: str,
+    within: float,
+    otherwise: Callable[[], str] = lambda: "",
+) -> T:
+    """Ask again until there is an answer. Raises DemoFailed after `within` seconds, with what
+    `otherwise` knows."""
     deadline = monotonic() + within
     while True:
         if answer := found():
             return answer
         if monotonic() > deadline:
-            raise DemoFailed(f"{what}: not so within {within:g} s")
+            reason = otherwise()
+            raise DemoFailed(f"expected that {what}, but not so within {within:g} s. {reason}")
         sleep(POLL_SECONDS)
 
 

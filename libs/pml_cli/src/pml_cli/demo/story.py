@@ -74,8 +74,9 @@ class Story:
     def _connect(self, servers: Sequence[DemoServer]) -> None:
         tools = until(
             lambda: found if (found := self._session.tools()) >= NEEDED else None,
-            "the tools of both MCP servers are listed (see the gateway's log)",
+            "the tools of both MCP servers are there",
             CONNECTED_WITHIN,
+            self._session.complaints,
         )
         for server in servers:
             count = sum(tool.startswith(f"{server.name}:") for tool in tools)

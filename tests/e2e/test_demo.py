@@ -1,0 +1,71 @@
+"""`pml demo`, as a newcomer runs it: everything real, in a folder of its own."""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+FIRST_WITHIN, SECOND_WITHIN = 180.0, 20.0
+"""Seconds; promised on a machine with nothing else to do."""
+PATIENCE = 2.0
+"""Times that, where other tests share the machine."""
+WRITTEN, READ = "n1 → n2 → d1 false → n4 → n5", "n1 → n2 → d1 true → n3"
+
+
+async def _demo(home: Path, within: float) -> str:
+    """Its output; it must succeed."""
+    demo = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("pml"),
+        "demo",
+        "--home",
+        home,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    async with asyncio.timeout(within * PATIENCE):
+        output, _ = await demo.communicate()
+    text = output.decode()
+    assert demo.returncode == 0, text
+    return text
+
+
+def _learned(text: str) -> list[list[str]]:
+    """The rows of the table of learned paths: path, runs, …, and `dominant` where it is."""
+    table = text[text.index("learned paths") :]
+    rows = [re.split(r"\s*│\s*", line.strip(" │")) for line in table.splitlines() if "│ n1" in line]
+    assert rows, text
+    return rows
+
+
+async def test_the_demo_tells_the_whole_road_and_again_the_second_time(stack_home: Path) -> None:
+    first = await _demo(stack_home, FIRST_WITHIN)
+    for fact in (
+        "nothing has run: there is no visit-1/",
+        "visit-1/monday.md was written",
+        "visit-1/monday.md was read",
+        "notes:ensure is found by what it does",
+        "visit-1/tuesday.md was written",
+        "both branches were taken, and no third way",
+        "processes is left",
+    ):
+        assert f"✓ {fact}" in first
+    assert first.count(WRITTEN) == 2 * 2, "told as it ran, and in the list of runs"
+    assert first.count(READ) == 3 * 2
+    learned = {row[0]: row for row in _learned(first)}
+    assert learned["n1 → n2 → d1 → n3"][1] == "3"
+    assert "dominant" in learned["n1 → n2 → d1 → n3"]
+    assert learned["n1 → n2 → d1 → n4 → n5"][1] == "2"
+    note = stack_home / "workspace" / "visit-1" / "monday.md"
+    assert "Water the plants." in note.read_text()
+
+    second = await _demo(stack_home, SECOND_WITHIN)
+    assert "✓ visit-2/monday.md was written" in second
+    learned = {row[0]: row for row in _learned(second)}
+    assert learned["n1 → n2 → d1 → n3"][1] == "6"
+    assert "dominant" in learned["n1 → n2 → d1 → n3"]

@@ -1,20 +1,21 @@
 """What handlers need from the world outside."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
 from pml_common.contracts.base import Message
-from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.ledger import Entry
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.views import WorkflowPage
+from pml_gateway.domain.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
 
@@ -101,19 +102,15 @@ class AllowedTools(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class KnownTool:
-    """A tool as its server lists it now."""
-
-    definition: ToolDefinition
-    definition_hash: str
-
-
 class KnownTools(ToolServers, Protocol):
     """The connected servers, their tools at hand by id."""
 
-    def find(self, tool_id: str) -> KnownTool | None:
-        """A tool by its id."""
+    def find(self, tool_id: str) -> ToolDefinition | None:
+        """A tool by its id, as its server lists it now."""
+        ...
+
+    def hash_of(self, tool_id: str) -> str | None:
+        """The hash of a tool's definition, as its server lists it now."""
         ...
 
 
@@ -154,19 +151,6 @@ class Handling(Protocol):
         ...
 
 
-class Change(Protocol):
-    """One change that no message of the bus caused; all of it is kept, or nothing."""
-
-    @property
-    def workflow(self) -> Workflow | None:
-        """The workflow, which nobody else changes until this change ends."""
-        ...
-
-    async def save(self, workflow: Workflow, effects: Sequence[Message]) -> None:
-        """Keep how it stands now, and in the outbox what follows from it."""
-        ...
-
-
 class WorkflowStore(Protocol):
     """Workflows and their approvals. Everything here may raise StorageUnavailable."""
 
@@ -179,36 +163,37 @@ class WorkflowStore(Protocol):
         """Handle a message once, whatever is redelivered; an error in the block undoes it."""
         ...
 
-    def change(self, scope: Scope, workflow_id: UUID) -> AbstractAsyncContextManager[Change]:
-        """Change a workflow; an error in the block undoes it."""
+    async def change(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Step | None:
+        """Take a step that no message of the bus caused: keep how the workflow stands then, and in
+        the outbox what follows from it. None: there is no such workflow."""
         ...
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """A workflow as it stands."""
         ...
 
-    async def page(self, scope: Scope, limit: int, offset: int) -> tuple[Sequence[Workflow], int]:
-        """Workflows, newest first, and how many there are in all."""
+    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+        """Workflows, newest first."""
         ...
 
     async def waiting(
         self, scope: Scope, limit: int, offset: int
     ) -> tuple[Sequence[Workflow], int]:
-        """Workflows that wait for approval, the soonest to expire first, and how many there
-        are."""
+        """Workflows that wait for approval, the soonest to expire first, and how many."""
         ...
 
-    async def overdue(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        """Workflows of all scopes whose time to be approved has passed."""
+    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+        """Workflows of all scopes that stand still: something should have happened by now."""
         ...
 
 
 class Outbox(Protocol):
     """Messages that stored changes call for. Everything here may raise StorageUnavailable."""
 
-    async def claim(self, now: datetime, limit: int) -> Sequence[Outgoing]:
-        """Messages of all scopes that should have been published by now; nobody else gets them
-        for a while."""
+    async def claim(self, limit: int) -> Sequence[Outgoing]:
+        """Messages of all scopes that are late; nobody else gets them for a while."""
         ...
 
     async def drop(self, message_ids: Sequence[UUID]) -> None:
@@ -219,24 +204,47 @@ class Outbox(Protocol):
 class CallLedger(Protocol):
     """What became of tool calls, by idempotency key. May raise StorageUnavailable."""
 
-    async def begin(self, scope: Scope, key: UUID, entry: Entry) -> Entry | None:
+    async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         """Note that a call begins; None. If its key is there already, note nothing and return
         what is there."""
         ...
 
-    async def take_over(self, scope: Scope, key: UUID, entry: Entry, previous: UUID) -> bool:
-        """Note that a call of a gateway that is gone begins anew; False if somebody else was
-        faster."""
+    async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
+        """Note that a call begun by `previous` begins anew; False: somebody was faster."""
         ...
 
-    async def settle(self, scope: Scope, key: UUID, outcome: ToolOutcome) -> ToolOutcome:
+    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
         """Note how a call ended, unless that is known; return what is known."""
         ...
 
+    async def lives(self, owner: UUID) -> bool:
+        """Whether the gateway process with this id is alive."""
+        ...
 
-class Presence(Protocol):
-    """Which gateway processes are alive."""
+    async def forget(self, older_than: datetime) -> None:
+        """Drop calls that no grant reaches any more."""
+        ...
 
-    async def lives(self, instance: UUID) -> bool:
-        """Whether the process with this id is alive. Raises StorageUnavailable."""
+
+class News(Protocol):
+    """What one waiting caller hears."""
+
+    async def heard(self, timeout_s: float) -> bool:
+        """Wait for something to look at; False when nothing more will come."""
+        ...
+
+
+class Newsroom(Protocol):
+    """Where callers wait for their workflows."""
+
+    def expect(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[News]:
+        """Hear from the block's first line on when a workflow ends or needs approval."""
+        ...
+
+
+class Relay(Protocol):
+    """What publishes messages of the outbox."""
+
+    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+        """Publish now what was just stored; what cannot be is published later."""
         ...

@@ -14,7 +14,7 @@ from pml_gateway.domain.workflow import Approval, State, Workflow
 PREVIEW_LENGTH = 240
 """Characters (F3)."""
 
-_STATUS: dict[State, Status] = {
+STATUS: dict[State, Status] = {
     "requested": "running",
     "awaiting_approval": "approval_required",
     "running": "running",
@@ -25,7 +25,7 @@ _STATUS: dict[State, Status] = {
 
 def status_of(workflow: Workflow) -> Status:
     """How a workflow stands, in the words of the execute response."""
-    return _STATUS[workflow.state]
+    return STATUS[workflow.state]
 
 
 def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteResponse:

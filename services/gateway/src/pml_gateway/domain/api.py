@@ -1,5 +1,7 @@
 """What agents ask and are answered, over REST and MCP alike (F2)."""
 
+import hashlib
+import json
 import math
 from typing import Annotated, Literal
 from uuid import UUID
@@ -73,6 +75,13 @@ class ExecuteRequest(Request):
     def arguments(self) -> JsonObject:
         """What the program is given, under either word."""
         return self.args or self.context or {}
+
+
+def request_hash(request: ExecuteRequest) -> str:
+    """What two requests under one idempotency key must have in common: SHA-256 of the rest."""
+    asked = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_none=True)
+    content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:

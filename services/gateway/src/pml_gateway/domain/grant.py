@@ -3,12 +3,27 @@
 import hmac
 from datetime import datetime
 
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
 
 
-def sign(grant: Grant, secret: bytes) -> Grant:
-    """The grant with the HMAC-SHA256 of its content, hex."""
+def issue(
+    analysis: ExecutionAnalyzed, approved_by: str | None, expires_at: datetime, secret: bytes
+) -> Grant:
+    """The signed grant for what was analysed: every tool that was not denied, as it was then."""
+    grant = Grant(
+        scope=analysis.scope,
+        workflow_id=analysis.workflow_id,
+        code_hash=analysis.capability.code_hash,
+        tools={
+            tool.tool: tool.definition_hash
+            for tool in analysis.decision.tools
+            if tool.verdict != "deny"
+        },
+        approved_by=approved_by,
+        expires_at=expires_at,
+    )
     return grant.model_copy(update={"signature": _signature(grant, secret)})
 
 
@@ -36,4 +51,5 @@ def refusal(
 
 
 def _signature(grant: Grant, secret: bytes) -> str:
+    """HMAC-SHA256 of the content, hex."""
     return hmac.digest(secret, grant.signed_bytes(), "sha256").hex()

@@ -8,8 +8,6 @@ from uuid import UUID
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.executor import RunFinished
 
-ApprovalOutcome = Literal["approved", "denied", "expired"]
-
 
 @dataclass(frozen=True)
 class Analyzed:
@@ -32,10 +30,10 @@ class NotAnalyzed:
 
 @dataclass(frozen=True)
 class Settled:
-    """A person answered, or the time to answer passed (`expired`)."""
+    """A person agreed, or said no."""
 
     approval_id: UUID
-    outcome: ApprovalOutcome
+    outcome: Literal["approved", "denied"]
     by: str
     at: datetime
     reason: str | None = None
@@ -50,4 +48,12 @@ class RunEnded:
     at: datetime
 
 
-Happening = Analyzed | NotAnalyzed | Settled | RunEnded
+@dataclass(frozen=True)
+class Due:
+    """What should have happened by `at` has not."""
+
+    at: datetime
+    repeatable_tools: tuple[str, ...] = ()
+
+
+Happening = Analyzed | NotAnalyzed | Settled | RunEnded | Due

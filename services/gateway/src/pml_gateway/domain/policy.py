@@ -1,7 +1,9 @@
-"""The policy's word on one tool that is called directly, without a program around it."""
+"""What a tool's own definition and the scope's policy say about calls of it."""
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, Verdict
 from pml_common.contracts.tool import ToolDefinition
 
@@ -14,6 +16,18 @@ def verdict_on(tool: ToolDefinition, policy: Policy) -> Verdict:
     return policy.read_only if tool.annotations.read_only else policy.otherwise
 
 
-def repeatable(tool: ToolDefinition) -> bool:
+def repeatable(tool: ToolDefinition | None) -> bool:
     """Whether a call of it may be made again when nobody knows how the first one ended."""
+    if tool is None:
+        return False
     return bool(tool.annotations.read_only or tool.annotations.idempotent)
+
+
+def repeatable_among(
+    analysis: ExecutionAnalyzed | None, find: Callable[[str], ToolDefinition | None]
+) -> tuple[str, ...]:
+    """The tools of an analysed program whose calls may be made again."""
+    if analysis is None:
+        return ()
+    tools = (tool.tool for tool in analysis.decision.tools)
+    return tuple(tool_id for tool_id in tools if repeatable(find(tool_id)))

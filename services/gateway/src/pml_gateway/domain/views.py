@@ -13,8 +13,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
 from pml_gateway.domain.answer import asked_tools, planned_calls, status_of, tasks_of
 from pml_gateway.domain.api import PlannedCall, Status, TaskAnswer
-from pml_gateway.domain.happenings import ApprovalOutcome
-from pml_gateway.domain.workflow import Approval, Workflow
+from pml_gateway.domain.workflow import Approval, ApprovalOutcome, Workflow
 
 
 class WorkflowSummary(Contract):

@@ -20,30 +20,29 @@ from pml_common.contracts.gateway import (
     ExecutionRequested,
     WorkflowFinished,
 )
-from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain import failures
-from pml_gateway.domain.grant import sign
-from pml_gateway.domain.happenings import (
-    Analyzed,
-    ApprovalOutcome,
-    Happening,
-    NotAnalyzed,
-    RunEnded,
-    Settled,
-)
+from pml_gateway.domain.grant import issue
+from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
 
 State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
+ApprovalOutcome = Literal["approved", "denied", "expired"]
+CLOCK = "the clock"
+"""Who decides when nobody does."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for grants and approvals. A grant outlives the time its run may take by
-    `grant_slack`: queues and crashes take theirs."""
+    """What holds for every workflow.
+
+    A grant outlives the time its run may take by `grant_slack`: queues and crashes take theirs.
+    What stands still for `patience` longer than it should is asked for again.
+    """
 
     secret: bytes
     approval_ttl: timedelta = timedelta(hours=1)
     grant_slack: timedelta = timedelta(hours=1)
+    patience: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,17 @@ class Approval:
 
 @dataclass(frozen=True)
 class Workflow:
-    """One execution. `request_hash` tells whether a repeated request asks the same; `error` is why
-    it failed without a run."""
+    """One execution.
+
+    `request_hash` tells whether a repeated request asks the same; `error` is why it failed without
+    a run; at `due_at` the next thing should have happened.
+    """
 
     requested: ExecutionRequested
     idempotency_key: str
     request_hash: str
     timeout_s: float
+    due_at: datetime | None
     traceparent: str | None = None
     state: State = "requested"
     analysis: ExecutionAnalyzed | None = None
@@ -102,45 +105,10 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
             return _settle(workflow, happening, rules)
         case "running", RunEnded() if _concerns(workflow, happening.run):
             return _finish(workflow, happening)
+        case _, Due() if workflow.due_at is not None and workflow.due_at <= happening.at:
+            return _stir(workflow, happening, rules)
         case _:
             return workflow, ()
-
-
-def run_command(
-    workflow: Workflow,
-    analysis: ExecutionAnalyzed,
-    cause: UUID,
-    at: datetime,
-    repeatable: tuple[str, ...],
-    rules: Rules,
-) -> RunWorkflow:
-    """The command to run a workflow, with a grant for the tools that were not denied."""
-    approval = workflow.approval
-    grant = Grant(
-        scope=workflow.scope,
-        workflow_id=workflow.workflow_id,
-        code_hash=analysis.capability.code_hash,
-        tools={
-            tool.tool: tool.definition_hash
-            for tool in analysis.decision.tools
-            if tool.verdict != "deny"
-        },
-        approved_by=approval.decided_by if approval else None,
-        expires_at=at + timedelta(seconds=workflow.timeout_s) + rules.grant_slack,
-    )
-    return RunWorkflow(
-        scope=workflow.scope,
-        command_id=ids.effect_id(cause, "run-workflow"),
-        workflow_id=workflow.workflow_id,
-        principal=workflow.requested.principal,
-        capability=analysis.capability,
-        intent=workflow.requested.intent,
-        instrumented=analysis.instrumented,
-        args=workflow.requested.args,
-        grant=sign(grant, rules.secret),
-        repeatable_tools=tuple(tool for tool in repeatable if tool in grant.tools),
-        timeout_s=workflow.timeout_s,
-    )
 
 
 def _concerns(
@@ -150,88 +118,121 @@ def _concerns(
 
 
 def _decide(workflow: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
-    analysis, at = analyzed.analysis, analyzed.at
+    decision, at = analyzed.analysis.decision, analyzed.at
     if analyzed.name_holder is not None:
         name = workflow.requested.name
         return _fail(workflow, failures.name_taken(name, analyzed.name_holder), at)
-    match analysis.decision.verdict:
+    match decision.verdict:
         case "deny":
-            return _fail(workflow, failures.forbidden_by_policy(analysis.decision), at)
+            return _fail(workflow, failures.forbidden_by_policy(decision), at)
         case "ask":
-            return _ask(workflow, analysis, at, rules)
+            return _ask(workflow, analyzed.analysis, at, rules)
         case "allow":
-            repeatable, cause = analyzed.repeatable_tools, analysis.event_id
-            command = run_command(workflow, analysis, cause, at, repeatable, rules)
-            return replace(workflow, state="running"), (command,)
+            return _run(workflow, analyzed.analysis, at, analyzed.repeatable_tools, rules)
 
 
 def _ask(workflow: Workflow, analysis: ExecutionAnalyzed, at: datetime, rules: Rules) -> Step:
-    approval = Approval(
-        approval_id=ids.effect_id(analysis.event_id, "approval"),
-        requested_at=at,
-        expires_at=at + rules.approval_ttl,
-    )
+    expires_at = at + rules.approval_ttl
+    approval = Approval(ids.effect_id(analysis.event_id, "approval"), at, expires_at)
     asked = ApprovalRequested(
         scope=workflow.scope,
-        event_id=ids.effect_id(analysis.event_id, "approval-requested"),
+        event_id=ids.effect_id(approval.approval_id, "approval-requested"),
         workflow_id=workflow.workflow_id,
         approval_id=approval.approval_id,
         decision=analysis.decision,
-        expires_at=approval.expires_at,
+        expires_at=expires_at,
     )
-    return replace(workflow, state="awaiting_approval", approval=approval), (asked,)
+    after = replace(workflow, state="awaiting_approval", approval=approval, due_at=expires_at)
+    return after, (asked,)
 
 
 def _settle(workflow: Workflow, settled: Settled, rules: Rules) -> Step:
-    approval, analysis, at = workflow.approval, workflow.analysis, settled.at
+    approval, analysis = workflow.approval, workflow.analysis
     if approval is None or analysis is None or approval.approval_id != settled.approval_id:
         return workflow, ()
-    if (at >= approval.expires_at) != (settled.outcome == "expired"):
+    if settled.at >= approval.expires_at:
         return workflow, ()
+    by, at, reason = settled.by, settled.at, settled.reason
+    decided, told = _answered(workflow, approval, settled.outcome, by, at, reason)
+    if settled.outcome == "approved":
+        after, effects = _run(decided, analysis, at, settled.repeatable_tools, rules)
+    else:
+        after, effects = _fail(decided, failures.denied(by, reason), at)
+    return after, (told, *effects)
+
+
+def _answered(
+    workflow: Workflow,
+    approval: Approval,
+    outcome: ApprovalOutcome,
+    by: str,
+    at: datetime,
+    reason: str | None = None,
+) -> tuple[Workflow, ApprovalDecided]:
     told = ApprovalDecided(
         scope=workflow.scope,
         event_id=ids.effect_id(approval.approval_id, "approval-decided"),
         workflow_id=workflow.workflow_id,
         approval_id=approval.approval_id,
-        outcome=settled.outcome,
-        decided_by=settled.by,
+        outcome=outcome,
+        decided_by=by,
         decided_at=at,
     )
-    answered = replace(
-        approval,
-        outcome=settled.outcome,
-        decided_by=settled.by,
-        decided_at=at,
-        reason=settled.reason,
+    answer = replace(approval, outcome=outcome, decided_by=by, decided_at=at, reason=reason)
+    return replace(workflow, approval=answer), told
+
+
+def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
+    """Ask again, under the same ids, for what stands still; end what nobody approved."""
+    approval, analysis = workflow.approval, workflow.analysis
+    if workflow.state == "awaiting_approval" and approval is not None:
+        decided, told = _answered(workflow, approval, "expired", CLOCK, due.at)
+        after, effects = _fail(decided, failures.expired(), due.at)
+        return after, (told, *effects)
+    if workflow.state == "running" and analysis is not None:
+        return _run(workflow, analysis, due.at, due.repeatable_tools, rules)
+    return replace(workflow, due_at=due.at + rules.patience), (workflow.requested,)
+
+
+def _run(
+    workflow: Workflow,
+    analysis: ExecutionAnalyzed,
+    at: datetime,
+    repeatable: tuple[str, ...],
+    rules: Rules,
+) -> Step:
+    approval, timeout = workflow.approval, timedelta(seconds=workflow.timeout_s)
+    approved_by = approval.decided_by if approval else None
+    grant = issue(analysis, approved_by, at + timeout + rules.grant_slack, rules.secret)
+    cause = approval.approval_id if approval else analysis.event_id
+    command = RunWorkflow(
+        scope=workflow.scope,
+        command_id=ids.effect_id(cause, "run-workflow"),
+        workflow_id=workflow.workflow_id,
+        principal=workflow.requested.principal,
+        capability=analysis.capability,
+        intent=workflow.requested.intent,
+        instrumented=analysis.instrumented,
+        args=workflow.requested.args,
+        grant=grant,
+        repeatable_tools=tuple(tool for tool in repeatable if tool in grant.tools),
+        timeout_s=workflow.timeout_s,
     )
-    workflow = replace(workflow, approval=answered)
-    match settled.outcome:
-        case "approved":
-            repeatable, cause = settled.repeatable_tools, approval.approval_id
-            command = run_command(workflow, analysis, cause, at, repeatable, rules)
-            after, effects = replace(workflow, state="running"), (command,)
-        case "denied":
-            after, effects = _fail(workflow, failures.denied(settled.by, settled.reason), at)
-        case "expired":
-            after, effects = _fail(workflow, failures.expired(), at)
-    return after, (told, *effects)
+    return replace(workflow, state="running", due_at=at + timeout + rules.patience), (command,)
 
 
 def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:
-    failed = replace(workflow, state="failed", error=error, finished_at=at)
-    return failed, (finished(failed, at),)
+    return _end(replace(workflow, state="failed", error=error), at)
 
 
 def _finish(workflow: Workflow, ended: RunEnded) -> Step:
     state: State = "succeeded" if ended.run.success else "failed"
-    after = replace(workflow, state=state, run=ended.run, finished_at=ended.at)
-    return after, (finished(after, ended.at),)
+    return _end(replace(workflow, state=state, run=ended.run), ended.at)
 
 
-def finished(workflow: Workflow, at: datetime) -> WorkflowFinished:
-    """The statement that a workflow reached its end."""
+def _end(workflow: Workflow, at: datetime) -> Step:
     run, analysis = workflow.run, workflow.analysis
-    return WorkflowFinished(
+    finished = WorkflowFinished(
         scope=workflow.scope,
         event_id=ids.effect_id(workflow.workflow_id, "workflow-finished"),
         workflow_id=workflow.workflow_id,
@@ -241,3 +242,4 @@ def finished(workflow: Workflow, at: datetime) -> WorkflowFinished:
         error=run.error if run else workflow.error,
         finished_at=at,
     )
+    return replace(workflow, finished_at=at, due_at=None), (finished,)

@@ -1,0 +1,76 @@
+"""The call ledger in Postgres."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.storage.pool import Pool, connection
+from pml_common.storage.queries import load_queries
+from pml_common.storage.text import storable
+from pml_gateway.adapters.postgres_presence import lock_of
+from pml_gateway.adapters.postgres_rows import key_of, parsed
+from pml_gateway.domain.ledger import Entry
+
+_SQL = load_queries("pml_gateway")
+
+
+class PostgresCallLedger:
+    """See `ports.CallLedger`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            begun = await held.fetchval(
+                _SQL["begin-call"],
+                *_key(call),
+                call.workflow_id,
+                storable(call.node_id),
+                call.occurrence,
+                storable(call.tool),
+                entry.fingerprint,
+                entry.owner,
+                entry.deadline,
+            )
+            if begun is not None:
+                return None
+            row = await held.fetchrow(_SQL["get-call"], *_key(call))
+        if row is None:
+            raise LookupError(f"call {call.idempotency_key} is neither new nor known")
+        outcome = parsed(ToolOutcome, row["outcome"])
+        return Entry(row["fingerprint"], row["owner"], row["deadline"], outcome)
+
+    async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            taken = await held.fetchval(
+                _SQL["take-over-call"], *_key(call), previous, entry.owner, entry.deadline
+            )
+        return taken is not None
+
+    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            settled = await held.fetchval(
+                _SQL["settle-call"], *_key(call), outcome.model_dump_json()
+            )
+            if settled is not None:
+                return outcome
+            row = await held.fetchrow(_SQL["get-call"], *_key(call))
+        return (None if row is None else parsed(ToolOutcome, row["outcome"])) or outcome
+
+    async def lives(self, owner: UUID) -> bool:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            return await held.fetchval(_SQL["is-present"], lock_of(owner))
+
+    async def forget(self, older_than: datetime) -> None:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            await held.execute(_SQL["forget-calls"], older_than)
+
+
+def _key(call: CallTool) -> tuple[str, str, UUID]:
+    return (*key_of(call.scope), call.idempotency_key)

@@ -1,0 +1,108 @@
+"""Rows of schema `gateway` as values, and back."""
+
+from typing import TypeVar
+from uuid import UUID
+
+import asyncpg
+from pydantic import JsonValue, TypeAdapter
+
+from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Contract, Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.answer import STATUS
+from pml_gateway.domain.views import WorkflowSummary
+from pml_gateway.domain.workflow import Approval, Workflow
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+_MODELS = {entry.name: entry.model for entry in catalog.MESSAGES}
+
+C = TypeVar("C", bound=Contract)
+
+
+def key_of(scope: Scope) -> tuple[str, str]:
+    """The columns that every key begins with."""
+    return scope.org, scope.project
+
+
+def parsed(model: type[C], text: str | None) -> C | None:
+    """What a json column holds, if anything."""
+    return None if text is None else model.model_validate_json(text)
+
+
+def printed(value: Contract | None) -> str | None:
+    """What a json column is to hold."""
+    return None if value is None else value.model_dump_json()
+
+
+def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
+    """A row of `workflow`, with its approval."""
+    return Workflow(
+        requested=ExecutionRequested.model_validate_json(row["requested"]),
+        idempotency_key=row["idempotency_key"],
+        request_hash=row["request_hash"],
+        timeout_s=row["timeout_s"],
+        due_at=row["due_at"],
+        traceparent=row["traceparent"],
+        state=row["state"],
+        analysis=parsed(ExecutionAnalyzed, row["analysis"]),
+        approval=approval,
+        run=parsed(RunFinished, row["run"]),
+        error=parsed(WorkflowError, row["error"]),
+        finished_at=row["finished_at"],
+    )
+
+
+def workflow_now(row: asyncpg.Record) -> Workflow:
+    """A row of the view `workflow_now`."""
+    asked = row["approval_id"] is not None
+    return workflow_of(row, approval_of(row["approval_id"], row) if asked else None)
+
+
+def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
+    """The columns of an approval."""
+    return Approval(
+        approval_id=approval_id,
+        requested_at=row["asked_at"],
+        expires_at=row["expires_at"],
+        outcome=row["outcome"],
+        decided_by=row["decided_by"],
+        decided_at=row["decided_at"],
+        reason=row["reason"],
+    )
+
+
+def summary_of(row: asyncpg.Record) -> WorkflowSummary:
+    """A row of `list-workflows`, whose texts are JSON."""
+    error = _value(row["error"])
+    return WorkflowSummary.model_validate(
+        {
+            "workflow_id": row["workflow_id"],
+            "status": STATUS[row["state"]],
+            "intent": _value(row["intent"]),
+            "name": _value(row["name"]),
+            "principal": _value(row["principal"]),
+            "capability_id": _value(row["capability_id"]),
+            "error": error,
+            "created_at": row["created_at"],
+            "finished_at": row["finished_at"],
+        }
+    )
+
+
+def _value(text: str | None) -> JsonValue:
+    return None if text is None else _JSON.validate_json(text)
+
+
+def message_of(row: asyncpg.Record) -> Message:
+    """The message in a row of `outbox`."""
+    return _MODELS[row["message"]].model_validate_json(row["content"])
+
+
+def outgoing_columns(message: Message) -> tuple[object, ...]:
+    """The columns of a message in `outbox`, from its id to its content."""
+    name = catalog.type_of(message).name
+    return (message.message_id, *key_of(message.scope), name, message.model_dump_json())

@@ -1,0 +1,215 @@
+"""Workflows, approvals and the outbox in Postgres, schema `gateway`."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.scope import Scope
+from pml_common.storage import inbox
+from pml_common.storage.inbox import Once
+from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.queries import load_queries
+from pml_common.storage.text import storable
+from pml_gateway.adapters.postgres_patience import promptly
+from pml_gateway.adapters.postgres_rows import (
+    approval_of,
+    key_of,
+    outgoing_columns,
+    printed,
+    summary_of,
+    workflow_now,
+    workflow_of,
+)
+from pml_gateway.domain.views import WorkflowPage
+from pml_gateway.domain.workflow import Approval, Step, Workflow
+
+_SQL = load_queries("pml_gateway")
+
+HEAD_START = timedelta(seconds=5)
+"""How long a message stays with whoever stored it before the sweeper publishes it too."""
+
+
+class PostgresWorkflowStore:
+    """See `ports.WorkflowStore`; what a caller waits for takes `patience_s` at most."""
+
+    def __init__(
+        self, pool: Pool, *, patience_s: float = 1.5, head_start: timedelta = HEAD_START
+    ) -> None:
+        self._pool = pool
+        self._patience_s = patience_s
+        self._head_start = head_start
+
+    async def accept(self, workflow: Workflow) -> Workflow | None:
+        """See `ports.WorkflowStore`."""
+        return await promptly(self._accept(workflow), self._patience_s)
+
+    async def _accept(self, workflow: Workflow) -> Workflow | None:
+        requested, key = workflow.requested, key_of(workflow.scope)
+        async with connection(self._pool) as held:
+            stored = await held.fetchval(
+                _SQL["accept-workflow"],
+                *key,
+                workflow.workflow_id,
+                workflow.idempotency_key,
+                workflow.request_hash,
+                workflow.timeout_s,
+                workflow.traceparent,
+                requested.model_dump_json(),
+                requested.requested_at,
+                workflow.due_at,
+                requested.message_id,
+                catalog.type_of(requested).name,
+                self._head_start,
+            )
+            if stored is not None:
+                return None
+            row = await held.fetchrow(_SQL["get-workflow-by-key"], *key, workflow.idempotency_key)
+        if row is None:
+            raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
+        return workflow_now(row)
+
+    @asynccontextmanager
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresHandling"]:
+        """See `ports.WorkflowStore`."""
+        async with inbox.once(self._pool, message_id, consumer) as handling:
+            yield PostgresHandling(handling)
+
+    async def change(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Step | None:
+        """See `ports.WorkflowStore`."""
+        return await promptly(self._change(scope, workflow_id, step), self._patience_s)
+
+    async def _change(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Step | None:
+        async with transaction(self._pool) as held:
+            before = await _hold(held, scope, workflow_id)
+            if before is None:
+                return None
+            after, effects = step(before)
+            if after is not before:
+                await _save(held, before, after)
+            for message in effects:
+                columns = outgoing_columns(message)
+                await held.execute(
+                    _SQL["put-outgoing"], *columns, after.traceparent, self._head_start
+                )
+        return after, effects
+
+    async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """See `ports.WorkflowStore`."""
+        return await promptly(self._get(scope, workflow_id), self._patience_s)
+
+    async def _get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        async with connection(self._pool) as held:
+            row = await held.fetchrow(_SQL["get-workflow"], *key_of(scope), workflow_id)
+        return None if row is None else workflow_now(row)
+
+    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+        """See `ports.WorkflowStore`."""
+        return await promptly(self._page(scope, limit, offset), self._patience_s)
+
+    async def _page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+        async with connection(self._pool) as held:
+            rows = await held.fetch(_SQL["list-workflows"], *key_of(scope), limit, offset)
+            total = await held.fetchval(_SQL["count-workflows"], *key_of(scope))
+        return WorkflowPage(workflows=tuple(summary_of(row) for row in rows), total=total)
+
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int
+    ) -> tuple[Sequence[Workflow], int]:
+        """See `ports.WorkflowStore`."""
+        return await promptly(self._waiting(scope, limit, offset), self._patience_s)
+
+    async def _waiting(
+        self, scope: Scope, limit: int, offset: int
+    ) -> tuple[Sequence[Workflow], int]:
+        async with connection(self._pool) as held:
+            rows = await held.fetch(_SQL["list-waiting"], *key_of(scope), limit, offset)
+            total = await held.fetchval(_SQL["count-waiting"], *key_of(scope))
+        return [workflow_now(row) for row in rows], total
+
+    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+        """See `ports.WorkflowStore`."""
+        async with connection(self._pool) as held:
+            rows = await held.fetch(_SQL["list-due"], now, limit)
+        return [(Scope(org=row["org"], project=row["project"]), row["workflow_id"]) for row in rows]
+
+
+class PostgresHandling:
+    """See `ports.Handling`; a transaction that holds the workflow's row."""
+
+    def __init__(self, handling: Once) -> None:
+        self._handling = handling
+        self._before: Workflow | None = None
+
+    @property
+    def replayed(self) -> Sequence[Message] | None:
+        """See `ports.Handling`."""
+        return self._handling.replayed
+
+    async def workflow(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """See `ports.Handling`."""
+        self._before = await _hold(self._handling.connection, scope, workflow_id)
+        return self._before
+
+    async def save(self, workflow: Workflow) -> None:
+        """See `ports.Handling`."""
+        await _save(self._handling.connection, self._before, workflow)
+
+    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
+        """See `ports.Handling`."""
+        return self._handling.conclude(facts)
+
+
+async def _hold(held: Connection, scope: Scope, workflow_id: UUID) -> Workflow | None:
+    """A workflow whose row is locked. Its approval is read after that: a joined one could be older
+    than the lock."""
+    row = await held.fetchrow(_SQL["hold-workflow"], *key_of(scope), workflow_id)
+    if row is None:
+        return None
+    return workflow_of(row, await _approval(held, scope, row["approval_id"]))
+
+
+async def _approval(held: Connection, scope: Scope, approval_id: UUID | None) -> Approval | None:
+    if approval_id is None:
+        return None
+    row = await held.fetchrow(_SQL["get-approval"], *key_of(scope), approval_id)
+    return None if row is None else approval_of(approval_id, row)
+
+
+async def _save(held: Connection, before: Workflow | None, after: Workflow) -> None:
+    known = before.analysis if before else None
+    await held.execute(
+        _SQL["save-workflow"],
+        *key_of(after.scope),
+        after.workflow_id,
+        after.state,
+        None if after.analysis is known else printed(after.analysis),
+        printed(after.run),
+        printed(after.error),
+        after.approval.approval_id if after.approval else None,
+        after.due_at,
+        after.finished_at,
+    )
+    if after.approval is not None and after.approval != (before.approval if before else None):
+        await _save_approval(held, after, after.approval)
+
+
+async def _save_approval(held: Connection, workflow: Workflow, approval: Approval) -> None:
+    await held.execute(
+        _SQL["save-approval"],
+        *key_of(workflow.scope),
+        workflow.workflow_id,
+        approval.approval_id,
+        approval.requested_at,
+        approval.expires_at,
+        approval.outcome,
+        None if approval.decided_by is None else storable(approval.decided_by),
+        approval.decided_at,
+        None if approval.reason is None else storable(approval.reason),
+    )

@@ -1,0 +1,49 @@
+"""Whether a person's decision still counts (F4)."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import StringConstraints
+
+from pml_gateway.domain.api import Request
+from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.workflow import Approval, Workflow
+
+
+class Decide(Request):
+    """Let a workflow run, or not. With `approval_id` only that approval is meant; with `wait` the
+    answer comes when the workflow has ended."""
+
+    decision: Literal["approve", "deny"]
+    approval_id: UUID | None = None
+    reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    wait: bool = False
+
+
+def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Approval:
+    """The approval that a decision made `at` this moment answers. Raises Conflict.
+
+    `approval_id` is what the person had before their eyes, where they said so.
+    """
+    approval, name = workflow.approval, f"workflow {workflow.workflow_id}"
+    if approval is None:
+        raise Conflict(f"{name} waits for no approval: it is {workflow.state}")
+    if approval_id is not None and approval_id != approval.approval_id:
+        raise Conflict(f"{name} waits for approval {approval.approval_id}, not for {approval_id}")
+    if approval.outcome is not None:
+        raise Conflict(_settled(name, approval))
+    if at >= approval.expires_at:
+        raise Conflict(f"the time to approve {name} ended at {_time(approval.expires_at)}")
+    return approval
+
+
+def _settled(name: str, approval: Approval) -> str:
+    when = f" at {_time(approval.decided_at)}" if approval.decided_at else ""
+    if approval.outcome == "expired":
+        return f"the time to approve {name} ended{when}; run it again"
+    return f"{approval.decided_by} {approval.outcome} {name}{when} already"
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")

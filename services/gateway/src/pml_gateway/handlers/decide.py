@@ -1,0 +1,56 @@
+"""A person decides on what waits for approval (F4)."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.api import ExecuteResponse
+from pml_gateway.domain.approval import Decide, answerable
+from pml_gateway.domain.errors import NotFound
+from pml_gateway.domain.happenings import Settled
+from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.workflow import Step, Workflow, advance
+from pml_gateway.handlers.execute import Executions
+from pml_gateway.ports import Caller, KnownTools, Outgoing
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions of people, each of which counts once."""
+
+    executions: Executions
+    tools: KnownTools
+
+    async def decide(self, caller: Caller, workflow_id: UUID, decide: Decide) -> ExecuteResponse:
+        """Take a decision and tell how the workflow stands then. Raises NotFound, and Conflict
+        where the decision comes too late; errors of storage."""
+        workflow = await self._take(caller, workflow_id, decide)
+        if decide.wait:
+            return await self.executions.end_of(workflow)
+        return await self.executions.answer(workflow)
+
+    async def _take(self, caller: Caller, workflow_id: UUID, decide: Decide) -> Workflow:
+        at, executions = self.executions.now(), self.executions
+
+        def step(workflow: Workflow) -> Step:
+            settled = Settled(
+                approval_id=answerable(workflow, decide.approval_id, at).approval_id,
+                outcome="approved" if decide.decision == "approve" else "denied",
+                by=caller.principal,
+                at=at,
+                reason=decide.reason,
+                repeatable_tools=repeatable_among(workflow.analysis, self.tools.find),
+            )
+            return advance(workflow, settled, executions.rules)
+
+        taken = await executions.workflows.change(caller.scope, workflow_id, step)
+        if taken is None:
+            raise unknown(caller.scope, workflow_id)
+        after, effects = taken
+        await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
+        return after
+
+
+def unknown(scope: Scope, workflow_id: UUID) -> NotFound:
+    """There is no such workflow in the caller's scope."""
+    return NotFound(f"no workflow {workflow_id} in {scope}")

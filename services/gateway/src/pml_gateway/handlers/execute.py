@@ -1,0 +1,128 @@
+"""Running a program: accepted and kept first, told to the bus second, waited for last (F2)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from opentelemetry import propagate, trace
+
+from pml_common.bus.port import Asker
+from pml_common.contracts import catalog
+from pml_common.contracts.registry import Discover, ResolveCapability
+from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.telemetry import vocabulary
+from pml_gateway.domain.acceptance import Asked, Terms, accepted
+from pml_gateway.domain.answer import answer_of
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of
+from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.workflow import Rules, Workflow
+from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
+
+LOOK_EVERY_S = 5.0
+"""How often a workflow is looked at without news: those can be lost with a connection."""
+
+SUGGESTIONS = 10
+
+
+@dataclass(frozen=True)
+class Executions:
+    """Executions, from request to answer. `require_bus` raises BusUnavailable where there is no
+    NATS, so that nothing is accepted which nobody would take up."""
+
+    workflows: WorkflowStore
+    relay: Relay
+    newsroom: Newsroom
+    names: CapabilityNames
+    asker: Asker
+    terms: Terms
+    rules: Rules
+    now: Callable[[], datetime]
+    require_bus: Callable[[], Awaitable[None]]
+
+    async def execute(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
+        """Run and wait, as long as the program may run and a little more. Raises errors of the
+        domain, the bus and storage."""
+        match mode_of(request, self.terms.max_timeout_s):
+            case "suggest":
+                return await self._suggest(scope, request)
+            case "by_name":
+                code = await self._code_of(scope, request)
+            case "direct":
+                code = request.code or ""
+        await self.require_bus()
+        asked = Asked(
+            scope=scope,
+            principal=principal,
+            request=request,
+            code=code,
+            idempotency_key=request.idempotency_key or uuid4().hex,
+            at=self.now(),
+            traceparent=_traceparent(),
+        )
+        return await self._run(accepted(asked, self.terms, self.rules))
+
+    async def end_of(self, workflow: Workflow) -> ExecuteResponse:
+        """Wait for the end of a workflow that runs, as its caller would."""
+        with self.newsroom.expect(workflow.scope, workflow.workflow_id) as news:
+            return await self.answer(await self._wait(await self._look(workflow), news))
+
+    async def answer(self, workflow: Workflow) -> ExecuteResponse:
+        """How a workflow stands, told as its caller would be told."""
+        analysis = workflow.analysis
+        if analysis is None:
+            return answer_of(workflow, None)
+        identity = analysis.capability
+        name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
+        return answer_of(workflow, name)
+
+    async def _run(self, workflow: Workflow) -> ExecuteResponse:
+        span = trace.get_current_span()
+        span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
+        with self.newsroom.expect(workflow.scope, workflow.workflow_id) as news:
+            known = await self.workflows.accept(workflow)
+            if known is None:
+                await self.relay.publish([Outgoing(workflow.requested, workflow.traceparent)])
+            elif known.request_hash != workflow.request_hash:
+                raise Conflict(
+                    f"idempotency_key {workflow.idempotency_key} stands for another request; "
+                    "use another key"
+                )
+            return await self.answer(await self._wait(known or workflow, news))
+
+    async def _wait(self, workflow: Workflow, news: News) -> Workflow:
+        """The workflow once there is something to tell, or once its time is over."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + workflow.timeout_s + self.terms.answer_margin_s
+        while workflow.state in ("requested", "running") and (left := deadline - clock()) > 0:
+            more = await news.heard(min(left, LOOK_EVERY_S))
+            workflow = await self._look(workflow)
+            if not more:
+                break
+        return workflow
+
+    async def _look(self, workflow: Workflow) -> Workflow:
+        try:
+            now = await self.workflows.get(workflow.scope, workflow.workflow_id)
+        except StorageUnavailable:
+            return workflow  # it is accepted: its caller waits on, or is told that it runs
+        return now or workflow
+
+    async def _code_of(self, scope: Scope, request: ExecuteRequest) -> str:
+        query = ResolveCapability(scope=scope, reference=request.capability or "")
+        return (await self.asker.ask(catalog.RESOLVE_CAPABILITY, query)).code
+
+    async def _suggest(self, scope: Scope, request: ExecuteRequest) -> ExecuteResponse:
+        query = Discover(scope=scope, intent=request.intent or "", limit=SUGGESTIONS)
+        page = await self.asker.ask(catalog.DISCOVER, query)
+        return ExecuteResponse(status="suggestions", suggestions=page.hits)
+
+
+def _traceparent() -> str | None:
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return carrier.get("traceparent")

@@ -1,0 +1,51 @@
+"""GET /api/approvals and POST /api/workflows/{id}/approval."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from pml_gateway.domain.api import ExecuteResponse
+from pml_gateway.domain.approval import Decide
+from pml_gateway.domain.views import ApprovalPage, approval_of
+from pml_gateway.handlers.decide import Decisions
+from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.handlers.http_tracing import serving
+from pml_gateway.ports import Caller, WorkflowStore
+
+
+def approval_routes(
+    workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf
+) -> APIRouter:
+    """See what waits for a person, and decide."""
+    router = api_router("approvals")
+
+    @router.get("/approvals", operation_id="list_approvals")
+    async def list_approvals(
+        caller: Annotated[Caller, Depends(caller_of)],
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        offset: Annotated[int, Query(ge=0)] = 0,
+    ) -> ApprovalPage:
+        """What waits for a person: what would run, and why somebody must agree."""
+        found, total = await workflows.waiting(caller.scope, limit, offset)
+        views = [approval_of(each, each.approval) for each in found if each.approval]
+        return ApprovalPage(approvals=tuple(views), total=total)
+
+    @router.post(
+        "/workflows/{workflow_id}/approval",
+        operation_id="decide",
+        response_model=ExecuteResponse,
+        responses={**NO_SUCH, **TOO_LATE},
+    )
+    async def decide(
+        workflow_id: UUID,
+        body: Decide,
+        request: Request,
+        caller: Annotated[Caller, Depends(caller_of)],
+    ) -> Response:
+        """Let a workflow run, or not. A decision counts once and only in time."""
+        with serving(request, "/api/workflows/{workflow_id}/approval"):
+            answer = await decisions.decide(caller, workflow_id, body)
+        return Response(answer.to_json(), media_type="application/json")
+
+    return router

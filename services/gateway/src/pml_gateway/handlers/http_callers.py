@@ -1,0 +1,37 @@
+"""What every route shares: who asks, and how a router is made."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from pml_gateway.handlers.http_body import StrictRoute
+from pml_gateway.handlers.http_errors import ErrorAnswer
+from pml_gateway.ports import Caller, Callers
+
+CallerOf = Callable[[Request], Awaitable[Caller]]
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    422: {"model": ErrorAnswer, "description": "The request does not fit."},
+    503: {"model": ErrorAnswer, "description": "A part we depend on does not answer."},
+}
+NO_SUCH: dict[int | str, dict[str, Any]] = {
+    404: {"model": ErrorAnswer, "description": "There is no such thing in your scope."}
+}
+TOO_LATE: dict[int | str, dict[str, Any]] = {
+    409: {"model": ErrorAnswer, "description": "It does not fit how things stand."}
+}
+
+
+def api_router(tag: str) -> APIRouter:
+    """A router of ours."""
+    return APIRouter(prefix="/api", tags=[tag], route_class=StrictRoute, responses=ERRORS)
+
+
+def caller_of(callers: Callers) -> CallerOf:
+    """A dependency that tells who asks."""
+
+    async def identify(request: Request) -> Caller:
+        return await callers.identify(request.headers)
+
+    return identify

@@ -1,0 +1,123 @@
+"""GET /api/workflows/{id}/events: what happened so far, then what happens, as it does (SSE)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.gateway import WorkflowFinished
+from pml_gateway.handlers.decide import unknown
+from pml_gateway.handlers.http_callers import NO_SUCH, CallerOf, api_router
+from pml_gateway.ports import Caller, WorkflowStore
+
+KEEP_ALIVE_S = 15.0
+
+_SSE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {}}, "description": "Events, each with its id."}
+}
+
+
+class EventStream(StreamingResponse):
+    """A stream that closes what it reads from, however it ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterator[bytes], sources: AsyncExitStack) -> None:
+        super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._sources = sources
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the end or until nobody listens."""
+        async with self._sources:
+            await super().__call__(scope, receive, send)
+
+
+def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> APIRouter:
+    """Follow workflows."""
+    router = api_router("workflows")
+
+    @router.get(
+        "/workflows/{workflow_id}/events",
+        operation_id="follow_workflow",
+        response_class=EventStream,
+        responses={**NO_SUCH, **_SSE},
+    )
+    async def follow_workflow(
+        workflow_id: UUID,
+        caller: Annotated[Caller, Depends(caller_of)],
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> EventStream:
+        """Every event of a workflow, from the first (or the one after `Last-Event-ID`) to its
+        end."""
+        found = await workflows.get(caller.scope, workflow_id)
+        if found is None:
+            raise unknown(caller.scope, workflow_id)
+        entity = str(workflow_id)
+        async with AsyncExitStack() as opening:
+            live = await opening.enter_async_context(bus.follow(caller.scope, entity))
+            past = [stored.message for stored in await bus.history(caller.scope, entity)]
+            sources = opening.pop_all()
+        ended = found.finished_at is not None
+        return EventStream(_told(past, live, last_event_id, ended=ended), sources)
+
+    return router
+
+
+async def _told(
+    past: list[Message], live: AsyncIterator[Message], last_seen: str | None, *, ended: bool
+) -> AsyncGenerator[bytes]:
+    """Each event once. A workflow that had `ended` before its past was read has no future."""
+    told = _seen_until(past, last_seen)
+    for message in past:
+        if message.message_id not in told:
+            told.add(message.message_id)
+            yield _event(message)
+    if ended or any(isinstance(message, WorkflowFinished) for message in past):
+        return
+    async for message in _with_pauses(live):
+        if message is None:
+            yield KEEPALIVE_COMMENT
+        elif message.message_id not in told:
+            told.add(message.message_id)
+            yield _event(message)
+            if isinstance(message, WorkflowFinished):
+                return
+
+
+def _seen_until(past: list[Message], last_seen: str | None) -> set[UUID]:
+    """The ids of events up to the one that a reconnecting reader saw last."""
+    ids = [message.message_id for message in past]
+    known = [str(each) for each in ids]
+    return set(ids[: known.index(last_seen) + 1]) if last_seen in known else set()
+
+
+async def _with_pauses(live: AsyncIterator[Message]) -> AsyncGenerator[Message | None]:
+    """Live events, and None after each while without one."""
+    while True:
+        try:
+            async with asyncio.timeout(KEEP_ALIVE_S):
+                message = await anext(live)
+        except TimeoutError:
+            yield None
+        except StopAsyncIteration:
+            return
+        else:
+            yield message
+
+
+def _event(message: Message) -> bytes:
+    entry = catalog.type_of(message)
+    return format_sse_event(
+        event=f"{entry.owner}.{entry.name}",
+        id=str(message.message_id),
+        data_str=message.model_dump_json(),
+    )

@@ -1,0 +1,35 @@
+"""POST /api/execute."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.handlers.http_tracing import serving
+from pml_gateway.ports import AgentApi, Caller
+
+
+def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
+    """Run programs."""
+    router = api_router("execution")
+
+    @router.post(
+        "/execute",
+        operation_id="execute",
+        response_model=ExecuteResponse,
+        responses={**NO_SUCH, **TOO_LATE},
+    )
+    async def execute(
+        body: ExecuteRequest, request: Request, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> Response:
+        """Run a program (`code`) or a capability (`capability`), or find one (`intent` alone).
+
+        Answers when it has ended, waits for approval, or has run out of time to wait (`running`);
+        the workflow goes on whether or not somebody waits.
+        """
+        with serving(request, "/api/execute"):
+            answer = await agents.execute(caller.scope, caller.principal, body)
+        return Response(answer.to_json(), media_type="application/json")
+
+    return router

@@ -1,0 +1,150 @@
+"""One tool call of a run: made at most once, its outcome kept before it is told (B6, B7)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from opentelemetry import trace
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.telemetry import vocabulary
+from pml_gateway.domain.grant import refusal
+from pml_gateway.domain.ledger import MISUSED, Answer, CallAgain, Entry, Wait, fingerprint, judge
+from pml_gateway.domain.policy import repeatable
+from pml_gateway.ports import CallLedger, KnownTools
+
+log = logging.getLogger(__name__)
+_tracer = trace.get_tracer(__name__)
+
+_GRACE = timedelta(seconds=10)
+"""How long after its timeout a call may still be keeping its outcome."""
+
+_ANSWER_WITHIN_S = 4.0
+"""After its timeout a call is answered, if only to say that its outcome is not kept yet."""
+
+_KEEP_TRYING_S = 0.5
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A call being made in this process, for all who ask for it meanwhile."""
+
+    fingerprint: str
+    outcome: asyncio.Task[ToolOutcome]
+
+
+class ToolCalls:
+    """Makes the calls of runs for as long as this process lives, as `instance`."""
+
+    def __init__(
+        self,
+        tools: KnownTools,
+        ledger: CallLedger,
+        instance: UUID,
+        secret: bytes,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._tools = tools
+        self._ledger = ledger
+        self._instance = instance
+        self._secret = secret
+        self._now = now
+        self._being_made: dict[tuple[Scope, UUID], _Made] = {}
+
+    async def on_call_tool(self, call: CallTool) -> ToolOutcome:
+        """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
+        that cannot be known: ask again under the same key."""
+        why_not = refusal(call, self._tools.hash_of(call.tool), self._secret, self._now())
+        if why_not is not None:
+            return ToolOutcome(status="refused", message=why_not)
+        key, mark = (call.scope, call.idempotency_key), fingerprint(call)
+        made = self._being_made.get(key)
+        if made is None:
+            task = asyncio.create_task(self._make(call, mark), name=f"call {call.tool}")
+            made = self._being_made[key] = _Made(mark, task)
+            task.add_done_callback(lambda task: self._put_down(key, task))
+        if made.fingerprint != mark:
+            return MISUSED
+        # An asker that goes away must not take the call with it: the next one joins.
+        done, _ = await asyncio.wait({made.outcome}, timeout=call.timeout_s + _ANSWER_WITHIN_S)
+        if not done:
+            raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
+        return made.outcome.result()
+
+    async def close(self) -> None:
+        """Give up what is still being made; whoever comes next finds it in the ledger."""
+        tasks = [made.outcome for made in self._being_made.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _put_down(self, key: tuple[Scope, UUID], task: asyncio.Task[ToolOutcome]) -> None:
+        del self._being_made[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.info("%s: %s", task.get_name(), error)
+
+    async def _make(self, call: CallTool, mark: str) -> ToolOutcome:
+        try:
+            entry = self._entry(call, mark)
+            known = await self._ledger.begin(call, entry)
+            if known is not None:
+                settled = await self._look_up(call, known, entry)
+                if settled is not None:
+                    return settled
+        except StorageUnavailable as outage:
+            raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
+        return await self._keep(call, await self._call(call))
+
+    def _entry(self, call: CallTool, mark: str) -> Entry:
+        deadline = self._now() + timedelta(seconds=call.timeout_s) + _GRACE
+        return Entry(mark, self._instance, deadline)
+
+    async def _look_up(self, call: CallTool, known: Entry, entry: Entry) -> ToolOutcome | None:
+        """What is known of a call that was begun before; None: it is ours to make again."""
+        verdict = judge(
+            known,
+            call,
+            repeatable=repeatable(self._tools.find(call.tool)),
+            owner_lives=known.outcome is None and await self._lives(known.owner),
+            now=self._now(),
+        )
+        match verdict:
+            case Answer(outcome):
+                return outcome
+            case CallAgain(previous) if await self._ledger.take_over(call, entry, previous):
+                return None
+            case Wait() | CallAgain():
+                raise QueryFailed("unavailable", f"{call.tool} is being called by another gateway")
+
+    async def _lives(self, owner: UUID) -> bool:
+        # Ours would have been joined above: what we had begun and no longer make is lost.
+        return owner != self._instance and await self._ledger.lives(owner)
+
+    async def _call(self, call: CallTool) -> ToolOutcome:
+        attributes = {vocabulary.TOOL: call.tool, vocabulary.WORKFLOW_ID: str(call.workflow_id)}
+        with _tracer.start_as_current_span("call tool", attributes=attributes) as span:
+            span.set_attribute(vocabulary.NODE_ID, call.node_id)
+            outcome = await self._tools.call(call.tool, call.args, call.timeout_s)
+            if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
+                outcome = await self._tools.call(call.tool, call.args, call.timeout_s)
+            span.set_attribute(vocabulary.OUTCOME, outcome.status)
+        return outcome
+
+    async def _keep(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+        """Keep an outcome, whatever time that takes: telling it first could tell two."""
+        return await _until_stored(lambda: self._ledger.settle(call, outcome), call.tool)
+
+
+async def _until_stored(store: Callable[[], Awaitable[ToolOutcome]], tool: str) -> ToolOutcome:
+    while True:
+        try:
+            return await store()
+        except StorageUnavailable as outage:
+            log.warning("the outcome of %s waits for Postgres: %s", tool, outage)
+        await asyncio.sleep(_KEEP_TRYING_S)

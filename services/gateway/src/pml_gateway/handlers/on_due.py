@@ -1,0 +1,32 @@
+"""The clock: workflows that stand still are asked for again, approvals that nobody gave expire."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pml_gateway.domain.happenings import Due
+from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.workflow import Rules, Step, Workflow, advance
+from pml_gateway.ports import KnownTools, Outgoing, Relay, WorkflowStore
+
+_MOST_AT_ONCE = 100
+
+
+async def on_due(
+    workflows: WorkflowStore,
+    tools: KnownTools,
+    relay: Relay,
+    rules: Rules,
+    now: Callable[[], datetime],
+) -> None:
+    """Look after every workflow that is due; safe to run anywhere, any number of times."""
+    at = now()
+
+    def step(workflow: Workflow) -> Step:
+        repeatable = repeatable_among(workflow.analysis, tools.find)
+        return advance(workflow, Due(at, repeatable), rules)
+
+    for scope, workflow_id in await workflows.due(at, _MOST_AT_ONCE):
+        taken = await workflows.change(scope, workflow_id, step)
+        if taken is not None:
+            after, effects = taken
+            await relay.publish([Outgoing(message, after.traceparent) for message in effects])

@@ -1,0 +1,52 @@
+"""A program was understood: let it run, ask a person, or end it."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pml_common.bus.errors import QueryFailed, Retryable
+from pml_common.bus.port import Asker
+from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.registry import ResolveCapability
+from pml_gateway.domain.happenings import Analyzed
+from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.workflow import Rules
+from pml_gateway.handlers.step import step_once
+from pml_gateway.ports import KnownTools, WorkflowStore
+
+_CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
+
+
+async def on_execution_analyzed(
+    analysis: ExecutionAnalyzed,
+    workflows: WorkflowStore,
+    tools: KnownTools,
+    asker: Asker,
+    rules: Rules,
+    now: Callable[[], datetime],
+) -> Sequence[Message]:
+    """Take the decision's consequence. Raises Retryable while nobody tells who holds its name."""
+    happening = Analyzed(
+        analysis=analysis,
+        at=now(),
+        name_holder=await _name_holder(analysis, asker),
+        repeatable_tools=repeatable_among(analysis, tools.find),
+    )
+    return await step_once(analysis, _CONSUMER, happening, workflows, rules)
+
+
+async def _name_holder(analysis: ExecutionAnalyzed, asker: Asker) -> UUID | None:
+    """Another capability that has the name which this one was to be learned by."""
+    wanted = analysis.capability
+    if wanted.name is None:
+        return None
+    query = ResolveCapability(scope=analysis.scope, reference=wanted.name)
+    try:
+        holder = await asker.ask(catalog.RESOLVE_CAPABILITY, query)
+    except QueryFailed as failure:
+        if failure.code == "not_found":
+            return None
+        raise Retryable(f"who holds the name {wanted.name}? {failure}") from failure
+    return None if holder.capability_id == wanted.capability_id else holder.capability_id

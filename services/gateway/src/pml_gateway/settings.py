@@ -1,0 +1,124 @@
+"""What the gateway is told by its environment; the only reader of it."""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
+
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.scope import Scope, ScopeToken
+from pml_common.service import StorageSettings
+from pml_gateway.domain.acceptance import Terms
+from pml_gateway.domain.origin import LOOPBACK, is_loopback
+from pml_gateway.domain.workflow import Rules
+
+SHORTEST_SECRET = 16
+
+
+class GatewaySettings(StorageSettings):
+    """`PML_…` and `PML_GATEWAY_…`; times in seconds.
+
+    `gateway_secret` signs grants: every replica must have the same, and keep it.
+    """
+
+    model_config = SettingsConfigDict(hide_input_in_errors=True, validate_default=True)
+
+    gateway_host: str = "127.0.0.1"
+    gateway_port: int = Field(default=8080, ge=0, le=65535)
+    gateway_allow_remote: bool = Field(
+        default=False, description="Listen on an address that others can reach, without a login."
+    )
+    gateway_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="Names we are called by besides loopback's; * for any."
+    )
+    gateway_secret: SecretStr = SecretStr("")
+    mcp_servers: Path | None = None
+
+    gateway_org: ScopeToken = "local"
+    gateway_project: ScopeToken = "default"
+    gateway_principal: str = "local"
+    gateway_policy: Policy = Policy()
+
+    gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
+    gateway_default_timeout_s: float = Field(default=60.0, gt=0)
+    gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
+    gateway_answer_margin_s: float = Field(default=5.0, ge=0)
+    gateway_approval_ttl_s: float = Field(default=3600.0, gt=0)
+    gateway_grant_slack_s: float = Field(default=3600.0, gt=0)
+    gateway_patience_s: float = Field(
+        default=60.0, gt=0, description="What stands still for longer is asked for again."
+    )
+    gateway_storage_patience_s: float = Field(default=1.5, gt=0)
+    gateway_sweep_every_s: float = Field(default=1.0, gt=0)
+    gateway_stub_tools: bool = Field(
+        default=False, description="Offer pml_stub:echo, answered inside the gateway."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_hosts(cls, values: dict[str, object]) -> dict[str, object]:
+        hosts = values.get("gateway_allowed_hosts")
+        if isinstance(hosts, str):
+            named = tuple(host.strip() for host in hosts.split(",") if host.strip())
+            return values | {"gateway_allowed_hosts": named}
+        return values
+
+    @field_validator("gateway_secret")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr) -> SecretStr:
+        if len(secret.get_secret_value()) < SHORTEST_SECRET:
+            raise ValueError(
+                f"PML_GATEWAY_SECRET must have {SHORTEST_SECRET} characters or more; make one with "
+                "`openssl rand -hex 32` and give every replica the same"
+            )
+        return secret
+
+    @model_validator(mode="after")
+    def _stay_local(self) -> Self:
+        if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
+            raise ValueError(
+                f"PML_GATEWAY_HOST={self.gateway_host} can be reached by others, and whoever "
+                "reaches this gateway is let in; keep it on 127.0.0.1, or set "
+                "PML_GATEWAY_ALLOW_REMOTE=true if something in front of it checks who asks"
+            )
+        return self
+
+    @property
+    def scope(self) -> Scope:
+        """The one scope of an embedded gateway."""
+        return Scope(org=self.gateway_org, project=self.gateway_project)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Names by which requests may call us."""
+        return LOOPBACK | {self.gateway_host} | frozenset(self.gateway_allowed_hosts)
+
+    @property
+    def terms(self) -> Terms:
+        """What holds for executions."""
+        return Terms(
+            policy=self.gateway_policy,
+            default_timeout_s=self.gateway_default_timeout_s,
+            max_timeout_s=self.gateway_max_timeout_s,
+            answer_margin_s=self.gateway_answer_margin_s,
+        )
+
+    @property
+    def rules(self) -> Rules:
+        """What holds for grants and approvals."""
+        return Rules(
+            secret=self.gateway_secret.get_secret_value().encode(),
+            approval_ttl=timedelta(seconds=self.gateway_approval_ttl_s),
+            grant_slack=timedelta(seconds=self.gateway_grant_slack_s),
+            patience=timedelta(seconds=self.gateway_patience_s),
+        )
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """All variables, for the MCP servers' file to refer to and their processes to choose
+        from."""
+        return dict(os.environ)

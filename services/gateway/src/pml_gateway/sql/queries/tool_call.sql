@@ -1,0 +1,30 @@
+-- name: begin-call
+INSERT INTO tool_call (
+    org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
+    fingerprint, owner, deadline
+)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT DO NOTHING
+RETURNING idempotency_key
+
+-- name: get-call
+SELECT fingerprint, owner, deadline, outcome
+FROM tool_call
+WHERE org = $1 AND project = $2 AND idempotency_key = $3
+
+-- name: take-over-call
+UPDATE tool_call
+SET owner = $5, deadline = $6
+WHERE org = $1 AND project = $2 AND idempotency_key = $3 AND owner = $4 AND outcome IS NULL
+RETURNING idempotency_key
+
+-- name: settle-call
+UPDATE tool_call
+SET outcome = $4, ended_at = now()
+WHERE org = $1 AND project = $2 AND idempotency_key = $3 AND outcome IS NULL
+RETURNING idempotency_key
+
+-- name: forget-calls
+-- Over all scopes: the clock works for the gateway, not for a caller.
+DELETE FROM tool_call
+WHERE deadline < $1

@@ -1,0 +1,104 @@
+-- name: accept-workflow
+-- The workflow and what the bus must be told of it, in one statement; no row: the key is taken.
+WITH accepted AS (
+    INSERT INTO workflow (
+        org, project, workflow_id, idempotency_key, request_hash, timeout_s, traceparent,
+        state, requested, created_at, due_at
+    )
+    VALUES ($1, $2, $3, $4, $5, $6, $7, 'requested', $8, $9, $10)
+    ON CONFLICT DO NOTHING
+    RETURNING org, project, traceparent
+)
+INSERT INTO outbox (message_id, org, project, message, content, traceparent, due_at)
+SELECT $11, org, project, $12, $8, traceparent, now() + $13::interval
+FROM accepted
+RETURNING message_id
+
+-- name: get-workflow
+SELECT *
+FROM workflow_now
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+
+-- name: get-workflow-by-key
+SELECT *
+FROM workflow_now
+WHERE org = $1 AND project = $2 AND idempotency_key = $3
+
+-- name: hold-workflow
+SELECT *
+FROM workflow
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+FOR UPDATE
+
+-- name: get-approval
+SELECT requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason
+FROM approval
+WHERE org = $1 AND project = $2 AND approval_id = $3
+
+-- name: save-workflow
+-- An analysis or a run comes once and never goes: null leaves it as it is.
+UPDATE workflow
+SET
+    state = $4,
+    analysis = coalesce($5, analysis),
+    run = coalesce($6, run),
+    error = $7,
+    approval_id = $8,
+    due_at = $9,
+    finished_at = $10
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+
+-- name: save-approval
+INSERT INTO approval (
+    org, project, workflow_id, approval_id, requested_at, expires_at,
+    outcome, decided_by, decided_at, reason
+)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (org, project, approval_id) DO UPDATE
+SET
+    outcome = excluded.outcome,
+    decided_by = excluded.decided_by,
+    decided_at = excluded.decided_at,
+    reason = excluded.reason
+
+-- name: list-workflows
+-- -> and never ->>: turning a part into text fails where any part of the document holds \u0000.
+SELECT
+    workflow_id,
+    state,
+    requested -> 'intent' AS intent,
+    requested -> 'name' AS name,
+    requested -> 'principal' AS principal,
+    analysis -> 'capability' -> 'capability_id' AS capability_id,
+    coalesce(run -> 'error', error) AS error,
+    created_at,
+    finished_at
+FROM workflow
+WHERE org = $1 AND project = $2
+ORDER BY created_at DESC, workflow_id
+LIMIT $3 OFFSET $4
+
+-- name: count-workflows
+SELECT count(*)
+FROM workflow
+WHERE org = $1 AND project = $2
+
+-- name: list-waiting
+SELECT *
+FROM workflow_now
+WHERE org = $1 AND project = $2 AND state = 'awaiting_approval'
+ORDER BY due_at, workflow_id
+LIMIT $3 OFFSET $4
+
+-- name: count-waiting
+SELECT count(*)
+FROM workflow
+WHERE org = $1 AND project = $2 AND state = 'awaiting_approval'
+
+-- name: list-due
+-- Over all scopes: the clock works for the gateway, not for a caller.
+SELECT org, project, workflow_id
+FROM workflow
+WHERE due_at <= $1
+ORDER BY due_at
+LIMIT $2

@@ -14,6 +14,7 @@ import jsonSafe from "./worker/json_safe.ts" with { type: "text" };
 import main from "./worker/main.ts" with { type: "text" };
 import primordials from "./worker/primordials.ts" with { type: "text" };
 import random from "./worker/random.ts" with { type: "text" };
+import timers from "./worker/timers.ts" with { type: "text" };
 import tools from "./worker/tools.ts" with { type: "text" };
 
 /** The first frame: what this process must know before any other code exists in it. */
@@ -26,6 +27,7 @@ const WORKER = bundle([
   primordials,
   jsonSafe,
   clock,
+  timers,
   random,
   console_,
   failure,

@@ -4,15 +4,19 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TypeVar
 from uuid import uuid4
 
 import pytest
 
+from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
+from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -20,12 +24,14 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
+from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
 from pml_executor.domain.limits import RunLimits
 from pml_executor.handlers.on_run_workflow import Executor
 from pml_executor.ports import SandboxPool, Tools
 from pml_executor.settings import ExecutorSettings
 
+T = TypeVar("T")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
 
 
@@ -109,3 +115,55 @@ async def deno_pool() -> AsyncGenerator[DenoPool]:
     command = await sandbox_command(settings)
     async with DenoPool(partial(DenoSandbox.start, command), PoolSize(spares=1)) as pool:
         yield pool
+
+
+class _Life:
+    """Counts an executor's effects and ends it at one of them, before it or just after."""
+
+    def __init__(self, effects: int, after: bool) -> None:
+        self.left = effects
+        self._after = after
+
+    async def effect(self, do: Callable[[], Awaitable[T]]) -> T:
+        self.left -= 1
+        if self.left > 0:
+            return await do()
+        if self.left == 0 and self._after:
+            await do()
+        raise RuntimeError("the executor died here")
+
+
+class _MortalBus(MemoryBus):
+    def __init__(self, bus: MemoryBus, life: _Life) -> None:
+        super().__init__(bus.broker)
+        self._life = life
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        publish = partial(super().publish, message, expected_last=expected_last)
+        return await self._life.effect(publish)
+
+
+class _MortalTools(MemoryTools):
+    def __init__(self, tools: MemoryTools, life: _Life) -> None:
+        super().__init__()
+        self._shared = tools
+        self._life = life
+
+    async def call(self, query: CallTool) -> ToolOutcome:
+        return await self._life.effect(partial(self._shared.call, query))
+
+
+@pytest.fixture
+def short_life() -> Callable[
+    [MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]
+]:
+    """Bus and tools of an executor that dies (RuntimeError) at its n-th append or call, before it
+    (False) or just after (True); and whether it did."""
+
+    def live(
+        bus: MemoryBus, tools: MemoryTools, effects: int, after: bool
+    ) -> tuple[Bus, Tools, Callable[[], bool]]:
+        life = _Life(effects, after)
+        return _MortalBus(bus, life), _MortalTools(tools, life), lambda: life.left <= 0
+
+    return live

@@ -1,15 +1,23 @@
-import { push, shift } from "./primordials.ts";
+/** When the program gets its answers: one task apart. */
+import { push, RealMessageChannel, shift } from "./primordials.ts";
 
-/** Hands out answers one task apart, so that what one sets off is done before the next arrives. */
+/** Hands out items so that what one sets off is done before the next arrives. */
 export class Deliveries<T> {
   #queue: T[] = [];
   #busy = false;
   #deliver: (item: T) => void;
   #nextTask: (then: () => void) => void;
+  #idle: () => void;
 
-  constructor(deliver: (item: T) => void, nextTask: (then: () => void) => void) {
+  /** `idle` is called when the last item is out and has had its effects. */
+  constructor(
+    deliver: (item: T) => void,
+    nextTask: (then: () => void) => void,
+    idle: () => void,
+  ) {
     this.#deliver = deliver;
     this.#nextTask = nextTask;
+    this.#idle = idle;
   }
 
   add(item: T): void {
@@ -19,9 +27,30 @@ export class Deliveries<T> {
 
   #step(): void {
     this.#busy = this.#queue.length > 0;
-    if (!this.#busy) return;
-    const item = shift(this.#queue) as T;
-    this.#deliver(item);
+    if (!this.#busy) {
+      this.#idle();
+      return;
+    }
+    this.#deliver(shift(this.#queue) as T);
     this.#nextTask(() => this.#step());
   }
+}
+
+/**
+ * Runs a function in the next task, after every microtask. Two channels take turns: a message
+ * sent to a port that does not wait yet is received among the microtasks of the present task.
+ */
+export function nextTaskOf(): (then: () => void) => void {
+  let waiting = () => {};
+  const channel = () => {
+    const { port1, port2 } = new RealMessageChannel();
+    port1.onmessage = () => waiting();
+    return port2.postMessage.bind(port2);
+  };
+  let [post, other] = [channel(), channel()];
+  return (then) => {
+    waiting = then;
+    [post, other] = [other, post];
+    post(0);
+  };
 }

@@ -1,29 +1,26 @@
 /** Runs inside the Worker: waits for one program, runs it once, reports what it does. */
-import { Clock, dateOf, timersOf } from "./clock.ts";
+import { Clock, dateOf } from "./clock.ts";
 import { consoleOf } from "./console.ts";
-import { Deliveries } from "./deliveries.ts";
+import { Deliveries, nextTaskOf } from "./deliveries.ts";
 import { describe, describeLoad, type Failure, MODULE } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
 import { flat, toJson } from "./json_safe.ts";
-import {
-  encodeText,
-  join,
-  jsonParse,
-  push,
-  RealMessageChannel,
-  slice,
-  soon,
-} from "./primordials.ts";
+import { deleteProperty, encodeText, join, jsonParse, push, slice, soon } from "./primordials.ts";
 import { cryptoOf, Random, seedMath } from "./random.ts";
+import { timerFunctions, Timers } from "./timers.ts";
 import { type Answer, apiOf, type Bridge, Calls } from "./tools.ts";
 
-/** The one program this Worker runs; `now` is milliseconds, `seed` 32 hexadecimal digits. */
+/**
+ * The one program this Worker runs; `seed` is 32 hexadecimal digits, `now` and `past` are
+ * milliseconds: when the run began, and until when an earlier executor has carried it.
+ */
 interface Run {
   kind: "run";
   code: string;
   args: unknown;
   seed: string;
   now: number;
+  past: number;
 }
 
 type Inbound = Run | (Answer & { kind: "answer"; now: number });
@@ -87,17 +84,6 @@ class Outbox implements Bridge {
   }
 }
 
-function nextTaskOf(): (then: () => void) => void {
-  const { port1, port2 } = new RealMessageChannel();
-  let waiting = () => {};
-  port1.onmessage = () => waiting();
-  const post = port2.postMessage.bind(port2);
-  return (then) => {
-    waiting = then;
-    post(0);
-  };
-}
-
 async function load(code: string): Promise<Program> {
   return (await import(MODULE + encodeText(PRELUDE + code + CODA))).default;
 }
@@ -130,14 +116,19 @@ let addFailureListeners: (fail: (thrown: unknown) => void) => void;
 function prepare(port: MessagePort): void {
   const outbox = new Outbox(port.postMessage.bind(port));
   const calls = new Calls(outbox);
-  const deliveries = new Deliveries<Answer & { now: number }>((answer) => {
+  const timers = new Timers(clock, () => calls.settled);
+  const deliver = (answer: Answer & { now: number }) => {
     clock.reach(answer.now);
     calls.settle(answer);
-  }, nextTaskOf());
+  };
+  const deliveries = new Deliveries(deliver, nextTaskOf(), () => timers.wake());
   port.onmessage = ({ data }) => {
     const message: Inbound = jsonParse(data);
     if (message.kind === "answer") deliveries.add(message);
-    else void run(message, outbox, calls);
+    else {
+      timers.begin(message.past);
+      void run(message, outbox, calls);
+    }
   };
   const listen = globalThis.addEventListener.bind(globalThis);
   addFailureListeners = (fail) => {
@@ -150,9 +141,10 @@ function prepare(port: MessagePort): void {
       fail((event as ErrorEvent).error);
     });
   };
+  deleteProperty(AbortSignal, "timeout"); // a timer that no journal orders
   seedMath(random);
   reduceGlobals({
-    ...timersOf(clock),
+    ...timerFunctions(timers),
     Date: dateOf(clock),
     console: consoleOf((level, message) => outbox.log(level, message)),
     crypto: cryptoOf(random),

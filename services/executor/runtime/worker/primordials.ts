@@ -34,11 +34,13 @@ export const RealProxy = Proxy;
 export const RealMessageChannel = MessageChannel;
 export const RealUint8Array = Uint8Array;
 export const encodeText = encodeURIComponent;
+export const realNow = performance.now.bind(performance);
 export const soon = queueMicrotask;
 export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(AbortSignal);
 
 export const mapGet = uncurry(Map.prototype.get);
 export const mapSet = uncurry(Map.prototype.set);
+export const mapForEach = uncurry(Map.prototype.forEach);
 export const mapDelete = uncurry(Map.prototype.delete);
 export const weakGet = uncurry(WeakMap.prototype.get);
 export const weakSet = uncurry(WeakMap.prototype.set);

@@ -46,9 +46,15 @@ export class Calls {
   #next = 0;
   #waiting = new RealMap<number, Waiting>();
   #failed = new RealWeakMap<object, number>();
+  #open = 0;
 
   constructor(bridge: Bridge) {
     this.#bridge = bridge;
+  }
+
+  /** Whether every call was answered. */
+  get settled(): boolean {
+    return this.#open === 0;
   }
 
   /** Never throws: what is wrong with a call is what its promise is rejected with. */
@@ -64,6 +70,7 @@ export class Calls {
       }
       const id = this.#next++;
       mapSet(this.#waiting, id, { resolve, reject, site });
+      this.#open++;
       this.#bridge.call(id, node, tool, args);
     });
   }
@@ -72,6 +79,7 @@ export class Calls {
     const waiting = mapGet(this.#waiting, answer.id) as Waiting | undefined;
     if (waiting === undefined) return;
     mapDelete(this.#waiting, answer.id);
+    this.#open--;
     if (answer.ok) {
       waiting.resolve(answer.value);
       return;

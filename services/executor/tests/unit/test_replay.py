@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from contextlib import suppress
 
 import pytest
 from pydantic import JsonValue
@@ -19,55 +19,12 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.ports import Tools
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-R = TypeVar("R")
-
-
-class Crash(Exception):
-    """The executor died here."""
-
-
-class Mortal:
-    """Counts an executor's effects and lets it die at one, before it or just after."""
-
-    def __init__(self, at: int, *, after: bool) -> None:
-        self.left = at
-        self._after = after
-
-    async def effect(self, do: Callable[[], Awaitable[R]]) -> R:
-        self.left -= 1
-        if self.left > 0:
-            return await do()
-        if self.left == 0 and self._after:
-            await do()
-        raise Crash
-
-
-class MortalBus(MemoryBus):
-    """A bus whose user may die at an append."""
-
-    def __init__(self, bus: MemoryBus, mortal: Mortal) -> None:
-        super().__init__(bus.broker)
-        self._mortal = mortal
-
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        publish = super().publish
-        return await self._mortal.effect(lambda: publish(message, expected_last=expected_last))
-
-
-class MortalTools(MemoryTools):
-    """Tools whose caller may die at a call."""
-
-    def __init__(self, tools: MemoryTools, mortal: Mortal) -> None:
-        super().__init__()
-        self._shared = tools
-        self._mortal = mortal
-
-    async def call(self, query: CallTool) -> ToolOutcome:
-        return await self._mortal.effect(lambda: self._shared.call(query))
+ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -121,6 +78,7 @@ def outcome_of(fact: RunFinished) -> tuple[object, ...]:
 async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_no_call(
     make_command: MakeCommand,
     make_executor: MakeExecutor,
+    short_life: ShortLife,
     journal_of: JournalOf,
     code: str,
     after: bool,
@@ -130,20 +88,19 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
     undisturbed = await finish(make_command(code), make_executor(MemoryBus(), pool, calm))
     deaths = 0
     for at in range(1, 100):
-        bus, tools, mortal = MemoryBus(), shuffling_tools(at), Mortal(at, after=after)
+        bus, tools = MemoryBus(), shuffling_tools(at)
         command = make_command(code)
-        try:
-            first = make_executor(MortalBus(bus, mortal), pool, MortalTools(tools, mortal))
-            await finish(command, first)
-        except Crash:
-            deaths += 1
+        mortal_bus, mortal_tools, died = short_life(bus, tools, at, after)
+        with suppress(RuntimeError):
+            await finish(command, make_executor(mortal_bus, pool, mortal_tools))
+        deaths += died()
         fact = await finish(command, make_executor(bus, pool, tools))
 
         assert outcome_of(fact) == outcome_of(undisturbed)
         assert tools.made == calm.made
         logs = [e for e in await journal_of(bus, command) if e.type == "log"]
         assert len(logs) == (2 if code == "three" else 0)
-        if mortal.left > 0:
+        if not died():
             break
     assert deaths > 5
 
@@ -162,17 +119,16 @@ def shuffling_tools(seed: int) -> MemoryTools:
 
 @pytest.mark.parametrize("code", list(PROGRAMS))
 async def test_a_run_survives_many_deaths_in_a_row(
-    make_command: MakeCommand, make_executor: MakeExecutor, code: str
+    make_command: MakeCommand, make_executor: MakeExecutor, short_life: ShortLife, code: str
 ) -> None:
     pool, bus, tools = MemoryPool(PROGRAMS), MemoryBus(), shuffling_tools(7)
     command = make_command(code)
     for life in range(50):
-        mortal = Mortal(3 + life, after=life % 2 == 0)
+        mortal_bus, mortal_tools, died = short_life(bus, tools, 3 + life, life % 2 == 0)
         try:
-            fact = await finish(
-                command, make_executor(MortalBus(bus, mortal), pool, MortalTools(tools, mortal))
-            )
-        except Crash:
+            fact = await finish(command, make_executor(mortal_bus, pool, mortal_tools))
+        except RuntimeError:
+            assert died()
             continue
         assert fact.success
         assert set(tools.made.values()) <= {1, 3, 4}
@@ -289,13 +245,15 @@ async def early_end(api: ProgramApi, args: JsonObject) -> JsonValue:
 async def test_a_program_that_contradicts_its_journal_ends_as_diverged(
     make_command: MakeCommand,
     make_executor: MakeExecutor,
+    short_life: ShortLife,
     other: Callable[[ProgramApi, JsonObject], Awaitable[JsonValue]],
     node: str,
 ) -> None:
-    bus, tools, mortal = MemoryBus(), MemoryTools(), Mortal(7, after=True)
+    bus, tools = MemoryBus(), MemoryTools()
+    mortal_bus, mortal_tools, _ = short_life(bus, tools, 9, True)
     command = make_command("three")
-    with pytest.raises(Crash):
-        await finish(command, make_executor(MortalBus(bus, mortal), MemoryPool(PROGRAMS), tools))
+    with pytest.raises(RuntimeError):
+        await finish(command, make_executor(mortal_bus, MemoryPool(PROGRAMS), mortal_tools))
     made = dict(tools.made)
 
     fact = await finish(command, make_executor(bus, MemoryPool({"three": other}), tools))
@@ -306,13 +264,13 @@ async def test_a_program_that_contradicts_its_journal_ends_as_diverged(
 
 
 async def test_the_time_of_a_dead_executor_counts(
-    make_command: MakeCommand, make_executor: MakeExecutor
+    make_command: MakeCommand, make_executor: MakeExecutor, short_life: ShortLife
 ) -> None:
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
-    mortal = Mortal(2, after=False)
+    mortal_bus, mortal_tools, _ = short_life(bus, MemoryTools(), 2, False)
     command = make_command("three", timeout_s=0.2)
-    with pytest.raises(Crash):
-        await finish(command, make_executor(MortalBus(bus, mortal), pool, MemoryTools()))
+    with pytest.raises(RuntimeError):
+        await finish(command, make_executor(mortal_bus, pool, mortal_tools))
     loop = asyncio.get_running_loop()
     passed = asyncio.Event()
     loop.call_later(0.25, passed.set)

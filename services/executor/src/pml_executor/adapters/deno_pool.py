@@ -1,4 +1,4 @@
-"""Deno processes kept warm, each for one run."""
+"""Sandbox processes kept warm, each for one run."""
 
 import asyncio
 import logging
@@ -7,14 +7,26 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.ports import SandboxUnavailable
+from pml_executor.ports import Sandbox, SandboxUnavailable
 
 log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class SandboxProcess(Sandbox, Protocol):
+    """A sandbox that can end by itself, and can be ended."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        ...
+
+    async def close(self) -> None:
+        """End it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -34,11 +46,11 @@ class DenoPool:
     the processor from the run that just began.
     """
 
-    def __init__(self, start: Callable[[], Awaitable[DenoSandbox]], size: PoolSize) -> None:
+    def __init__(self, start: Callable[[], Awaitable[SandboxProcess]], size: PoolSize) -> None:
         self._start = start
         self._size = size
         self._changed = asyncio.Condition()
-        self._spare: deque[DenoSandbox] = deque()
+        self._spare: deque[SandboxProcess] = deque()
         self._starting: set[asyncio.Task[None]] = set()
         self._waiting = 0
         self._leased = 0
@@ -67,7 +79,7 @@ class DenoPool:
         return self._problem
 
     @asynccontextmanager
-    async def lease(self) -> AsyncGenerator[DenoSandbox]:
+    async def lease(self) -> AsyncGenerator[SandboxProcess]:
         """See SandboxPool."""
         sandbox = await self._take()
         self._leased += 1
@@ -82,7 +94,7 @@ class DenoPool:
                 self._leased -= 1
                 self._refill()
 
-    async def _take(self) -> DenoSandbox:
+    async def _take(self) -> SandboxProcess:
         self._waiting += 1
         try:
             async with asyncio.timeout(self._size.patience_s):

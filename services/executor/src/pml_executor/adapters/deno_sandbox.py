@@ -90,6 +90,11 @@ class DenoSandbox:
         return sandbox
 
     @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.returncode is None

@@ -8,14 +8,15 @@ _TOKENS = re.compile(
     | (?P<paren>[()])""",
     re.VERBOSE | re.DOTALL,
 )
-_BINDINGS = re.compile(r"const \{ [\w$, ]+ \} = args; (?=\S)")
+_BINDINGS = re.compile(r"(?:const (?:params|input|\{ [\w$, ]+ \}) = (?:args|context); )+")
 
 
 def author_column(instrumented: str, line: int, column: int) -> int:
     """The author's column of a place in the instrumented text; all count from 1.
 
-    Closing parentheses of insertions are found by counting, so a lone parenthesis in a regular
-    expression or a template before the place can put the answer off by one.
+    Insertions are known by their look: an author who begins with the very bindings that the
+    analyzer adds is shown a column too small on that line, and a lone parenthesis in a regular
+    expression or a template can put the answer off by one.
     """
     lines = instrumented.split("\n")
     if not 1 <= line <= len(lines):

@@ -19,13 +19,15 @@ class Hello(Contract):
 
 
 class Program(Contract):
-    """The one program a sandbox runs; `seed` is 32 hexadecimal digits, `now` Unix milliseconds."""
+    """The one program a sandbox runs. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
+    milliseconds: when the run began, and until when an earlier executor has carried it."""
 
     kind: Literal["run"] = "run"
     code: str
     args: JsonObject
     seed: str
     now: int
+    past: int = 0
 
 
 class Answer(Contract):

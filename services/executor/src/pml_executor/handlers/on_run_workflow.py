@@ -127,6 +127,7 @@ class _Run:
             args=self.command.args,
             seed=self.command.workflow_id.hex,
             now=int(self.journal.entries[0].ts),
+            past=int(self.journal.entries[-1].ts),
         )
         async with asyncio.TaskGroup() as calls:
             await self.sandbox.run(program)

@@ -1,0 +1,90 @@
+"""Real programs, killed at every append and every call, end as if nothing had happened."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.ports import Tools
+
+pytestmark = pytest.mark.integration
+
+ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
+
+PROGRAMS = {
+    "one after the other": """
+        const a = await __pml.at("n1", mcp.api.a)({ now: Date.now(), r: Math.random() });
+        console.log(a);
+        if (__pml.decide("d1", new Date().getTime() > 0)) {
+          const b = await __pml.at("n2", mcp.api.b)({ a, id: crypto.randomUUID() });
+          return [b, await __pml.at("n3", mcp.api.c)({ b, now: Date.now() })];
+        }""",
+    "chains side by side": """
+        return await Promise.all([3, 2, 1, 0].map(async (hops) => {
+          const a = await __pml.at("n1", mcp.api.a)({ hops });
+          for (let i = 0; i < hops; i++) await null; // the shorter way may overtake
+          const b = await __pml.at("n2", mcp.api.b)({ a, r: Math.random(), now: Date.now() });
+          return await __pml.at("n3", mcp.api.c)({ b });
+        }));""",
+    "timers between calls": """
+        const late = new Promise((done) => setTimeout(done, 15)).then(
+          () => __pml.at("n1", mcp.api.a)({ now: Date.now() }));
+        const first = await __pml.at("n2", mcp.api.b)({ now: Date.now() });
+        return [first, await late];""",
+    "a race": """
+        const slow = new Promise((done) => setTimeout(() => done("timer"), 5));
+        const won = await Promise.race([__pml.at("n1", mcp.api.a)({}).then(() => "call"), slow]);
+        if (__pml.decide("d1", won === "call")) return await __pml.at("n2", mcp.api.b)({ won });
+        return await __pml.at("n3", mcp.api.c)({ won });""",
+}
+
+
+def unsteady_tools(seed: int) -> MemoryTools:
+    """Tools that take up to a few milliseconds, another time each time."""
+    chance = random.Random(seed)  # noqa: S311 - the same times for the same seed
+
+    async def slow(args: JsonObject) -> ToolOutcome:
+        await asyncio.sleep(chance.random() / 100)
+        return ToolOutcome(status="ok", result=args)
+
+    return MemoryTools(dict.fromkeys(("api:a", "api:b", "api:c"), slow))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("name", list(PROGRAMS))
+async def test_a_program_ends_the_same_wherever_its_executor_dies(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    short_life: ShortLife,
+    deno_pool: DenoPool,
+    name: str,
+    after: bool,
+) -> None:
+    deaths = 0
+    for effects in range(1, 60):
+        bus, tools = MemoryBus(), unsteady_tools(effects)
+        command = make_command(PROGRAMS[name])
+        mortal_bus, mortal_tools, died = short_life(bus, tools, effects, after)
+        with suppress(RuntimeError):
+            await on_run_workflow(command, make_executor(mortal_bus, deno_pool, mortal_tools))
+        async with asyncio.timeout(20):
+            (fact,) = await on_run_workflow(command, make_executor(bus, deno_pool, tools))
+
+        assert isinstance(fact, RunFinished)
+        assert fact.error is None
+        # A gateway joins a repeated question to the first; whatever else was called, was new.
+        assert sum(tools.made.values()) == len(fact.task_results)
+        deaths += died()
+        if not died():
+            break
+    assert deaths > 3

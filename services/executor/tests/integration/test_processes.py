@@ -1,0 +1,111 @@
+"""Deno processes end when they should, whoever forgets them."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pml_executor.adapters.deno_pool import DenoPool, PoolSize
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.app import sandbox_command
+from pml_executor.domain.protocol import Program
+from pml_executor.ports import SandboxUnavailable
+from pml_executor.settings import ExecutorSettings
+from pml_local.testing import eventually
+
+pytestmark = pytest.mark.integration
+
+HOLDER = """
+import asyncio, sys
+from pml_executor.adapters.deno_sandbox import DenoSandbox
+from pml_executor.app import sandbox_command
+from pml_executor.domain.protocol import Program
+from pml_executor.settings import ExecutorSettings
+
+async def main(leashed):
+    command = await sandbox_command(ExecutorSettings())
+    if not leashed:
+        deno = next(i for i, word in enumerate(command.argv) if word.endswith("deno"))
+        command = type(command)(command.argv[deno:], 2**22, 128)
+    sandboxes = [await DenoSandbox.start(command) for _ in range(2)]
+    await sandboxes[0].run(Program(code="for (;;) ;", args={}, seed="0" * 32, now=0))
+    print(*(sandbox.pid for sandbox in sandboxes), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main(sys.argv[1] == "leashed"))
+"""
+
+
+@asynccontextmanager
+async def holder(how: str) -> AsyncGenerator[tuple[Process, list[int]]]:
+    """A process that holds a busy and an idle sandbox, and their ids."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, how, stdout=PIPE)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            yield process, [int(pid) for pid in (await process.stdout.readline()).split()]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.stdout.read()
+        await process.wait()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process lives; one that waits to be reaped does not."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", ["leashed", "by its input alone"])
+async def test_no_sandbox_outlives_a_killed_executor(how: str) -> None:
+    async with holder(how) as (process, sandboxes):
+        assert all(runs(pid) for pid in sandboxes)
+        process.send_signal(signal.SIGKILL)
+        await eventually(lambda: not any(runs(pid) for pid in sandboxes))
+
+
+async def test_a_closed_sandbox_is_gone_though_it_was_busy() -> None:
+    sandbox = await DenoSandbox.start(await sandbox_command(ExecutorSettings()))
+    await sandbox.run(Program(code="for (;;) console.log(1);", args={}, seed="0" * 32, now=0))
+    await sandbox.receive()
+    await sandbox.close()
+    assert not sandbox.alive
+    assert not runs(sandbox.pid)
+    await sandbox.close()
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (("/nonexistent/deno",), "cannot be started"),
+        (("false",), "ended with status 1"),
+        (("sh", "-c", "echo oh no >&2; exit 3"), "status 3: oh no"),
+        (("sh", "-c", "echo hello"), "wrote to its process's output"),
+        (("sleep", "60"), "not ready within 0.3 s"),
+    ],
+    ids=["missing", "dies", "says why", "talks", "hangs"],
+)
+async def test_a_process_that_does_not_start_says_why(argv: tuple[str, ...], reason: str) -> None:
+    command = DenoCommand(argv, 1000, 64, start_patience_s=0.3 if argv[0] == "sleep" else 10)
+    with pytest.raises(SandboxUnavailable, match=reason):
+        await DenoSandbox.start(command)
+
+
+async def test_a_pool_without_deno_is_unhealthy_and_says_why() -> None:
+    command = DenoCommand(("/nonexistent/deno",), 1000, 64)
+    async with DenoPool(partial(DenoSandbox.start, command), PoolSize(patience_s=0.1)) as pool:
+        assert "/nonexistent/deno" in str(await eventually(pool.check))
+        with pytest.raises(SandboxUnavailable, match="/nonexistent/deno"):
+            async with pool.lease():
+                pytest.fail("there is nothing to lease")

@@ -1,0 +1,138 @@
+"""The executor as a process, on a real NATS: killed, stopped, and started again."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.contracts import ids
+from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_local.testing import eventually
+
+pytestmark = pytest.mark.integration
+
+THREE = """const a = await __pml.at("n1", mcp.api.a)({ at: Date.now(), r: Math.random() });
+const b = await __pml.at("n2", mcp.api.b)({ a });
+return [await __pml.at("n3", mcp.api.c)({ b, id: crypto.randomUUID() }), Date.now()];"""
+
+
+@asynccontextmanager
+async def executor(nats_url: str) -> AsyncGenerator[Process]:
+    """A running executor."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "pml_executor",
+        env={**os.environ, "PML_NATS_URL": nats_url, "PML_SHUTDOWN_TIMEOUT_S": "0.2"},
+        stdout=DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+class Held:
+    """Tools of which one call waits until it is let go."""
+
+    def __init__(self, tool: str) -> None:
+        self.reached = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.tools = MemoryTools({tool: self._hold})
+
+    async def _hold(self, args: JsonObject) -> ToolOutcome:
+        self.reached.set()
+        await self.go_on.wait()
+        return ToolOutcome(status="ok", result=args)
+
+
+async def fact_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
+    """The run's end, once it is stated."""
+
+    async def stated() -> RunFinished | None:
+        entity = str(command.workflow_id)
+        records = await bus.history(command.scope, entity, of=RUN_FINISHED)
+        facts = [r.message for r in records if isinstance(r.message, RunFinished)]
+        assert len(facts) <= 1
+        return facts[0] if facts else None
+
+    return await eventually(stated, within=20)
+
+
+async def test_a_command_is_run_to_its_end(
+    nats_url: str, make_command: Callable[..., RunWorkflow]
+) -> None:
+    bus, tools = await NatsBus.connect(nats_url, service="test"), MemoryTools()
+    await bus.serve(CALL_TOOL, tools.call)
+    async with executor(nats_url):
+        command = make_command(THREE)
+        await bus.publish(command)
+        fact = await fact_of(bus, command)
+    assert fact.success
+    assert fact.executed_path == ("n1", "n2", "n3")
+    assert fact.event_id == ids.effect_id(command.workflow_id, "run-finished")
+    assert tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+    await bus.drain()
+
+
+@pytest.mark.parametrize(
+    ("tool", "number"),
+    [
+        ("api:a", signal.SIGKILL),
+        ("api:b", signal.SIGKILL),
+        ("api:c", signal.SIGKILL),
+        ("api:b", signal.SIGTERM),
+    ],
+)
+async def test_a_run_outlives_its_executor_and_each_tool_runs_once(
+    nats_url: str, make_command: Callable[..., RunWorkflow], tool: str, number: signal.Signals
+) -> None:
+    bus, held = await NatsBus.connect(nats_url, service="test"), Held(tool)
+    await bus.serve(CALL_TOOL, held.tools.call)
+    command = make_command(THREE, timeout_s=60.0)
+    async with executor(nats_url) as first:
+        await bus.publish(command)
+        async with asyncio.timeout(20):
+            await held.reached.wait()
+            first.send_signal(number)
+            await first.wait()
+    async with executor(nats_url):
+        held.go_on.set()
+        fact = await fact_of(bus, command)
+    assert fact.success
+    assert fact.executed_path == ("n1", "n2", "n3")
+    assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+    await bus.drain()
+
+
+async def test_a_frozen_executor_loses_its_run_and_states_nothing(
+    nats_url: str, make_command: Callable[..., RunWorkflow]
+) -> None:
+    bus, held = await NatsBus.connect(nats_url, service="test"), Held("api:b")
+    await bus.serve(CALL_TOOL, held.tools.call)
+    command = make_command(THREE, timeout_s=60.0)
+    async with executor(nats_url) as first:
+        await bus.publish(command)
+        async with asyncio.timeout(20):
+            await held.reached.wait()
+        first.send_signal(signal.SIGSTOP)
+        async with executor(nats_url):
+            await eventually(lambda: len(held.tools.asked) == 3, within=20)
+            first.send_signal(signal.SIGCONT)
+            held.go_on.set()
+            fact = await fact_of(bus, command)
+    assert fact.success
+    assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+    await bus.drain()

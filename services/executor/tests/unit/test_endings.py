@@ -1,0 +1,184 @@
+"""How runs end: the words for it, the place of it, and the fact that follows from the journal."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from pml_common.contracts import ids
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.trace import TaskResult
+from pml_executor.domain import events
+from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of
+from pml_executor.domain.finished import finished
+from pml_executor.domain.journal import Call, Diverged, RunJournal
+from pml_executor.domain.positions import author_column
+from pml_executor.domain.protocol import BranchNote, LogNote, Threw
+from pml_executor.domain.refusal import refused_call, refused_run
+
+SCOPE = Scope(org="acme", project="webapp")
+WORKFLOW = UUID("0197f0c4-0000-7000-8000-000000000001")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+COMMAND = RunWorkflow(
+    command_id=ids.effect_id(WORKFLOW, "run-workflow"),
+    scope=SCOPE,
+    workflow_id=WORKFLOW,
+    principal="agent:test",
+    capability=CapabilityIdentity(capability_id=WORKFLOW, code_hash="c0de", name="fs:ensure"),
+    intent="see to it",
+    instrumented="",
+    grant=Grant(
+        scope=SCOPE,
+        workflow_id=WORKFLOW,
+        code_hash="c0de",
+        tools={"fs:read": "h", "fs:stat": "h"},
+        expires_at=NOW + timedelta(hours=1),
+    ),
+    timeout_s=10,
+)
+
+
+def threw(name: str = "Error", message: str = "no", **more: object) -> Threw:
+    fields = {"phase": "run", "call": None, "line": None, "column": None, **more}
+    return Threw.model_validate({"kind": "threw", "name": name, "message": message, **fields})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("Error", "no"), ("", "no"), ("TypeError", "TypeError: no"), ("Mine", "Mine: no")],
+)
+def test_an_error_is_named_where_its_name_says_something(name: str, message: str) -> None:
+    assert failure_of(threw(name), None, "") == WorkflowError(kind="user_error", message=message)
+
+
+def test_a_program_that_does_not_load_has_a_syntax_error() -> None:
+    error = failure_of(threw("SyntaxError", "what", phase="load", line=1, column=3), None, "a b")
+    assert (error.kind, error.line, error.column) == ("syntax", 1, 3)
+
+
+def test_an_escaped_tool_error_is_told_in_the_tools_words() -> None:
+    call = Call("n1", 0, "fs:read", {"path": "/x"}, "", None, ended=True)
+    start = events.call_started(COMMAND, call, 1.0)
+    end = events.call_ended(start, ToolOutcome(status="tool_error", message="no file"), 2.0)
+    error = failure_of(threw("ToolError", "changed by the program", line=2), (call, end), "")
+    assert error == WorkflowError(
+        kind="tool_error",
+        message="no file",
+        node_id="n1",
+        line=2,
+        tool="fs:read",
+        arguments={"path": "/x"},
+    )
+
+
+def test_what_ends_a_run_is_told_from_what_only_interrupts_it() -> None:
+    error = WorkflowError(kind="denied", message="no")
+    assert ending_of(RunEnded(error)) == Ending(error=error)
+    diverged = ending_of(Diverged("elsewhere", "n1"))
+    assert diverged is not None
+    assert diverged.error == WorkflowError(kind="diverged", message="elsewhere", node_id="n1")
+    assert ending_of(ValueError("a bug")) is None
+
+
+@pytest.mark.parametrize(
+    ("instrumented", "author"),
+    [
+        ('await __pml.at("n1", mcp.fs.read)({ x });', "await mcp.fs.read({ x });"),
+        (
+            'if (__pml.decide("d1", a && (b || __pml.at("n1", f)()))) g();',
+            "if (a && (b || f())) g();",
+        ),
+        (
+            'const { path } = args; const s = ")"; /* ( */ __pml.at("n1", f)(path);',
+            'const s = ")"; /* ( */ f(path);',
+        ),
+        ("const input = args; const { a, b } = args; f(input);", "f(input);"),
+    ],
+)
+def test_columns_are_the_authors(instrumented: str, author: str) -> None:
+    for name in ("mcp", "x }", "a &&", "b ||", "g();", "f(", "path)", "input)", "const s"):
+        if name in author and instrumented.count(name) == 1:
+            column = author_column(instrumented, 1, instrumented.index(name) + 1)
+            assert column == author.index(name) + 1
+
+
+def test_insertions_on_other_lines_move_nothing() -> None:
+    code = 'if (__pml.decide("d1", a &&\n  b)) c();\n  d();'
+    assert author_column(code, 2, code.split("\n")[1].index("c") + 1) == "  b) c();".index("c") + 1
+    assert author_column(code, 3, 3) == 3
+    assert author_column(code, 9, 7) == 7
+
+
+def test_a_fact_is_what_its_journal_says() -> None:
+    journal = RunJournal()
+    begin = events.run_started(COMMAND, 100.0)
+    call = journal.call("n1", "fs:stat", {"path": "/x"})
+    start = events.call_started(COMMAND, call, 101.0)
+    end = events.call_ended(start, ToolOutcome(status="ok", result={"exists": True}), 104.0)
+    note = BranchNote(type="decision", node="d1", outcome="true")
+    branch = events.branch_taken(COMMAND, note, 0, 105.0)
+    line = events.line_logged(COMMAND, LogNote(type="log", level="info", message="hi"), 105.0)
+    lost = events.call_started(COMMAND, journal.call("n1", "fs:stat", {"path": "/y"}), 106.0)
+    close = events.run_ended(COMMAND, Ending(result=[1]), 100.0, 110.0)
+
+    fact = finished(COMMAND, [begin, start, end, branch, line, lost, close])
+
+    assert (fact.success, fact.result, fact.error) == (True, [1], None)
+    assert fact.executed_path == ("n1", "d1")
+    assert (fact.started_at, fact.duration_ms) == (100.0, 10.0)
+    assert fact.trace_id == begin.trace_id == ids.root_trace_id(WORKFLOW)
+    assert (fact.intent, fact.principal) == ("see to it", "agent:test")
+    first, second = fact.task_results
+    assert first == TaskResult(
+        node_id="n1",
+        occurrence=0,
+        tool="fs:stat",
+        args={"path": "/x"},
+        success=True,
+        result={"exists": True},
+        trace_id=ids.call_trace_id(WORKFLOW, "n1", 0),
+        parent_trace_id=begin.trace_id,
+        started_at=101.0,
+        duration_ms=3.0,
+    )
+    assert (second.occurrence, second.success, second.duration_ms) == (1, False, 4.0)
+    assert second.error is not None
+    assert second.error.kind == "outcome_unknown"
+
+
+def test_no_fact_follows_from_an_open_journal() -> None:
+    with pytest.raises(ValueError, match="not closed"):
+        finished(COMMAND, [events.run_started(COMMAND, 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"workflow_id": UUID(int=7)}, "belongs to another workflow"),
+        ({"scope": Scope(org="acme", project="other")}, "belongs to another workflow"),
+        ({"code_hash": "beef"}, "was given for other code"),
+        ({"expires_at": NOW}, "expired at 2026-01-01"),
+    ],
+)
+def test_a_run_needs_a_grant_of_its_own(changed: dict[str, object], message: str) -> None:
+    grant = COMMAND.grant.model_copy(update=changed)
+    error = refused_run(COMMAND.model_copy(update={"grant": grant}), NOW)
+    assert error is not None
+    assert error.kind == "denied"
+    assert message in error.message
+
+
+def test_a_grant_covers_the_tools_it_names() -> None:
+    assert refused_run(COMMAND, NOW) is None
+    assert refused_call(COMMAND.grant, "fs:read", "n1") is None
+    error = refused_call(COMMAND.grant, "fs:write", "n2")
+    assert error is not None
+    assert (error.tool, error.node_id) == ("fs:write", "n2")
+    assert "(fs:read, fs:stat)" in error.message
+    nothing = COMMAND.grant.model_copy(update={"tools": {}})
+    assert "(none)" in (refused_call(nothing, "fs:write", "n2") or error).message

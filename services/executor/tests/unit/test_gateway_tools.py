@@ -1,0 +1,71 @@
+"""Asking the gateway until it answers."""
+
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from pml_common.bus.errors import QueryErrorCode, QueryFailed
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.catalog import CALL_TOOL
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_executor.adapters import gateway_tools
+from pml_executor.adapters.gateway_tools import GatewayTools
+from pml_executor.ports import GatewayUnreachable
+
+MakeCommand = Callable[..., RunWorkflow]
+
+
+@pytest.fixture
+def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallTool:
+    monkeypatch.setattr(gateway_tools, "_RETRY_DELAYS_S", (0.0, 0.0, 0.0))
+    command = make_command("")
+    return CallTool(
+        scope=command.scope,
+        workflow_id=command.workflow_id,
+        node_id="n1",
+        occurrence=0,
+        tool="fs:read",
+        args={},
+        grant=command.grant,
+        idempotency_key=uuid4(),
+        timeout_s=1.0,
+    )
+
+
+async def test_an_absent_gateway_is_asked_again_under_the_same_key(query: CallTool) -> None:
+    bus = MemoryBus()
+    asked: list[CallTool] = []
+
+    async def answer(question: CallTool) -> ToolOutcome:
+        asked.append(question)
+        if len(asked) < 3:
+            raise QueryFailed("unavailable", "its outcome is not kept yet")
+        return ToolOutcome(status="ok", result=1)
+
+    await bus.serve(CALL_TOOL, answer)
+    assert await GatewayTools(bus).call(query) == ToolOutcome(status="ok", result=1)
+    assert {question.idempotency_key for question in asked} == {query.idempotency_key}
+
+
+async def test_a_gateway_that_never_answers_leaves_the_call_in_doubt(query: CallTool) -> None:
+    with pytest.raises(GatewayUnreachable, match="not known whether fs:read was called"):
+        await GatewayTools(MemoryBus()).call(query)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("not_found", "tool_error"), ("invalid", "tool_error"), ("internal", "unknown")],
+)
+async def test_a_refused_question_has_an_outcome_too(
+    query: CallTool, code: QueryErrorCode, status: str
+) -> None:
+    bus = MemoryBus()
+
+    async def answer(_: CallTool) -> ToolOutcome:
+        raise QueryFailed(code, "no such server: fs")
+
+    await bus.serve(CALL_TOOL, answer)
+    outcome = await GatewayTools(bus).call(query)
+    assert (outcome.status, outcome.message) == (status, "no such server: fs")

@@ -1,0 +1,71 @@
+"""Messages of a sandbox, which may be anything; and the command that starts one."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_executor.domain.frames import Frame
+from pml_executor.domain.protocol import Breach, CallMade, HostSaid, LogNote, Noted, Returned, read
+from pml_executor.domain.walls import ENVIRONMENT, sandbox_argv
+
+
+def program(message: object) -> Frame:
+    return Frame("program", json.dumps(message).encode())
+
+
+def test_what_a_program_says_is_read() -> None:
+    call = {"kind": "call", "id": 3, "node": None, "tool": "fs:read", "args": {"a": [1, None]}}
+    assert read(program(call)) == CallMade.model_validate(call)
+    assert read(program({"kind": "returned", "value": {"x": "é"}})) == Returned(
+        kind="returned", value={"x": "é"}
+    )
+    notes = {"kind": "noted", "notes": [{"type": "log", "level": "warn", "message": "!"}]}
+    assert read(program(notes)) == Noted(
+        kind="noted", notes=(LogNote(type="log", level="warn", message="!"),)
+    )
+    assert read(Frame("host", b'{"kind":"ready"}')) == HostSaid(kind="ready")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        program({"kind": "ready"}),
+        program({"kind": "call", "id": -1, "node": None, "tool": "x", "args": {}}),
+        program({"kind": "call", "id": 1, "node": None, "tool": "x", "args": [1]}),
+        program({"kind": "call", "id": 1, "node": "", "tool": "x", "args": {}}),
+        program({"kind": "call", "id": 1, "node": "n1", "tool": "x" * 300, "args": {}}),
+        program({"kind": "noted", "notes": [{"type": "tool_end"}]}),
+        program([]),
+        Frame("program", b"\xff"),
+        Frame("program", b'{"kind":"returned","value":"\\ud800"}'),
+        Frame("program", b'{"kind":"returned","value":' + b"[" * 5000 + b"]" * 5000 + b"}"),
+        Frame("host", b'{"kind":"returned","value":1}'),
+    ],
+    ids=range(11),
+)
+def test_what_its_interface_cannot_send_is_a_breach(frame: Frame) -> None:
+    with pytest.raises(Breach, match="cannot send"):
+        read(frame)
+
+
+@given(body=st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_a_breach(body: bytes) -> None:
+    for frame in (Frame("program", body), Frame("host", body)):
+        try:
+            read(frame)
+        except Breach:
+            continue
+
+
+def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
+    argv = sandbox_argv("/bin/deno", "/host.ts", max_heap_mib=64, leash=("setpriv", "--"))
+
+    assert argv[:4] == ("setpriv", "--", "/bin/deno", "run")
+    assert argv[-1] == "/host.ts"
+    assert not [flag for flag in argv if flag.startswith(("--allow", "-A", "--unsafe"))]
+    assert {"--no-prompt", "--no-remote", "--no-npm", "--cached-only"} <= set(argv)
+    assert "--max-old-space-size=64" in argv[-2]
+    assert "HOME" not in ENVIRONMENT
+    assert sandbox_argv("/bin/deno", "/host.ts", max_heap_mib=64)[0] == "/bin/deno"

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from pml_local.composition import StackOptions
+from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 from pml_local.testing import eventually
 from tests.e2e.collector import collector
@@ -32,6 +33,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
     async with collector() as telemetry:
         options = StackOptions(
             home=home / "data",
+            gateway_port=free_port(),
             mcp_servers=config,
             env={
                 "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.endpoint,
@@ -48,5 +50,6 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
 
 
 async def _tools_listed(http: httpx2.AsyncClient) -> bool:
-    tools = (await http.get("/api/tools")).json()["tools"]
-    return "counting:step" in {f"{tool['server']}:{tool['name']}" for tool in tools}
+    """By the registry, which hears of tools a moment after the gateway."""
+    found = await http.post("/api/discover", json={"intent": "count one step", "type": "tool"})
+    return "counting:step" in {hit["id"] for hit in found.json()["hits"]}

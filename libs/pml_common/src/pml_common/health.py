@@ -1,6 +1,7 @@
 """Health over HTTP, for whatever supervises a process."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -18,11 +19,12 @@ Checks = Mapping[str, Check]
 
 
 async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str, object]]:
-    """HTTP status and body: 200 `ok` when every check is fine, else 503 `degraded`."""
+    """HTTP status and body: 200 `ok` when every check is fine, else 503 `degraded`; the pid tells
+    a supervisor that it is its own child that answers."""
     names = list(checks)
     found = await asyncio.gather(*(_ask(checks[name], timeout) for name in names))
     problems = {name: found[i] for i, name in enumerate(names) if found[i] is not None}
-    body: dict[str, object] = {"status": "degraded" if problems else "ok"}
+    body: dict[str, object] = {"status": "degraded" if problems else "ok", "pid": os.getpid()}
     body["checks"] = {name: problems.get(name, "ok") for name in names}
     return (503 if problems else 200), body
 

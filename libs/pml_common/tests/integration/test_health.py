@@ -1,6 +1,7 @@
 """Health as a supervisor sees it."""
 
 import asyncio
+import os
 
 import httpx2
 import pytest
@@ -26,7 +27,10 @@ async def _stuck() -> str | None:
 
 
 async def test_every_check_fine_is_ok() -> None:
-    assert await report({"nats": _fine}) == (200, {"status": "ok", "checks": {"nats": "ok"}})
+    assert await report({"nats": _fine}) == (
+        200,
+        {"status": "ok", "pid": os.getpid(), "checks": {"nats": "ok"}},
+    )
 
 
 async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
@@ -34,6 +38,7 @@ async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
     assert status == 503
     assert body == {
         "status": "degraded",
+        "pid": os.getpid(),
         "checks": {
             "nats": "NATS does not answer",
             "sandbox": "no answer within 0.05 s",

@@ -55,7 +55,7 @@ class NatsServer:
             f'jetstream {{ store_dir: {store}, sync_interval: "2m" }}\n'
         )
 
-    async def problem(self) -> str | None:
+    async def problem(self, pid: int) -> str | None:
         """None when our server answers a ping (another one would refuse the password)."""
         login = json.dumps({"user": USER, "pass": self._password, "verbose": False})
         try:

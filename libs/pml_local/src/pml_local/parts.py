@@ -31,8 +31,8 @@ class Part(Protocol):
         """Make ready what it needs on disk and say how to run it; runs before every start."""
         ...
 
-    async def problem(self) -> str | None:
-        """One probe, bounded: what keeps it from being ready, or None."""
+    async def problem(self, pid: int) -> str | None:
+        """One probe, bounded: what keeps the process from being ready, or None."""
         ...
 
 
@@ -53,7 +53,7 @@ async def await_ready(part: Part, process: ChildProcess) -> None:
     problem: str | None = None
     try:
         async with asyncio.timeout(part.start_within):
-            while (problem := await part.problem()) is not None:
+            while (problem := await part.problem(process.pid)) is not None:
                 if process.returncode is not None:
                     reason = f"ended with code {process.returncode} before it was ready"
                     raise PartFailedError(part.name, reason, process.command.log)

@@ -88,8 +88,8 @@ class PostgresServer:
         options = [f"--{key}={value}" for key, value in {**self._settings, **fixed}.items()]
         return self._command((str(programs / "postgres"), "-D", str(self.data), *options))
 
-    async def problem(self) -> str | None:
-        """None when the database lets us in."""
+    async def problem(self, pid: int) -> str | None:
+        """None when the database lets us in (another one would refuse the password)."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 connection = await asyncpg.connect(self.dsn())

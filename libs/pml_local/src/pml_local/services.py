@@ -1,6 +1,7 @@
 """Services as parts: data that says how to run one, and the HTTP probe that awaits it."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ GATEWAY_PORT = 8080
 class ServiceSpec:
     """One service: its program, its own environment, and how it is told where to listen.
 
-    It must answer `GET /healthz` on 127.0.0.1 with 200 when it is ready, on the port named by the
-    variable `port_variable`.
+    It must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid` when it is
+    ready, on the port named by the variable `port_variable`.
     """
 
     name: str
@@ -65,8 +66,8 @@ class Service:
         """Nothing to prepare."""
         return self._command
 
-    async def problem(self) -> str | None:
-        """None when `/healthz` answers 200."""
+    async def problem(self, pid: int) -> str | None:
+        """None when `/healthz` answers 200 from this very process: the port may be another's."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 answer = await _get(self.port, "/healthz")
@@ -75,8 +76,16 @@ class Service:
         head, _, body = answer.partition("\r\n\r\n")
         status = head.partition("\r\n")[0]
         if status.split(" ")[1:2] == ["200"]:
-            return None
+            theirs = _pid(body)
+            return None if theirs == pid else f"process {theirs} answers on port {self.port}"
         return f"/healthz answers {status}: {body[:500]}"
+
+
+def _pid(body: str) -> object:
+    try:
+        return json.loads(body)["pid"]
+    except (ValueError, KeyError, TypeError):
+        return "of somebody else"
 
 
 async def _get(port: int, path: str) -> str:

@@ -22,7 +22,9 @@ class Health(BaseHTTPRequestHandler):
         """200, or 503 with a reason."""
         self.send_response(503 if MODE == "unready" else 200)
         self.end_headers()
-        self.wfile.write(b"the cellar is flooded" if MODE == "unready" else b"{}")
+        self.wfile.write(
+            b"the cellar is flooded" if MODE == "unready" else b'{"pid": %d}' % os.getpid()
+        )
 
 
 def main() -> int:

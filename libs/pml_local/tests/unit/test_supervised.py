@@ -30,7 +30,7 @@ class Program:
         """Nothing to prepare."""
         return self.command
 
-    async def problem(self) -> str | None:
+    async def problem(self, pid: int) -> str | None:
         """What the test says."""
         return self._problem
 
@@ -84,7 +84,7 @@ async def test_one_that_cannot_even_start_again_is_reported_with_the_reason(
     assert kept.process is None
 
 
-async def _not_ready(_: Program) -> str | None:
+async def _not_ready(_: Program, __: int) -> str | None:
     return "not yet"
 
 

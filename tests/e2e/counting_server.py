@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 from pml_local.testing import eventually
@@ -36,7 +37,7 @@ def peek(path: str) -> dict[str, object]:
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def fail(why: str) -> str:
     """Fail with the given reason."""
-    raise ValueError(why)
+    raise ToolError(why)
 
 
 if __name__ == "__main__":

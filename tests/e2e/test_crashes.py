@@ -49,7 +49,7 @@ async def test_a_run_outlives_its_executor_and_repeats_no_call(world: World, hel
     world.release(base + held)
     ended = await world.end_of(workflow, within=40.0)
     assert ended["status"] == "success", ended
-    assert ended["result"] == [f"step {base + n} done" for n in range(3)]
+    assert ended["result"] == [{"result": f"step {base + n} done"} for n in range(3)]
     assert [world.steps()[base + n] for n in range(3)] == [1, 1, 1]
 
 

@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import math
 from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -32,23 +30,6 @@ Mode = Literal["direct", "by_name", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
 
 
-def _finite(arguments: JsonObject) -> JsonObject:
-    """JSON can write 1e999, but nobody downstream can."""
-    pending: list[JsonValue] = [arguments]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise ValueError("holds a number too large to represent")
-    return arguments
-
-
-Arguments = Annotated[JsonObject, AfterValidator(_finite)]
-
-
 class Request(BaseModel):
     """What somebody asks; a field we do not know is a mistake, not noise."""
 
@@ -66,8 +47,8 @@ class ExecuteRequest(Request):
     code: Annotated[str, StringConstraints(min_length=1)] | None = None
     name: CapabilityName | None = None
     capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
-    args: Arguments | None = None
-    context: Arguments | None = None
+    args: JsonObject | None = None
+    context: JsonObject | None = None
     idempotency_key: IdempotencyKey | None = None
     timeout: float | None = Field(default=None, gt=0)
 

@@ -122,13 +122,11 @@ def _decide(workflow: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
     if analyzed.name_holder is not None:
         name = workflow.requested.name
         return _fail(workflow, failures.name_taken(name, analyzed.name_holder), at)
-    match decision.verdict:
-        case "deny":
-            return _fail(workflow, failures.forbidden_by_policy(decision), at)
-        case "ask":
-            return _ask(workflow, analyzed.analysis, at, rules)
-        case "allow":
-            return _run(workflow, analyzed.analysis, at, analyzed.repeatable_tools, rules)
+    if decision.verdict == "deny":
+        return _fail(workflow, failures.forbidden_by_policy(decision), at)
+    if decision.verdict == "ask":
+        return _ask(workflow, analyzed.analysis, at, rules)
+    return _run(workflow, analyzed.analysis, at, analyzed.repeatable_tools, rules)
 
 
 def _ask(workflow: Workflow, analysis: ExecutionAnalyzed, at: datetime, rules: Rules) -> Step:

@@ -1,0 +1,193 @@
+"""Workflows and what happens to them, as tests need them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+from pydantic import JsonValue
+
+from pml_common.contracts import ids
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import (
+    Argument,
+    Diagnostic,
+    LiteralArgument,
+    StaticStructure,
+    TaskNode,
+)
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.acceptance import Asked, Terms, accepted
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.grant import issue
+from pml_gateway.domain.workflow import Rules, Workflow
+
+SCOPE = Scope(org="acme", project="webapp")
+ELSEWHERE = Scope(org="rival", project="webapp")
+AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+SECRET = b"a secret of the tests, long enough"
+RULES = Rules(secret=SECRET)
+TERMS = Terms(policy=Policy())
+CODE_HASH = "ab12" * 16
+READ = ToolDefinition(server="fs", name="read", annotations=ToolAnnotations(read_only=True))
+WRITE = ToolDefinition(server="fs", name="write", description="Writes a file.")
+TOOLS = {tool.tool_id: tool for tool in (READ, WRITE)}
+
+
+def later(seconds: float) -> datetime:
+    """A moment after AT."""
+    return AT + timedelta(seconds=seconds)
+
+
+def workflow(
+    request: ExecuteRequest | None = None,
+    *,
+    scope: Scope = SCOPE,
+    key: str | None = None,
+    at: datetime = AT,
+    traceparent: str | None = None,
+) -> Workflow:
+    """A workflow that was just accepted."""
+    request = request or ExecuteRequest(code="return 1;", intent="count")
+    asked = Asked(
+        scope, "agent-7", request, request.code or "", key or uuid4().hex, at, traceparent
+    )
+    return accepted(asked, TERMS, RULES)
+
+
+def analyzed(
+    of: Workflow,
+    verdict: Verdict = "allow",
+    tools: Sequence[ToolDefinition] = (READ,),
+    *,
+    name: str | None = None,
+) -> ExecutionAnalyzed:
+    """Its analysis: one call of each tool, all of the same verdict."""
+    nodes = tuple(
+        TaskNode(id=f"n{n}", tool=tool.tool_id, line=n, column=7, arguments=_path())
+        for n, tool in enumerate(tools, 1)
+    )
+    decisions = tuple(
+        ToolDecision(
+            tool=tool.tool_id,
+            verdict=verdict,
+            reason=f"{tool.tool_id} is for a person to decide",
+            definition_hash=tool.definition_hash,
+            node_ids=(f"n{n}",),
+        )
+        for n, tool in enumerate(tools, 1)
+    )
+    return ExecutionAnalyzed(
+        scope=of.scope,
+        event_id=ids.effect_id(of.requested.event_id, "execution-analyzed"),
+        workflow_id=of.workflow_id,
+        principal=of.requested.principal,
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(of.scope, CODE_HASH), code_hash=CODE_HASH, name=name
+        ),
+        intent=of.requested.intent,
+        code=of.requested.code,
+        instrumented=of.requested.code,
+        structure=StaticStructure(nodes=nodes),
+        decision=Decision(
+            verdict=verdict, reasons=tuple(each.reason for each in decisions), tools=decisions
+        ),
+        parameters_schema={"type": "object"},
+    )
+
+
+def _path() -> dict[str, Argument]:
+    return {"path": LiteralArgument(value="/notes.txt")}
+
+
+def rejected(of: Workflow, *diagnostics: Diagnostic) -> AnalysisRejected:
+    """Its program cannot run."""
+    found = diagnostics or (
+        Diagnostic(severity="error", message="expected )", line=2, column=9, source_line="f(;"),
+    )
+    return AnalysisRejected(
+        scope=of.scope,
+        event_id=ids.effect_id(of.requested.event_id, "analysis-rejected"),
+        workflow_id=of.workflow_id,
+        kind="syntax",
+        diagnostics=found,
+    )
+
+
+def finished(
+    of: Workflow,
+    *,
+    result: JsonValue = None,
+    error: WorkflowError | None = None,
+    calls: Sequence[TaskResult] = (),
+) -> RunFinished:
+    """Its run ended, well unless with an error."""
+    return RunFinished(
+        scope=of.scope,
+        event_id=ids.effect_id(of.workflow_id, "run-finished"),
+        workflow_id=of.workflow_id,
+        principal=of.requested.principal,
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(of.scope, CODE_HASH), code_hash=CODE_HASH
+        ),
+        success=error is None,
+        result=result,
+        error=error,
+        executed_path=("n1",),
+        task_results=tuple(calls),
+        trace_id=ids.root_trace_id(of.workflow_id),
+        started_at=AT.timestamp() * 1000,
+        duration_ms=12.5,
+    )
+
+
+def made(
+    tool: str = "fs:read",
+    *,
+    result: JsonValue = None,
+    error: WorkflowError | None = None,
+    node_id: str = "n1",
+    started_at: float = 0.0,
+) -> TaskResult:
+    """A tool call of a run."""
+    return TaskResult(
+        node_id=node_id,
+        occurrence=0,
+        tool=tool,
+        args={},
+        success=error is None,
+        result=result,
+        error=error,
+        trace_id=uuid4(),
+        started_at=started_at,
+        duration_ms=1.5,
+    )
+
+
+def call(
+    of: Workflow,
+    tool: ToolDefinition = READ,
+    args: JsonObject | None = None,
+    *,
+    key: UUID | None = None,
+    expires_at: datetime | None = None,
+) -> CallTool:
+    """A call under a grant for all tools."""
+    analysis = analyzed(of, tools=(READ, WRITE))
+    return CallTool(
+        scope=of.scope,
+        workflow_id=of.workflow_id,
+        node_id="n1",
+        occurrence=0,
+        tool=tool.tool_id,
+        args=args or {"path": "/notes.txt"},
+        grant=issue(analysis, None, expires_at or later(3600), SECRET),
+        idempotency_key=key or ids.call_trace_id(of.workflow_id, "n1", 0),
+        timeout_s=2.0,
+    )

@@ -1,0 +1,131 @@
+"""What the caller of a workflow is told, by REST's views and by the execute response."""
+
+import json
+from dataclasses import replace
+
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.answer import answer_of, approval_asked, tasks_of
+from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded
+from pml_gateway.domain.views import approval_of, summary_of, view_of
+from pml_gateway.domain.workflow import Approval, Workflow, advance
+from services.gateway.tests.examples import (
+    AT,
+    READ,
+    RULES,
+    WRITE,
+    analyzed,
+    finished,
+    later,
+    made,
+    rejected,
+    workflow,
+)
+
+NEW = workflow()
+
+
+def after(*happenings: Happening) -> Workflow:
+    now = NEW
+    for happening in happenings:
+        now, _ = advance(now, happening, RULES)
+    return now
+
+
+RUNNING = after(Analyzed(analyzed(NEW), AT))
+
+
+def told(of: Workflow, name: str | None = None) -> dict[str, object]:
+    return json.loads(answer_of(of, name).to_json())
+
+
+def test_what_is_under_way_is_running() -> None:
+    assert told(NEW) == {"status": "running", "workflowId": str(NEW.workflow_id)}
+    assert told(RUNNING, "fs:look") == {
+        "status": "running",
+        "workflowId": str(NEW.workflow_id),
+        "capabilityId": str(analyzed(NEW).capability.capability_id),
+        "capabilityName": "fs:look",
+    }
+
+
+def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
+    calls = [
+        made(node_id="n2", result={"a": "é" * 300}, started_at=2),
+        made(node_id="n1", result="short", started_at=1),
+    ]
+    answer = told(after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, calls=calls), AT)))
+    assert (answer["status"], answer["result"]) == ("success", None)
+    first, second = tasks_of(finished(NEW, calls=calls))
+    assert (first.id, first.preview) == ("n1.0", "short")
+    assert len(second.preview) == 240
+    assert second.preview.endswith("…")
+
+
+def test_a_failed_run_is_an_error_with_its_tasks() -> None:
+    error = WorkflowError(kind="tool_error", message="disk full", node_id="n1", tool="fs:read")
+    run = finished(NEW, error=error, calls=[made(error=error)])
+    answer = told(after(Analyzed(analyzed(NEW), AT), RunEnded(run, AT)))
+    assert answer["status"] == "error"
+    assert answer["error"] == json.loads(error.model_dump_json())
+    assert [task.preview for task in tasks_of(run)] == ["disk full"]
+    assert [task.preview for task in tasks_of(finished(NEW, calls=[_mute()]))] == [""]
+
+
+def _mute() -> TaskResult:
+    return made().model_copy(update={"success": False})
+
+
+def test_what_failed_without_a_run_tells_why() -> None:
+    answer = told(after(NotAnalyzed(rejected(NEW), AT)))
+    assert answer["status"] == "error"
+    assert "result" not in answer
+    assert "tasks" not in answer
+
+
+def test_what_waits_tells_what_would_run_and_why() -> None:
+    waiting = after(Analyzed(analyzed(NEW, "ask", (READ, WRITE)), AT))
+    answer = told(waiting)
+    assert answer["status"] == "approval_required"
+    asked = approval_asked(waiting, waiting.approval or Approval(NEW.workflow_id, AT, AT))
+    assert answer["approval"] == json.loads(asked.model_dump_json())
+    assert asked.tools == ("fs:read", "fs:write")
+    assert [(each.node_id, each.line) for each in asked.calls] == [("n1", 1), ("n2", 2)]
+    assert set(json.loads(asked.model_dump_json())) == {
+        "id",
+        "reasons",
+        "tools",
+        "calls",
+        "expiresAt",
+    }
+
+
+def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:
+    new = view_of(NEW)
+    assert (new.status, new.structure, new.decision, new.analysis) == ("running", None, None, None)
+    assert (new.tasks, new.result, new.approval, new.duration_ms) == ((), None, None, None)
+    ended = after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, result=[1]), later(1)))
+    view = view_of(ended)
+    assert (view.status, view.result, view.finished_at) == ("success", [1], later(1))
+    assert view.structure == analyzed(NEW).structure
+    assert view.analysis is not None
+    assert view.analysis.code_hash == analyzed(NEW).capability.code_hash
+    assert view.executed_path == ("n1",)
+    assert summary_of(ended).model_dump() == {
+        key: value
+        for key, value in view.model_dump().items()
+        if key in summary_of(NEW).model_dump()
+    }
+
+
+def test_an_approval_is_shown_with_what_it_is_about() -> None:
+    waiting = after(Analyzed(analyzed(NEW, "ask", (WRITE,)), AT))
+    shown = view_of(waiting).approval
+    assert shown is not None
+    assert shown.tools == ("fs:write",)
+    assert shown.expires_at == later(3600)
+    approval = Approval(NEW.workflow_id, AT, AT)
+    bare = approval_of(replace(waiting, analysis=None), approval)
+    assert (bare.tools, bare.calls, bare.reasons) == ((), (), ())
+    unread = approval_asked(replace(waiting, analysis=None), approval)
+    assert (unread.tools, unread.calls, unread.reasons) == ((), (), ())

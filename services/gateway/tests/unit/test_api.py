@@ -1,0 +1,90 @@
+"""What may be asked, and how it is answered."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of, request_hash
+from pml_gateway.domain.errors import InvalidRequest
+from services.gateway.tests.examples import workflow
+
+
+@pytest.mark.parametrize(
+    ("request_", "mode"),
+    [
+        (ExecuteRequest(code="return 1;"), "direct"),
+        (ExecuteRequest(code="return 1;", intent="count", name="a:b", timeout=3600), "direct"),
+        (ExecuteRequest(capability="a:b", args={"n": 1}), "by_name"),
+        (ExecuteRequest(capability="a:b", intent="count"), "by_name"),
+        (ExecuteRequest(intent="count"), "suggest"),
+        (ExecuteRequest(intent="count", context={"n": 1}), "suggest"),
+    ],
+)
+def test_the_fields_given_tell_what_is_asked(request_: ExecuteRequest, mode: str) -> None:
+    assert mode_of(request_, 3600) == mode
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (ExecuteRequest(), "code"),
+        (ExecuteRequest(args={}), "code"),
+        (ExecuteRequest(code="1", capability="a:b"), "capability"),
+        (ExecuteRequest(capability="a:b", name="a:c"), "name"),
+        (ExecuteRequest(code="1", args={}, context={}), "context"),
+        (ExecuteRequest(code="1", timeout=3601), "timeout"),
+    ],
+)
+def test_fields_that_do_not_go_together_are_named(request_: ExecuteRequest, field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        mode_of(request_, 3600)
+    assert refused.value.field == field
+    assert str(refused.value).startswith(field)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"code": "1", "dag": {}}, "dag"),
+        ({"code": ""}, "code"),
+        ({"code": "1", "name": "No Colon"}, "name"),
+        ({"code": "1", "timeout": 0}, "timeout"),
+        ({"code": "1", "args": []}, "args"),
+        ({"code": "1", "args": {"deep": [{"n": float("inf")}]}}, "args"),
+        ({"code": "1", "idempotency_key": "two words"}, "idempotency_key"),
+        ({"intent": ""}, "intent"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_named(body: dict[str, object], field: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ExecuteRequest.model_validate(body)
+    assert [error["loc"][0] for error in refused.value.errors()] == [field]
+
+
+def test_numbers_of_all_sizes_that_can_be_written_are_taken() -> None:
+    args = {"big": 10**30, "small": 1e-300, "list": [1.5, {"n": None}]}
+    assert ExecuteRequest.model_validate({"code": "1", "args": args}).arguments == args
+
+
+def test_context_is_another_word_for_args() -> None:
+    assert ExecuteRequest(code="1", context={"n": 1}).arguments == {"n": 1}
+    assert ExecuteRequest(code="1", args={"n": 2}).arguments == {"n": 2}
+    assert ExecuteRequest(code="1").arguments == {}
+
+
+def test_equal_requests_have_one_hash_whatever_their_key_and_order() -> None:
+    one = ExecuteRequest(code="1", args={"a": 1, "b": 2}, idempotency_key="k1")
+    two = ExecuteRequest(code="1", args={"b": 2, "a": 1}, idempotency_key="k2")
+    other = ExecuteRequest(code="1", args={"a": 1, "b": 3}, idempotency_key="k1")
+    assert request_hash(one) == request_hash(two) != request_hash(other)
+
+
+def test_an_answer_has_the_fields_that_were_given_and_no_others() -> None:
+    found = workflow()
+    answer = ExecuteResponse(status="success", result=None, workflow_id=found.workflow_id)
+    assert json.loads(answer.to_json()) == {
+        "status": "success",
+        "result": None,
+        "workflowId": str(found.workflow_id),
+    }

@@ -1,0 +1,51 @@
+"""Decisions that come to nothing say why."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from pml_gateway.domain.approval import answerable
+from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.happenings import Analyzed
+from pml_gateway.domain.workflow import Approval, Workflow, advance
+from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
+
+NEW = workflow()
+WAITING, _ = advance(NEW, Analyzed(analyzed(NEW, "ask"), AT), RULES)
+APPROVAL = WAITING.approval or Approval(uuid4(), AT, AT)
+
+
+def told(of: Workflow) -> str:
+    with pytest.raises(Conflict) as refused:
+        answerable(of, None, later(5))
+    return str(refused.value)
+
+
+def settled(outcome: str, by: str | None = "mira") -> Workflow:
+    answer = replace(APPROVAL, outcome=outcome, decided_by=by, decided_at=AT if by else None)
+    return replace(WAITING, approval=answer)
+
+
+def test_a_decision_in_time_counts_whether_or_not_it_names_its_approval() -> None:
+    assert answerable(WAITING, None, later(5)) == APPROVAL
+    assert answerable(WAITING, APPROVAL.approval_id, later(3599)) == APPROVAL
+
+
+def test_there_must_be_something_to_decide() -> None:
+    assert "waits for no approval: it is requested" in told(NEW)
+
+
+def test_a_decision_counts_once() -> None:
+    assert "mira approved workflow" in told(settled("approved"))
+    assert "mira denied workflow" in told(settled("denied"))
+    assert "at 2026-11-21T09:30:00+00:00 already" in told(settled("denied"))
+    assert "ended at 2026-11-21" in told(settled("expired"))
+    assert told(settled("approved", None)).endswith(f"{NEW.workflow_id} already")
+
+
+def test_a_decision_counts_in_time_and_for_its_own_approval() -> None:
+    with pytest.raises(Conflict, match=r"ended at 2026-11-21T10:30:00"):
+        answerable(WAITING, None, later(3600))
+    with pytest.raises(Conflict, match="not for"):
+        answerable(WAITING, uuid4(), later(5))

@@ -1,0 +1,245 @@
+"""The life of a workflow, step by step."""
+
+from dataclasses import replace
+
+import pytest
+
+from pml_common.contracts.base import Message
+from pml_common.contracts.decision import Decision
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
+from pml_common.contracts.structure import Diagnostic
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.grant import refusal
+from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.workflow import Workflow, advance
+from services.gateway.tests.examples import (
+    AT,
+    ELSEWHERE,
+    READ,
+    RULES,
+    SECRET,
+    WRITE,
+    analyzed,
+    call,
+    finished,
+    later,
+    rejected,
+    workflow,
+)
+
+
+def after(before: Workflow, *happenings: Happening) -> tuple[Workflow, tuple[Message, ...]]:
+    """The workflow after all of them, and what followed from the last."""
+    effects: tuple[Message, ...] = ()
+    for happening in happenings:
+        before, effects = advance(before, happening, RULES)
+    return before, effects
+
+
+def asking(of: Workflow) -> Analyzed:
+    return Analyzed(analyzed(of, "ask", (READ, WRITE)), AT)
+
+
+def approve(of: Workflow, seconds: float = 1) -> Settled:
+    waiting, _ = after(of, asking(of))
+    assert waiting.approval is not None
+    return Settled(waiting.approval.approval_id, "approved", "mira", later(seconds))
+
+
+def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
+    new = workflow(ExecuteRequest(code="return 1;", args={"n": 1}, timeout=7))
+    happening = Analyzed(analyzed(new), AT, repeatable_tools=("fs:read", "fs:gone"))
+    running, effects = after(new, happening)
+    (command,) = effects
+    assert isinstance(command, RunWorkflow)
+    assert running.state == "running"
+    assert running.due_at == later(7 + 60)
+    assert command.args == {"n": 1}
+    assert command.timeout_s == 7
+    assert command.repeatable_tools == ("fs:read",)
+    assert command.grant.tools == {"fs:read": READ.definition_hash}
+    assert command.grant.approved_by is None
+    asked = call(new).model_copy(update={"grant": command.grant})
+    assert refusal(asked, READ.definition_hash, SECRET, AT) is None
+
+
+def test_what_is_denied_ends_and_names_the_tool() -> None:
+    new = workflow()
+    failed, effects = after(new, Analyzed(analyzed(new, "deny", (WRITE,)), AT))
+    (told,) = effects
+    assert isinstance(told, WorkflowFinished)
+    assert failed.state == "failed"
+    assert told.error == failed.error
+    assert failed.error is not None
+    assert failed.error.kind == "denied"
+    assert failed.error.tool == "fs:write"
+    assert "fs:write is for a person to decide" in failed.error.message
+
+
+def test_a_denial_without_tools_still_says_why() -> None:
+    new, analysis = workflow(), analyzed(workflow(), "deny")
+    bare = analyzed(new).model_copy(
+        update={"decision": analysis.decision.model_copy(update={"tools": ()})}
+    )
+    failed, _ = after(new, Analyzed(bare, AT))
+    assert failed.error is not None
+    assert "fs:read is for a person" in failed.error.message
+    silent = analyzed(new).model_copy(update={"decision": Decision(verdict="deny")})
+    failed, _ = after(new, Analyzed(silent, AT))
+    assert failed.error is not None
+    assert failed.error.message == "the policy denies it"
+
+
+def test_a_name_that_another_capability_has_ends_it_and_names_the_holder() -> None:
+    new = workflow(ExecuteRequest(code="return 1;", name="fs:count"))
+    holder = ELSEWHERE_ID
+    failed, _ = after(new, Analyzed(analyzed(new), AT, name_holder=holder))
+    assert failed.error is not None
+    assert failed.error.kind == "rejected"
+    assert "fs:count" in failed.error.message
+    assert str(holder) in failed.error.message
+
+
+def test_a_program_that_cannot_be_read_ends_with_line_and_column() -> None:
+    new = workflow()
+    failed, effects = after(new, NotAnalyzed(rejected(new), AT))
+    (told,) = effects
+    assert isinstance(told, WorkflowFinished)
+    assert told.error is not None
+    assert (told.error.kind, told.error.line, told.error.column) == ("syntax", 2, 9)
+    assert told.error.message == "expected )"
+    assert told.capability_id is None
+    assert failed.due_at is None
+
+
+def test_of_many_diagnostics_the_first_error_is_told_and_all_are_kept() -> None:
+    new = workflow()
+    warning = Diagnostic(severity="warning", message="odd", line=1, column=1)
+    error = Diagnostic(severity="error", message="bad", line=3, column=4)
+    failed, _ = after(new, NotAnalyzed(rejected(new, warning, error), AT))
+    assert failed.error is not None
+    assert failed.error.message == "bad (and 1 more)"
+    assert failed.error.diagnostics == (warning, error)
+    failed, _ = after(new, NotAnalyzed(rejected(new, warning), AT))
+    assert failed.error is not None
+    assert failed.error.message == "odd"
+    nothing = rejected(new).model_copy(update={"diagnostics": ()})
+    failed, _ = after(new, NotAnalyzed(nothing, AT))
+    assert failed.error is not None
+    assert failed.error.message == "the program cannot run"
+
+
+def test_what_must_be_asked_waits_and_nothing_runs() -> None:
+    new = workflow()
+    waiting, effects = after(new, asking(new))
+    (asked,) = effects
+    assert isinstance(asked, ApprovalRequested)
+    assert waiting.state == "awaiting_approval"
+    assert waiting.approval is not None
+    assert asked.approval_id == waiting.approval.approval_id
+    assert asked.expires_at == later(3600) == waiting.due_at
+
+
+def test_an_approval_is_told_and_lets_it_run_in_the_name_of_who_gave_it() -> None:
+    new = workflow()
+    running, effects = after(new, asking(new), approve(new))
+    told, command = effects
+    assert isinstance(told, ApprovalDecided)
+    assert isinstance(command, RunWorkflow)
+    assert (told.outcome, told.decided_by) == ("approved", "mira")
+    assert running.state == "running"
+    assert command.grant.approved_by == "mira"
+    assert set(command.grant.tools) == {"fs:read", "fs:write"}
+
+
+def test_a_denial_is_told_and_ends_it_with_the_reason() -> None:
+    new = workflow()
+    no = replace(approve(new), outcome="denied", reason="not on a Friday")
+    failed, effects = after(new, asking(new), no)
+    told, end = effects
+    assert isinstance(told, ApprovalDecided)
+    assert isinstance(end, WorkflowFinished)
+    assert told.outcome == "denied"
+    assert failed.error is not None
+    assert failed.error.message == "mira denied it: not on a Friday"
+    unexplained, _ = after(new, asking(new), replace(no, reason=None))
+    assert unexplained.error is not None
+    assert unexplained.error.message == "mira denied it"
+
+
+def test_nobody_deciding_in_time_ends_it() -> None:
+    new = workflow()
+    failed, effects = after(new, asking(new), Due(later(3600)))
+    told, end = effects
+    assert isinstance(told, ApprovalDecided)
+    assert isinstance(end, WorkflowFinished)
+    assert told.outcome == "expired"
+    assert failed.error is not None
+    assert failed.error.kind == "denied"
+
+
+@pytest.mark.parametrize("seconds", [3600, 3601])
+def test_a_decision_after_its_time_changes_nothing(seconds: float) -> None:
+    new = workflow()
+    waiting, _ = after(new, asking(new))
+    assert after(waiting, approve(new, seconds)) == (waiting, ())
+
+
+def test_a_decision_on_another_approval_changes_nothing() -> None:
+    new = workflow()
+    waiting, _ = after(new, asking(new))
+    assert after(waiting, replace(approve(new), approval_id=ELSEWHERE_ID)) == (waiting, ())
+    lost = replace(waiting, approval=None)
+    assert after(lost, approve(new)) == (lost, ())
+    unread = replace(waiting, analysis=None)
+    assert after(unread, approve(new)) == (unread, ())
+
+
+def test_a_run_ends_its_workflow_as_it_ended() -> None:
+    new = workflow()
+    good, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(finished(new, result=3), AT))
+    (told,) = effects
+    assert isinstance(told, WorkflowFinished)
+    assert (good.state, told.status, told.result) == ("succeeded", "success", 3)
+    error = WorkflowError(kind="tool_error", message="disk full")
+    bad, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(finished(new, error=error), AT))
+    (told,) = effects
+    assert isinstance(told, WorkflowFinished)
+    assert (bad.state, told.status, told.error) == ("failed", "error", error)
+
+
+def test_what_stands_still_is_asked_for_again_under_the_same_id() -> None:
+    new = workflow()
+    still, effects = after(new, Due(later(60)))
+    assert effects == (new.requested,)
+    assert still.due_at == later(120)
+    assert after(still, Due(later(119))) == (still, ())
+
+    running, (command,) = after(new, Analyzed(analyzed(new), AT))
+    assert running.due_at is not None
+    again, (repeated,) = after(running, Due(running.due_at, repeatable_tools=("fs:read",)))
+    assert isinstance(repeated, RunWorkflow)
+    assert repeated.message_id == command.message_id
+    assert repeated.repeatable_tools == ("fs:read",)
+    assert again.state == "running"
+
+
+def test_an_approved_run_that_stands_still_is_asked_for_under_its_own_id() -> None:
+    new = workflow()
+    running, (_, command) = after(new, asking(new), approve(new))
+    assert running.due_at is not None
+    _, (repeated,) = after(running, Due(running.due_at))
+    assert repeated.message_id == command.message_id
+
+
+def test_what_happened_to_another_workflow_changes_nothing() -> None:
+    new, other = workflow(), workflow(scope=ELSEWHERE)
+    assert after(new, Analyzed(analyzed(other), AT)) == (new, ())
+    assert after(new, NotAnalyzed(rejected(other), AT)) == (new, ())
+    running, _ = after(new, Analyzed(analyzed(new), AT))
+    assert after(running, RunEnded(finished(other), AT)) == (running, ())
+
+
+ELSEWHERE_ID = workflow(scope=ELSEWHERE).workflow_id

@@ -1,0 +1,93 @@
+"""Whatever happens to a workflow, in whatever order."""
+
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_common.contracts.base import Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
+from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.workflow import State, advance
+from services.gateway.tests.examples import (
+    ELSEWHERE,
+    READ,
+    RULES,
+    WRITE,
+    analyzed,
+    finished,
+    later,
+    rejected,
+    workflow,
+)
+
+OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
+ASKED, _ = advance(OURS, Analyzed(analyzed(OURS, "ask"), later(0)), RULES)
+APPROVAL = ASKED.approval.approval_id if ASKED.approval else UUID(int=0)
+NEXT: dict[State, set[State]] = {
+    "requested": {"awaiting_approval", "running", "failed"},
+    "awaiting_approval": {"running", "failed"},
+    "running": {"succeeded", "failed"},
+    "succeeded": set(),
+    "failed": set(),
+}
+MOMENTS = st.integers(0, 10_000).map(later)
+EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> Happening:
+    """Anything that can happen to our workflow, or to another."""
+    at, of = draw(MOMENTS), draw(EITHER)
+    match draw(st.integers(0, 4)):
+        case 0:
+            verdict = draw(st.sampled_from(("allow", "ask", "deny")))
+            holder = draw(st.sampled_from((None, None, APPROVAL)))
+            return Analyzed(analyzed(of, verdict, (READ, WRITE)), at, name_holder=holder)
+        case 1:
+            return NotAnalyzed(rejected(of), at)
+        case 2:
+            outcome = draw(st.sampled_from(("approved", "denied")))
+            return Settled(draw(st.sampled_from((APPROVAL, UUID(int=1)))), outcome, "mira", at)
+        case 3:
+            error = draw(st.sampled_from((None, WorkflowError(kind="timeout", message="late"))))
+            return RunEnded(finished(of, error=error), at)
+        case _:
+            return Due(at)
+
+
+@given(st.lists(happenings(), max_size=12))
+def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
+    history: list[Happening],
+) -> None:
+    now, told = OURS, list[Message]()
+    for happening in history:
+        after, effects = advance(now, happening, RULES)
+        assert after.state == now.state or after.state in NEXT[now.state]
+        if not effects:
+            assert after == now
+        told += effects
+        now = after
+    ended = now.state in ("succeeded", "failed")
+    assert ended == (now.finished_at is not None) == (now.due_at is None)
+    assert sum(isinstance(each, WorkflowFinished) for each in told) == ended
+    assert sum(isinstance(each, ApprovalDecided) for each in told) <= 1
+    runs = [each for each in told if isinstance(each, RunWorkflow)]
+    assert len({run.command_id for run in runs}) <= 1
+    if runs:
+        allowed = now.analysis is not None and now.analysis.decision.verdict == "allow"
+        assert allowed or (now.approval is not None and now.approval.outcome == "approved")
+    assert all(message.scope == OURS.scope for message in told)
+
+
+@given(st.lists(happenings(), max_size=6), happenings())
+def test_a_step_taken_again_states_the_same(history: list[Happening], repeated: Happening) -> None:
+    now = OURS
+    for happening in history:
+        now, _ = advance(now, happening, RULES)
+    assert advance(now, repeated, RULES) == advance(now, repeated, RULES)
+    after, _ = advance(now, repeated, RULES)
+    if not isinstance(repeated, Due):
+        assert advance(after, repeated, RULES) == (after, ())

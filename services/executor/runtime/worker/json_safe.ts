@@ -31,16 +31,21 @@ export const MAX_DEPTH = 100;
 
 /** JSON text of `value`; "null" where JSON has no word for it. Throws RangeError when too deep. */
 export function toJson(value: unknown): string {
-  const ancestors: unknown[] = [];
+  const ancestors: unknown[] = []; // as they are written
+  const originals: unknown[] = []; // as the program has them
   const text = jsonStringify(value, function (this: unknown, _key: string, item: unknown) {
-    while (ancestors.length > 0 && ancestors[ancestors.length - 1] !== this) pop(ancestors);
+    while (ancestors.length > 0 && ancestors[ancestors.length - 1] !== this) {
+      pop(ancestors);
+      pop(originals);
+    }
     const plain = simplify(item);
     if (typeof plain !== "object" || plain === null) return plain;
-    if (includes(ancestors, item) || includes(ancestors, plain)) return "[Circular]";
+    if (includes(originals, item)) return "[Circular]";
     if (ancestors.length >= MAX_DEPTH) {
       throw new RealRangeError(`the value is nested deeper than ${MAX_DEPTH} levels`);
     }
     push(ancestors, plain);
+    push(originals, item);
     return plain;
   });
   return text === undefined ? "null" : wellFormed(text);

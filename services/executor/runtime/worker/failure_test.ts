@@ -1,0 +1,44 @@
+import { deepStrictEqual, strictEqual } from "node:assert";
+import { describe, describeLoad, placeIn } from "./failure.ts";
+
+const AT = "data:application/typescript,export%20default......%7D";
+
+Deno.test("the first place in the program's own text counts", () => {
+  const stack = [
+    "Error: no",
+    "    at decide (data:text/typescript,abc......def:12:3)",
+    `    at inner (${AT}:3:7)`,
+    `    at async default (${AT}:9:1)`,
+  ].join("\n");
+  deepStrictEqual(placeIn(stack, 20), { line: 3, column: 7 });
+  deepStrictEqual(placeIn(`at ${AT}:1:25`, 20), { line: 1, column: 5 });
+  deepStrictEqual(placeIn("nowhere", 20), { line: null, column: null });
+  deepStrictEqual(placeIn(undefined, 20), { line: null, column: null });
+});
+
+Deno.test("anything thrown has words", () => {
+  strictEqual(describe("words", 0).message, "the program threw words");
+  strictEqual(describe({ a: 1 }, 0).message, 'the program threw {"a":1}');
+  strictEqual(describe(undefined, 0).message, "the program threw null");
+  strictEqual(describe(new TypeError("no"), 0).name, "TypeError");
+  const hostile = new Error("x");
+  Object.defineProperty(hostile, "message", {
+    get: () => {
+      throw 1;
+    },
+  });
+  Object.defineProperty(hostile, "stack", { value: 7 });
+  deepStrictEqual(describe(hostile, 0), { name: "Error", message: "", line: null, column: null });
+});
+
+Deno.test("a loader's message loses what only the loader knows", () => {
+  const error = new TypeError(
+    `SyntaxError: Expression expected at ${AT}:2:4\n\n  const x = ;\n            ~`,
+  );
+  deepStrictEqual(describeLoad(error, 20), {
+    name: "SyntaxError",
+    message: "Expression expected",
+    line: 2,
+    column: 4,
+  });
+});

@@ -1,0 +1,62 @@
+import { deepStrictEqual, strictEqual, throws } from "node:assert";
+import { flat, MAX_DEPTH, toJson } from "./json_safe.ts";
+
+function nested(levels: number): unknown {
+  let value: unknown = 0;
+  for (let i = 0; i < levels; i++) value = [value];
+  return value;
+}
+
+Deno.test("what JSON has no word for is told by what comes next to it", () => {
+  const cases: [unknown, unknown][] = [
+    [undefined, null],
+    [() => 1, null],
+    [Symbol("s"), null],
+    [{ a: undefined, b: () => 1, c: Symbol("s"), d: 1 }, { d: 1 }],
+    [[undefined, NaN, Infinity, -0], [null, null, null, 0]],
+    [2n ** 64n, "18446744073709551616"],
+    [new Date(0), "1970-01-01T00:00:00.000Z"],
+    [new Date(NaN), null],
+    [new Map([["a", new Map()]]), { a: {} }],
+    [new Map([[1, 2]]), [[1, 2]]],
+    [new Set([1, new Set()]), [1, []]],
+    [new Uint8Array([1, 2]), [1, 2]],
+    [new TypeError("no"), { name: "TypeError", message: "no" }],
+    [{ toJSON: () => ({ x: 1n }) }, { x: "1" }],
+    [
+      "half \ud800, whole \u{1f600}, written \\ud800",
+      "half \ufffd, whole \u{1f600}, written \\ud800",
+    ],
+    [{ "\udc00": 1 }, { "\ufffd": 1 }],
+  ];
+  for (const [value, expected] of cases) deepStrictEqual(JSON.parse(toJson(value)), expected);
+});
+
+Deno.test("what contains itself ends where it begins again", () => {
+  const cycle: Record<string, unknown> = { list: [] };
+  (cycle.list as unknown[]).push(cycle, { cycle });
+  strictEqual(toJson(cycle), '{"list":["[Circular]",{"cycle":"[Circular]"}]}');
+  const map = new Map<string, unknown>();
+  map.set("self", map);
+  strictEqual(toJson(map), '{"self":"[Circular]"}');
+});
+
+Deno.test("what stands side by side twice is no cycle", () => {
+  const shared = { a: 1 };
+  strictEqual(toJson([shared, shared, { shared }]), '[{"a":1},{"a":1},{"shared":{"a":1}}]');
+});
+
+Deno.test("nesting has an end", () => {
+  toJson(nested(MAX_DEPTH - 1));
+  throws(() => toJson(nested(MAX_DEPTH + 1)), /nested deeper than 100 levels/);
+});
+
+Deno.test("a flat record is out of a program's reach", () => {
+  const real = Object.getOwnPropertyDescriptor(Object.prototype, "toJSON");
+  Object.defineProperty(Object.prototype, "toJSON", { value: () => "mine", configurable: true });
+  try {
+    strictEqual(flat({ a: "x\ud800", b: 1, c: null }), '{"a":"x\\ufffd","b":1,"c":null}');
+  } finally {
+    if (real === undefined) delete (Object.prototype as { toJSON?: unknown }).toJSON;
+  }
+});

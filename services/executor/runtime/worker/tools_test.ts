@@ -1,0 +1,102 @@
+import { deepStrictEqual, ok, rejects, strictEqual, throws } from "node:assert";
+import { apiOf, type Bridge, Calls } from "./tools.ts";
+
+type Named = Record<string, Record<string, (args?: unknown) => Promise<unknown>>>;
+
+function stage() {
+  const said: unknown[][] = [];
+  const bridge: Bridge = {
+    call: (id, node, tool, args) => void said.push([id, node, tool, JSON.parse(args)]),
+    decide: (node, outcome) => void said.push([node, outcome]),
+  };
+  const calls = new Calls(bridge);
+  const api = apiOf(calls, bridge);
+  const mcp = api.mcp as Named & { call: (tool: unknown, args?: unknown) => Promise<unknown> };
+  const __pml = api.__pml as {
+    // deno-lint-ignore no-explicit-any
+    at: (node: string, callee: unknown) => any;
+    decide: <T>(node: string, value: T) => T;
+  };
+  return { said, calls, mcp, __pml, capabilities: api.capabilities as Named[string] };
+}
+
+Deno.test("a call names its node, its tool and its arguments, however it is reached", () => {
+  const { said, mcp, __pml, capabilities } = stage();
+  const alias = mcp.fs!.read!;
+  void mcp.fs!.read!({ path: "/x" });
+  void __pml.at("n1", mcp.fs!.read)({ path: "/x" });
+  void __pml.at("n2", mcp.call)("fs:read", { path: "/y" });
+  void __pml.at("n3", alias)();
+  void mcp["odd server"]!["odd.tool"]!({});
+  void __pml.at("n4", capabilities.tidy)({ deep: true });
+  deepStrictEqual(said, [
+    [0, null, "fs:read", { path: "/x" }],
+    [1, "n1", "fs:read", { path: "/x" }],
+    [2, "n2", "fs:read", { path: "/y" }],
+    [3, "n3", "fs:read", {}],
+    [4, null, "odd server:odd.tool", {}],
+    [5, "n4", "cap:tidy", { deep: true }],
+  ]);
+});
+
+Deno.test("what is no tool passes through unchanged", () => {
+  const { __pml } = stage();
+  const own = () => 1;
+  strictEqual(__pml.at("n1", own), own);
+  strictEqual(__pml.at("n1", undefined), undefined);
+});
+
+Deno.test("a decision reports its truth and returns its value", () => {
+  const { said, __pml } = stage();
+  deepStrictEqual([__pml.decide("d1", 0), __pml.decide("d1", "x"), __pml.decide("d2", null)], [
+    0,
+    "x",
+    null,
+  ]);
+  deepStrictEqual(said, [["d1", "false"], ["d1", "true"], ["d2", "false"]]);
+});
+
+Deno.test("answers reach their calls in any order, once", async () => {
+  const { calls, mcp } = stage();
+  const [a, b] = [mcp.api!.a!(), mcp.api!.b!()];
+  strictEqual(calls.settled, false);
+  calls.settle({ id: 1, ok: true, value: "b" });
+  calls.settle({ id: 0, ok: true, value: "a" });
+  calls.settle({ id: 0, ok: true, value: "again" });
+  calls.settle({ id: 7, ok: true });
+  strictEqual(calls.settled, true);
+  deepStrictEqual(await Promise.all([a, b]), ["a", "b"]);
+});
+
+Deno.test("a tool's error is an error of its call", async () => {
+  const { calls, mcp } = stage();
+  const call = mcp.fs!.read!();
+  calls.settle({ id: 0, ok: false, message: "no file" });
+  const error = await call.then(() => null, (reason) => reason);
+  ok(error instanceof Error);
+  deepStrictEqual([error.name, error.message, calls.origin(error)], ["ToolError", "no file", 0]);
+  deepStrictEqual([calls.origin(new Error("no file")), calls.origin("x"), calls.origin(null)], [
+    null,
+    null,
+    null,
+  ]);
+});
+
+Deno.test("wrong arguments are refused in the program", async () => {
+  const { said, mcp } = stage();
+  await rejects(mcp.fs!.read!([1]), /fs:read takes one object with its arguments, not \[1\]/);
+  await rejects(mcp.fs!.read!("x".repeat(1000)), (e: Error) => e.message.length < 200);
+  await rejects(mcp.call(7), /called by its name/);
+  deepStrictEqual(said, []);
+});
+
+Deno.test("the interface cannot be changed", () => {
+  const { mcp, __pml } = stage();
+  throws(() => void ((mcp as unknown as { fs: number }).fs = 1), /cannot be changed/);
+  throws(() => delete mcp.fs, /cannot be changed/);
+  throws(() => Object.defineProperty(mcp, "fs", { value: 1 }), /cannot be changed/);
+  throws(() => Object.setPrototypeOf(mcp, {}), /cannot be changed/);
+  ok(Object.isFrozen(__pml) && Object.isFrozen(mcp.fs!.read) && Object.isFrozen(__pml.at));
+  strictEqual(mcp.then, undefined);
+  strictEqual("fs" in mcp, true);
+});

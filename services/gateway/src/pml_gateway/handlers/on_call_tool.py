@@ -60,8 +60,11 @@ class ToolCalls:
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
         that cannot be known: ask again under the same key."""
-        why_not = refusal(call, self._tools.hash_of(call.tool), self._secret, self._now())
+        definition_hash = self._tools.hash_of(call.tool)
+        why_not = refusal(call, definition_hash, self._secret, self._now())
         if why_not is not None:
+            if definition_hash is None:
+                self._heard_of(call.tool)
             return ToolOutcome(status="refused", message=why_not)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
         made = self._being_made.get(key)
@@ -76,6 +79,14 @@ class ToolCalls:
         if not done:
             raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
         return made.outcome.result()
+
+    def _heard_of(self, tool_id: str) -> None:
+        """Raises QueryFailed `unavailable` while nobody can say whether there is such a tool: its
+        server is being connected for the first time since this process began."""
+        name = tool_id.partition(":")[0]
+        server = self._tools.status().get(name)
+        if server is not None and server.state == "connecting" and server.tools == 0:
+            raise QueryFailed("unavailable", f"MCP server {name} is being connected; ask again")
 
     async def close(self) -> None:
         """Give up what is still being made; whoever comes next finds it in the ledger."""

@@ -25,6 +25,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from pml_common.bus.connection import subscribe
+from pml_common.contracts.learner import ExecutionTrace
 from pml_local.composition import StackOptions
 from pml_local.stack import Stack, embedded_stack
 from pml_local.testing import eventually
@@ -92,8 +93,13 @@ async def workflows(stack: Stack) -> tuple[float, list[float]]:
         await timed(WARM_UP, lambda: execute(http, CODE))
         one = p50(await timed(RUNS, lambda: execute(http, CODE)))
         workflow = (await execute(http, MANY))["workflowId"]
-        found = (await http.get(f"/api/workflows/{workflow}")).json()
-    starts = sorted(task["started_at"] for task in found["tasks"])
+
+        async def learned() -> list[Json] | None:
+            return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]
+
+        traces = await eventually(learned, within=10.0)
+    found = ExecutionTrace.model_validate(traces[0])
+    starts = sorted(call.started_at for call in found.task_results)
     assert len(starts) == CALLS
     return one, [(later - earlier) / 1000 for earlier, later in pairwise(starts)]
 

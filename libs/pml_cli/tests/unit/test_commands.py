@@ -154,7 +154,7 @@ def test_a_workflow_is_drawn_with_structure_path_and_durations(
     assert pml(monkeypatch, "trace", WORKFLOW) == 0
     out = capsys.readouterr().out
     assert "d1 if listing.content.includes" in out
-    assert "false n3 fs:write_file(path: args.folder" in out
+    assert "n3 fs:write_file(path: args.folder" in out
     assert "path n1 → d1 → n3" in out
     assert "✗ n3 fs:write_file 5.0 ms" in out
 

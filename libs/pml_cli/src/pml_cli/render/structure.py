@@ -25,42 +25,67 @@ FLOW = ("sequence", "conditional", "loop_body")
 
 
 def structure_tree(structure: StaticStructure, title: str) -> Tree:
-    """The nodes from those nothing leads to, branches indented under their decision."""
+    """What follows what, top to bottom; branches stand under their decision, and what comes after
+    they meet again stands after it."""
     tree = Tree(f"[bold]{escape(title)}")
-    flow = [edge for edge in structure.edges if edge.type in FLOW]
-    reached = {edge.to for edge in flow}
-    nodes = {node.id: node for node in structure.nodes}
-    drawn: set[str] = set()
+    drawing = _Drawing(structure)
     for node in structure.nodes:
-        if node.id not in reached or (node.id not in drawn and not flow):
-            _draw(tree, node.id, nodes, flow, drawn)
+        if node.id not in drawing.reached:
+            drawing.follow(tree, node.id, None)
     for node in structure.nodes:
-        if node.id not in drawn:
-            _draw(tree, node.id, nodes, flow, drawn)
+        drawing.follow(tree, node.id, None)
     if not structure.nodes:
         tree.add("[dim]no tool is called")
     return tree
 
 
-def _draw(
-    at: Tree, node_id: str, nodes: dict[str, Node], flow: Sequence[Edge], drawn: set[str]
-) -> None:
-    pending: list[tuple[Tree, str, str | None]] = [(at, node_id, None)]
-    while pending:
-        parent, current, outcome = pending.pop()
-        if current in drawn:
-            parent.add(f"{_outcome(outcome)}[dim]→ {current}")
-            continue
-        drawn.add(current)
-        branch = parent.add(_outcome(outcome) + describe(nodes[current]))
-        onward = [edge for edge in flow if edge.from_ == current]
-        for edge in reversed(onward):
-            under = branch if edge.type != "sequence" else parent
-            pending.append((under, edge.to, edge.outcome))
+class _Drawing:
+    """Each node once, however many ways lead to it."""
 
+    def __init__(self, structure: StaticStructure) -> None:
+        self.nodes = {node.id: node for node in structure.nodes}
+        self.onward: dict[str, list[Edge]] = {node.id: [] for node in structure.nodes}
+        self.reached: set[str] = set()
+        for edge in structure.edges:
+            if edge.type in FLOW:
+                self.onward[edge.from_].append(edge)
+                self.reached.add(edge.to)
+        self.drawn: set[str] = set()
 
-def _outcome(outcome: str | None) -> str:
-    return "" if outcome is None else f"[cyan]{escape(outcome)}[/] "
+    def follow(self, at: Tree, start: str, until: str | None) -> None:
+        """Draw the way from `start` on, up to but without `until`."""
+        current: str | None = start
+        while current is not None and current != until and current not in self.drawn:
+            self.drawn.add(current)
+            branch = at.add(describe(self.nodes[current]))
+            ways = self.onward[current]
+            if len(ways) == 1 and ways[0].type == "sequence":
+                current = ways[0].to
+                continue
+            meeting = self._meeting(ways, until)
+            for way in ways:
+                if way.to != meeting and way.to not in self.drawn:
+                    under = branch.add(f"[cyan]{escape(way.outcome)}") if way.outcome else branch
+                    self.follow(under, way.to, meeting)
+            current = meeting
+
+    def _meeting(self, ways: Sequence[Edge], until: str | None) -> str | None:
+        """The first node that more than one of the ways leads to."""
+        after = [self._after(way.to) for way in ways]
+        for node_id in self.nodes:
+            if node_id not in self.drawn and sum(node_id in seen for seen in after) > 1:
+                return node_id
+        return until
+
+    def _after(self, start: str) -> set[str]:
+        seen = {start}
+        pending = [start]
+        while pending:
+            for edge in self.onward[pending.pop()]:
+                if edge.to not in seen:
+                    seen.add(edge.to)
+                    pending.append(edge.to)
+        return seen
 
 
 def describe(node: Node) -> str:

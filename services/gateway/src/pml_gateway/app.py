@@ -14,7 +14,6 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.health import Checks, serve_http
-from pml_common.storage.pool import Pool
 from pml_common.storage.schema import answers, open_schema
 from pml_gateway.adapters.background import background, keep_doing
 from pml_gateway.adapters.bus_watch import BusWatch
@@ -32,26 +31,15 @@ from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
-from pml_gateway.handlers.decide import Decisions
 from pml_gateway.handlers.execute import Executions
-from pml_gateway.handlers.http_app import build_app
-from pml_gateway.handlers.http_approvals import approval_routes
-from pml_gateway.handlers.http_callers import caller_of
-from pml_gateway.handlers.http_capabilities import capability_routes
-from pml_gateway.handlers.http_discover import discover_routes
-from pml_gateway.handlers.http_events import event_routes
-from pml_gateway.handlers.http_execute import execute_routes
-from pml_gateway.handlers.http_health import health_routes
-from pml_gateway.handlers.http_tools import tool_routes
-from pml_gateway.handlers.http_traces import trace_routes
-from pml_gateway.handlers.http_workflows import workflow_routes
+from pml_gateway.handlers.http_app import Limits, rest_app
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
 from pml_gateway.handlers.on_due import on_due
 from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.handlers.on_run_finished import on_run_finished
-from pml_gateway.ports import Caller
+from pml_gateway.ports import Caller, CallLedger, KnownTools, Outbox, WorkflowStore
 from pml_gateway.settings import GatewaySettings
 
 _FORGET_EVERY_S = 3600.0
@@ -59,20 +47,28 @@ _CALLS_REMEMBERED = timedelta(days=7)
 
 
 @dataclass(frozen=True)
+class Stores:
+    """Where the gateway keeps what it knows."""
+
+    workflows: WorkflowStore
+    outbox: Outbox
+    ledger: CallLedger
+
+
+@dataclass(frozen=True)
 class Parts:
-    """What the handlers share."""
+    """What handlers and routes share."""
 
     settings: GatewaySettings
     bus: Bus
+    stores: Stores
+    tools: KnownTools
     checks: Checks
-    tools: ToolRouter
     calls: ToolCalls
-    executions: Executions
-    workflows: PostgresWorkflowStore
-    ledger: PostgresCallLedger
     relay: OutboxRelay
     newsroom: MemoryNewsroom
     names: HeardCapabilityNames
+    executions: Executions
 
     @property
     def agents(self) -> Agents:
@@ -97,33 +93,49 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Checks]:
         configured_servers(settings.mcp_servers, settings.environment, on_tools) as servers,
     ):
         stubs = [StubTools()] if settings.gateway_stub_tools else []
-        parts = _build(settings, bus, pool, instance, ToolRouter([*stubs, servers]))
-        face = _mcp_face(parts)
+        stores = Stores(
+            PostgresWorkflowStore(pool, patience_s=settings.gateway_storage_patience_s),
+            PostgresOutbox(pool),
+            PostgresCallLedger(pool),
+        )
+        checks = {"postgres": answers(pool)}
+        tools = ToolRouter([*stubs, servers])
+        parts = assemble(settings, bus, stores, tools, checks, instance)
+        face = mcp_face(parts)
         listeners.append(_telling(face))
-        await _hear(parts)
-        async with background(_works(parts, announcer)), _serving(parts, face):
+        await hear(parts)
+        async with background(works(parts, announcer)), _serving(parts, face):
             # Only now: whoever hears of a tool finds everything in its place.
             await servers.start()
             for stub in stubs:
-                for name, tools in stub.list_tools().items():
-                    await on_tools(name, tools)
+                for name, listed in stub.list_tools().items():
+                    await on_tools(name, listed)
             yield parts.checks
 
 
-def _build(
-    settings: GatewaySettings, bus: Bus, pool: Pool, instance: UUID, tools: ToolRouter
+def assemble(
+    settings: GatewaySettings,
+    bus: Bus,
+    stores: Stores,
+    tools: KnownTools,
+    checks: Checks,
+    instance: UUID,
 ) -> Parts:
-    workflows = PostgresWorkflowStore(pool, patience_s=settings.gateway_storage_patience_s)
+    """Everything put together, nothing started; `instance` is this process."""
     watch, names, newsroom = BusWatch(bus), HeardCapabilityNames(bus), MemoryNewsroom()
-    ledger, relay = PostgresCallLedger(pool), OutboxRelay(PostgresOutbox(pool), bus)
+    relay = OutboxRelay(stores.outbox, bus)
     return Parts(
         settings=settings,
         bus=bus,
-        checks={"nats": watch.check, "postgres": answers(pool)},
+        stores=stores,
         tools=tools,
-        calls=ToolCalls(tools, ledger, instance, settings.rules.secret, _now),
+        checks={"nats": watch.check, **checks},
+        calls=ToolCalls(tools, stores.ledger, instance, settings.rules.secret, _now),
+        relay=relay,
+        newsroom=newsroom,
+        names=names,
         executions=Executions(
-            workflows=workflows,
+            workflows=stores.workflows,
             relay=relay,
             newsroom=newsroom,
             names=names,
@@ -133,17 +145,12 @@ def _build(
             now=_now,
             require_bus=watch.require,
         ),
-        workflows=workflows,
-        ledger=ledger,
-        relay=relay,
-        newsroom=newsroom,
-        names=names,
     )
 
 
-async def _hear(parts: Parts) -> None:
+async def hear(parts: Parts) -> None:
     """The table message → handler."""
-    bus, workflows, tools = parts.bus, parts.workflows, parts.tools
+    bus, workflows, tools = parts.bus, parts.stores.workflows, parts.tools
     step = {"workflows": workflows, "rules": parts.settings.rules, "now": _now}
     await bus.listen(catalog.WORKFLOW_FINISHED, parts.newsroom.hear)
     await bus.listen(catalog.APPROVAL_REQUESTED, parts.newsroom.hear)
@@ -157,32 +164,17 @@ async def _hear(parts: Parts) -> None:
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **step))
 
 
-def _app(parts: Parts, face: McpServerFace) -> FastAPI:
-    """The table route → handler."""
-    who, workflows, bus = caller_of(_callers(parts.settings)), parts.workflows, parts.bus
-    agents, tools = parts.agents, parts.tools
-    return build_app(
-        [
-            execute_routes(agents, who),
-            discover_routes(agents, who),
-            workflow_routes(workflows, who),
-            event_routes(workflows, bus, who),
-            approval_routes(workflows, Decisions(parts.executions, tools), who),
-            capability_routes(bus, who),
-            trace_routes(bus, who),
-            tool_routes(agents, tools, who),
-            health_routes(parts.checks, tools),
-        ],
-        [face.route],
-        hosts=parts.settings.hosts,
-        max_body_bytes=parts.settings.gateway_max_body_bytes,
-    )
+def rest(parts: Parts, face: McpServerFace) -> FastAPI:
+    """The face for everybody else, with the MCP one beside it."""
+    settings = parts.settings
+    limits = Limits(settings.hosts, settings.gateway_max_body_bytes)
+    return rest_app(parts.agents, parts.bus, _callers(settings), parts.checks, limits, [face.route])
 
 
 @asynccontextmanager
 async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
     settings = parts.settings
-    app = _app(parts, face)
+    app = rest(parts, face)
     async with serve_http(app, settings.gateway_host, settings.gateway_port), face.running():
         try:
             yield
@@ -191,11 +183,11 @@ async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
             await parts.calls.close()
 
 
-def _works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, object, None]]:
+def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, object, None]]:
     """What the gateway does unasked."""
     due = partial(
         on_due,
-        workflows=parts.workflows,
+        workflows=parts.stores.workflows,
         tools=parts.tools,
         relay=parts.relay,
         rules=parts.settings.rules,
@@ -207,15 +199,16 @@ def _works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object,
         announcer.retire_others(parts.tools.status()),
         keep_doing(parts.relay.sweep, every_s),
         keep_doing(due, every_s),
-        keep_doing(partial(_forget_calls, parts.ledger), _FORGET_EVERY_S),
+        keep_doing(partial(_forget_calls, parts.stores.ledger), _FORGET_EVERY_S),
     )
 
 
-async def _forget_calls(ledger: PostgresCallLedger) -> None:
+async def _forget_calls(ledger: CallLedger) -> None:
     await ledger.forget(_now() - _CALLS_REMEMBERED)
 
 
-def _mcp_face(parts: Parts) -> McpServerFace:
+def mcp_face(parts: Parts) -> McpServerFace:
+    """The face for MCP clients."""
     settings = parts.settings
     return McpServerFace(
         agent=parts.agents,

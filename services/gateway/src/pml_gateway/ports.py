@@ -14,7 +14,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.ledger import Entry
-from pml_gateway.domain.views import WorkflowPage
+from pml_gateway.domain.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
@@ -155,8 +155,7 @@ class WorkflowStore(Protocol):
     """Workflows and their approvals. Everything here may raise StorageUnavailable."""
 
     async def accept(self, workflow: Workflow) -> Workflow | None:
-        """Keep a new workflow, and in the outbox its request; None. If its idempotency key was
-        used before, keep nothing and return the workflow that has it."""
+        """Keep a new workflow and its request; None. If its key is taken: the one that has it."""
         ...
 
     def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[Handling]:
@@ -166,8 +165,8 @@ class WorkflowStore(Protocol):
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
-        """Take a step that no message of the bus caused: keep how the workflow stands then, and in
-        the outbox what follows from it. None: there is no such workflow."""
+        """Take a step that no message caused: keep its workflow, and in the outbox what follows.
+        None: there is no such workflow."""
         ...
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
@@ -178,10 +177,8 @@ class WorkflowStore(Protocol):
         """Workflows, newest first."""
         ...
 
-    async def waiting(
-        self, scope: Scope, limit: int, offset: int
-    ) -> tuple[Sequence[Workflow], int]:
-        """Workflows that wait for approval, the soonest to expire first, and how many."""
+    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+        """Approvals that nobody gave yet, the soonest to expire first."""
         ...
 
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
@@ -190,7 +187,7 @@ class WorkflowStore(Protocol):
 
 
 class Outbox(Protocol):
-    """Messages that stored changes call for. Everything here may raise StorageUnavailable."""
+    """Messages that stored changes call for. May raise StorageUnavailable."""
 
     async def claim(self, limit: int) -> Sequence[Outgoing]:
         """Messages of all scopes that are late; nobody else gets them for a while."""
@@ -205,8 +202,11 @@ class CallLedger(Protocol):
     """What became of tool calls, by idempotency key. May raise StorageUnavailable."""
 
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
-        """Note that a call begins; None. If its key is there already, note nothing and return
-        what is there."""
+        """Note that a call begins; None. If its key is there, note nothing and return that."""
+        ...
+
+    async def find(self, call: CallTool) -> Entry | None:
+        """What is noted under a call's key."""
         ...
 
     async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:

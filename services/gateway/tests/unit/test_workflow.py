@@ -62,7 +62,7 @@ def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     assert command.grant.tools == {"fs:read": READ.definition_hash}
     assert command.grant.approved_by is None
     asked = call(new).model_copy(update={"grant": command.grant})
-    assert refusal(asked, READ.definition_hash, SECRET, AT) is None
+    assert refusal(asked, SECRET, AT) is None
 
 
 def test_what_is_denied_ends_and_names_the_tool() -> None:

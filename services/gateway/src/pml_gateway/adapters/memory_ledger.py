@@ -21,6 +21,10 @@ class MemoryCallLedger:
         known = self.entries.setdefault(_key(call), entry)
         return None if known is entry else known
 
+    async def find(self, call: CallTool) -> Entry | None:
+        """See `ports.CallLedger`."""
+        return self.entries.get(_key(call))
+
     async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
         """See `ports.CallLedger`."""
         known = self.entries.get(_key(call))

@@ -9,7 +9,7 @@ from uuid import UUID
 from pml_common.contracts.base import Message
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryOnce
-from pml_gateway.domain.views import WorkflowPage, summary_of
+from pml_gateway.domain.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
 from pml_gateway.domain.workflow import Step, Workflow
 from pml_gateway.ports import Outgoing
 
@@ -87,9 +87,7 @@ class MemoryWorkflowStore:
         listed = tuple(summary_of(workflow) for workflow in own[offset : offset + limit])
         return WorkflowPage(workflows=listed, total=len(own))
 
-    async def waiting(
-        self, scope: Scope, limit: int, offset: int
-    ) -> tuple[Sequence[Workflow], int]:
+    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
         """See `ports.WorkflowStore`."""
         found = [
             (workflow.due_at, workflow.workflow_id, workflow)
@@ -97,7 +95,8 @@ class MemoryWorkflowStore:
             if owner == scope and workflow.state == "awaiting_approval" and workflow.due_at
         ]
         found.sort(key=lambda one: one[:2])
-        return [workflow for _, _, workflow in found[offset : offset + limit]], len(found)
+        page = [workflow for _, _, workflow in found[offset : offset + limit]]
+        return approvals_of(page, len(found))
 
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         """See `ports.WorkflowStore`."""

@@ -34,11 +34,14 @@ class PostgresCallLedger:
                 entry.owner,
                 entry.deadline,
             )
-            if begun is not None:
-                return None
+        return None if begun is not None else await self.find(call)
+
+    async def find(self, call: CallTool) -> Entry | None:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
             row = await held.fetchrow(_SQL["get-call"], *_key(call))
         if row is None:
-            raise LookupError(f"call {call.idempotency_key} is neither new nor known")
+            return None
         outcome = parsed(ToolOutcome, row["outcome"])
         return Entry(row["fingerprint"], row["owner"], row["deadline"], outcome)
 
@@ -56,10 +59,8 @@ class PostgresCallLedger:
             settled = await held.fetchval(
                 _SQL["settle-call"], *_key(call), outcome.model_dump_json()
             )
-            if settled is not None:
-                return outcome
-            row = await held.fetchrow(_SQL["get-call"], *_key(call))
-        return (None if row is None else parsed(ToolOutcome, row["outcome"])) or outcome
+        known = None if settled is not None else await self.find(call)
+        return (known.outcome if known else None) or outcome
 
     async def lives(self, owner: UUID) -> bool:
         """See `ports.CallLedger`."""

@@ -40,6 +40,10 @@ def printed(value: Contract | None) -> str | None:
 
 def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
     """A row of `workflow`, with its approval."""
+    run, error = parsed(RunFinished, row["run"]), parsed(WorkflowError, row["error"])
+    if run is not None:
+        result = _JSON.validate_json(row["result"])
+        run = run.model_copy(update={"result": result, "error": error})
     return Workflow(
         requested=ExecutionRequested.model_validate_json(row["requested"]),
         idempotency_key=row["idempotency_key"],
@@ -50,10 +54,19 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
         state=row["state"],
         analysis=parsed(ExecutionAnalyzed, row["analysis"]),
         approval=approval,
-        run=parsed(RunFinished, row["run"]),
-        error=parsed(WorkflowError, row["error"]),
+        run=run,
+        error=error if run is None else None,
         finished_at=row["finished_at"],
     )
+
+
+def ending_columns(workflow: Workflow) -> tuple[str | None, str | None, str | None]:
+    """A workflow's columns `run`, `result`, `error`."""
+    run = workflow.run
+    if run is None:
+        return None, None, printed(workflow.error)
+    result = _JSON.dump_json(run.result).decode()
+    return run.model_dump_json(exclude={"result", "error"}), result, printed(run.error)
 
 
 def workflow_now(row: asyncpg.Record) -> Workflow:
@@ -76,25 +89,19 @@ def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
 
 
 def summary_of(row: asyncpg.Record) -> WorkflowSummary:
-    """A row of `list-workflows`, whose texts are JSON."""
-    error = _value(row["error"])
-    return WorkflowSummary.model_validate(
-        {
-            "workflow_id": row["workflow_id"],
-            "status": STATUS[row["state"]],
-            "intent": _value(row["intent"]),
-            "name": _value(row["name"]),
-            "principal": _value(row["principal"]),
-            "capability_id": _value(row["capability_id"]),
-            "error": error,
-            "created_at": row["created_at"],
-            "finished_at": row["finished_at"],
-        }
+    """A row of `list-workflows`."""
+    requested = ExecutionRequested.model_validate_json(row["requested"])
+    return WorkflowSummary(
+        workflow_id=row["workflow_id"],
+        status=STATUS[row["state"]],
+        intent=requested.intent,
+        name=requested.name,
+        principal=requested.principal,
+        capability_id=row["capability_id"],
+        error=parsed(WorkflowError, row["error"]),
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
     )
-
-
-def _value(text: str | None) -> JsonValue:
-    return None if text is None else _JSON.validate_json(text)
 
 
 def message_of(row: asyncpg.Record) -> Message:

@@ -16,6 +16,7 @@ from pml_common.storage.text import storable
 from pml_gateway.adapters.postgres_patience import promptly
 from pml_gateway.adapters.postgres_rows import (
     approval_of,
+    ending_columns,
     key_of,
     outgoing_columns,
     printed,
@@ -23,7 +24,7 @@ from pml_gateway.adapters.postgres_rows import (
     workflow_now,
     workflow_of,
 )
-from pml_gateway.domain.views import WorkflowPage
+from pml_gateway.domain.views import ApprovalPage, WorkflowPage, approvals_of
 from pml_gateway.domain.workflow import Approval, Step, Workflow
 
 _SQL = load_queries("pml_gateway")
@@ -119,19 +120,15 @@ class PostgresWorkflowStore:
             total = await held.fetchval(_SQL["count-workflows"], *key_of(scope))
         return WorkflowPage(workflows=tuple(summary_of(row) for row in rows), total=total)
 
-    async def waiting(
-        self, scope: Scope, limit: int, offset: int
-    ) -> tuple[Sequence[Workflow], int]:
+    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
         """See `ports.WorkflowStore`."""
         return await promptly(self._waiting(scope, limit, offset), self._patience_s)
 
-    async def _waiting(
-        self, scope: Scope, limit: int, offset: int
-    ) -> tuple[Sequence[Workflow], int]:
+    async def _waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
         async with connection(self._pool) as held:
             rows = await held.fetch(_SQL["list-waiting"], *key_of(scope), limit, offset)
             total = await held.fetchval(_SQL["count-waiting"], *key_of(scope))
-        return [workflow_now(row) for row in rows], total
+        return approvals_of([workflow_now(row) for row in rows], total)
 
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         """See `ports.WorkflowStore`."""
@@ -190,9 +187,9 @@ async def _save(held: Connection, before: Workflow | None, after: Workflow) -> N
         after.workflow_id,
         after.state,
         None if after.analysis is known else printed(after.analysis),
-        printed(after.run),
-        printed(after.error),
+        after.analysis.capability.capability_id if after.analysis else None,
         after.approval.approval_id if after.approval else None,
+        *ending_columns(after),
         after.due_at,
         after.finished_at,
     )

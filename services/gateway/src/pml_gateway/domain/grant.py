@@ -27,13 +27,8 @@ def issue(
     return grant.model_copy(update={"signature": _signature(grant, secret)})
 
 
-def refusal(
-    call: CallTool, definition_hash: str | None, secret: bytes, now: datetime
-) -> str | None:
-    """Why the grant does not allow this call, or None.
-
-    `definition_hash` is that of the tool as its server defines it now; None: there is no such tool.
-    """
+def refusal(call: CallTool, secret: bytes, now: datetime) -> str | None:
+    """Why the grant does not allow this call, or None."""
     grant = call.grant
     if not hmac.compare_digest(grant.signature.encode(), _signature(grant, secret).encode()):
         return "the grant's signature is not this gateway's"
@@ -43,9 +38,15 @@ def refusal(
         return "the grant belongs to another workflow"
     if call.tool not in grant.tools:
         return f"{call.tool} was not seen when the program was analysed, so nobody has allowed it"
+    return None
+
+
+def outdated(call: CallTool, definition_hash: str | None) -> str | None:
+    """Why a granted tool is not what was granted, or None; `definition_hash` is that of the tool
+    as its server defines it now, None without one."""
     if definition_hash is None:
         return f"{call.tool} is not there any more: its server does not list it"
-    if grant.tools[call.tool] != definition_hash:
+    if call.grant.tools.get(call.tool) != definition_hash:
         return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
     return None
 

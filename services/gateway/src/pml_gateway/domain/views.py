@@ -1,5 +1,6 @@
 """Workflows and approvals as REST shows them (F8)."""
 
+from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -155,6 +156,13 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         decided_at=approval.decided_at,
         reason=approval.reason,
     )
+
+
+def approvals_of(workflows: Sequence[Workflow], total: int) -> ApprovalPage:
+    """One page of workflows that wait, as what they wait for."""
+    asked = ((each, each.approval) for each in workflows)
+    views = tuple(approval_of(each, approval) for each, approval in asked if approval)
+    return ApprovalPage(approvals=views, total=total)
 
 
 def _summary(workflow: Workflow) -> dict[str, object]:

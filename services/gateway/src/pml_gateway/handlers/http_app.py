@@ -1,31 +1,67 @@
-"""The REST interface as one application (F8)."""
+"""The REST interface as one application: route → handler (F8)."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
+from pml_common.bus.port import Bus
+from pml_common.health import Checks
+from pml_gateway.handlers.agents import Agents
+from pml_gateway.handlers.decide import Decisions
+from pml_gateway.handlers.http_approvals import approval_routes
+from pml_gateway.handlers.http_callers import caller_of
+from pml_gateway.handlers.http_capabilities import capability_routes
+from pml_gateway.handlers.http_discover import discover_routes
 from pml_gateway.handlers.http_errors import add_error_handlers
+from pml_gateway.handlers.http_events import event_routes
+from pml_gateway.handlers.http_execute import execute_routes
 from pml_gateway.handlers.http_guard import Guard
+from pml_gateway.handlers.http_health import health_routes
+from pml_gateway.handlers.http_tools import tool_routes
+from pml_gateway.handlers.http_traces import trace_routes
+from pml_gateway.handlers.http_workflows import workflow_routes
+from pml_gateway.ports import Callers
 
 
-def build_app(
-    routers: Sequence[APIRouter],
-    mounted: Sequence[BaseRoute],
-    *,
-    hosts: Collection[str],
-    max_body_bytes: int,
+@dataclass(frozen=True)
+class Limits:
+    """What the guard lets through: requests to one of `hosts`, with a body of limited size."""
+
+    hosts: Collection[str]
+    max_body_bytes: int
+
+
+def rest_app(
+    agents: Agents,
+    bus: Bus,
+    callers: Callers,
+    checks: Checks,
+    limits: Limits,
+    mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
     """All routes behind one guard; `mounted` are those that REST does not describe."""
+    who, workflows, tools = caller_of(callers), agents.executions.workflows, agents.tools
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
         summary="Procedural memory for agents: programs that are read before they run, and kept.",
     )
-    for router in routers:
+    for router in (
+        execute_routes(agents, who),
+        discover_routes(agents, who),
+        workflow_routes(workflows, who),
+        event_routes(workflows, bus, who),
+        approval_routes(workflows, Decisions(agents.executions, tools), who),
+        capability_routes(bus, who),
+        trace_routes(bus, who),
+        tool_routes(agents, tools, who),
+        health_routes(checks, tools),
+    ):
         app.include_router(router)
     app.router.routes.extend(mounted)
     add_error_handlers(app)
-    app.add_middleware(Guard, hosts=hosts, max_body_bytes=max_body_bytes)
+    app.add_middleware(Guard, hosts=limits.hosts, max_body_bytes=limits.max_body_bytes)
     return app

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide
-from pml_gateway.domain.views import ApprovalPage, approval_of
+from pml_gateway.domain.views import ApprovalPage
 from pml_gateway.handlers.decide import Decisions
 from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
 from pml_gateway.handlers.http_tracing import serving
@@ -27,9 +27,7 @@ def approval_routes(
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> ApprovalPage:
         """What waits for a person: what would run, and why somebody must agree."""
-        found, total = await workflows.waiting(caller.scope, limit, offset)
-        views = [approval_of(each, each.approval) for each in found if each.approval]
-        return ApprovalPage(approvals=tuple(views), total=total)
+        return await workflows.waiting(caller.scope, limit, offset)
 
     @router.post(
         "/workflows/{workflow_id}/approval",

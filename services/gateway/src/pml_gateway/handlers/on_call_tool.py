@@ -14,7 +14,7 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
-from pml_gateway.domain.grant import refusal
+from pml_gateway.domain.grant import outdated, refusal
 from pml_gateway.domain.ledger import MISUSED, Answer, CallAgain, Entry, Wait, fingerprint, judge
 from pml_gateway.domain.policy import repeatable
 from pml_gateway.ports import CallLedger, KnownTools
@@ -60,11 +60,8 @@ class ToolCalls:
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
         that cannot be known: ask again under the same key."""
-        definition_hash = self._tools.hash_of(call.tool)
-        why_not = refusal(call, definition_hash, self._secret, self._now())
+        why_not = refusal(call, self._secret, self._now())
         if why_not is not None:
-            if definition_hash is None:
-                self._heard_of(call.tool)
             return ToolOutcome(status="refused", message=why_not)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
         made = self._being_made.get(key)
@@ -80,14 +77,6 @@ class ToolCalls:
             raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
         return made.outcome.result()
 
-    def _heard_of(self, tool_id: str) -> None:
-        """Raises QueryFailed `unavailable` while nobody can say whether there is such a tool: its
-        server is being connected for the first time since this process began."""
-        name = tool_id.partition(":")[0]
-        server = self._tools.status().get(name)
-        if server is not None and server.state == "connecting" and server.tools == 0:
-            raise QueryFailed("unavailable", f"MCP server {name} is being connected; ask again")
-
     async def close(self) -> None:
         """Give up what is still being made; whoever comes next finds it in the ledger."""
         tasks = [made.outcome for made in self._being_made.values()]
@@ -102,26 +91,41 @@ class ToolCalls:
 
     async def _make(self, call: CallTool, mark: str) -> ToolOutcome:
         try:
-            entry = self._entry(call, mark)
-            known = await self._ledger.begin(call, entry)
-            if known is not None:
-                settled = await self._look_up(call, known, entry)
-                if settled is not None:
-                    return settled
+            settled = await self._begin(call, self._entry(call, mark))
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        return await self._keep(call, await self._call(call))
+        return settled or await self._keep(call, await self._call(call))
+
+    async def _begin(self, call: CallTool, entry: Entry) -> ToolOutcome | None:
+        """What is known already; None: the call is ours to make."""
+        why_not = outdated(call, self._tools.hash_of(call.tool))
+        known = await (self._ledger.find(call) if why_not else self._ledger.begin(call, entry))
+        if why_not is not None and not (known and known.outcome):
+            self._heard_of(call.tool)
+        if known is not None:
+            return await self._look_up(call, known, entry, allowed=why_not is None)
+        return None if why_not is None else ToolOutcome(status="refused", message=why_not)
+
+    def _heard_of(self, tool_id: str) -> None:
+        """Raises QueryFailed `unavailable` while nobody can say whether there is such a tool: its
+        server is being connected for the first time since this process began."""
+        name = tool_id.partition(":")[0]
+        server = self._tools.status().get(name)
+        if server is not None and server.state == "connecting" and server.tools == 0:
+            raise QueryFailed("unavailable", f"MCP server {name} is being connected; ask again")
 
     def _entry(self, call: CallTool, mark: str) -> Entry:
         deadline = self._now() + timedelta(seconds=call.timeout_s) + _GRACE
         return Entry(mark, self._instance, deadline)
 
-    async def _look_up(self, call: CallTool, known: Entry, entry: Entry) -> ToolOutcome | None:
+    async def _look_up(
+        self, call: CallTool, known: Entry, entry: Entry, *, allowed: bool
+    ) -> ToolOutcome | None:
         """What is known of a call that was begun before; None: it is ours to make again."""
         verdict = judge(
             known,
             call,
-            repeatable=repeatable(self._tools.find(call.tool)),
+            repeatable=allowed and repeatable(self._tools.find(call.tool)),
             owner_lives=known.outcome is None and await self._lives(known.owner),
             now=self._now(),
         )

@@ -1,6 +1,8 @@
--- json, not jsonb, wherever a payload is kept: only json can hold \u0000.
+-- json, not jsonb, wherever a payload is kept: only json can hold \u0000. For the same reason
+-- nothing is picked out of a payload in SQL: the operators fail on it.
 
--- One execution. Its request, its analysis and its run are kept as they crossed the bus.
+-- One execution. Its request and its analysis are kept as they crossed the bus, its run without
+-- result and error, which have columns of their own; capability_id is the analysis's, to find by.
 CREATE TABLE workflow (
     org text NOT NULL,
     project text NOT NULL,
@@ -14,8 +16,10 @@ CREATE TABLE workflow (
     ),
     requested json NOT NULL,
     analysis json,
+    capability_id uuid,
     approval_id uuid,
     run json,
+    result json,
     error json,
     created_at timestamptz NOT NULL,
     due_at timestamptz,

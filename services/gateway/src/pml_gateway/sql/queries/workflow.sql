@@ -36,16 +36,18 @@ FROM approval
 WHERE org = $1 AND project = $2 AND approval_id = $3
 
 -- name: save-workflow
--- An analysis or a run comes once and never goes: null leaves it as it is.
+-- An analysis comes once and never goes: null leaves it as it is.
 UPDATE workflow
 SET
     state = $4,
     analysis = coalesce($5, analysis),
-    run = coalesce($6, run),
-    error = $7,
-    approval_id = $8,
-    due_at = $9,
-    finished_at = $10
+    capability_id = $6,
+    approval_id = $7,
+    run = $8,
+    result = $9,
+    error = $10,
+    due_at = $11,
+    finished_at = $12
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 
 -- name: save-approval
@@ -62,17 +64,7 @@ SET
     reason = excluded.reason
 
 -- name: list-workflows
--- -> and never ->>: turning a part into text fails where any part of the document holds \u0000.
-SELECT
-    workflow_id,
-    state,
-    requested -> 'intent' AS intent,
-    requested -> 'name' AS name,
-    requested -> 'principal' AS principal,
-    analysis -> 'capability' -> 'capability_id' AS capability_id,
-    coalesce(run -> 'error', error) AS error,
-    created_at,
-    finished_at
+SELECT workflow_id, state, requested, capability_id, error, created_at, finished_at
 FROM workflow
 WHERE org = $1 AND project = $2
 ORDER BY created_at DESC, workflow_id

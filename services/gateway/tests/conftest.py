@@ -1,0 +1,49 @@
+"""Stores: the real ones and their twins, under one suite."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres_outbox import PostgresOutbox
+from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.ports import CallLedger, Outbox, WorkflowStore
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One kind of each store."""
+
+    workflows: WorkflowStore
+    outbox: Outbox
+    ledger: CallLedger
+
+
+@asynccontextmanager
+async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
+    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
+        workflows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
+        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool))
+
+
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
+def database(request: pytest.FixtureRequest) -> str | None:
+    """Where the stores under test keep their rows; None: in memory."""
+    return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
+
+
+@pytest.fixture
+async def stores(database: str | None) -> AsyncGenerator[Stores]:
+    """Each kind of stores in turn, empty."""
+    if database is not None:
+        async with _postgres(database) as stores:
+            yield stores
+        return
+    workflows = MemoryWorkflowStore()
+    yield Stores(workflows, workflows.outbox, MemoryCallLedger())

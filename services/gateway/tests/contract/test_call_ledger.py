@@ -1,0 +1,82 @@
+"""What every call ledger promises."""
+
+import asyncio
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts.gateway import ToolOutcome
+from pml_gateway.domain.ledger import Entry, fingerprint
+from pml_gateway.ports import CallLedger
+from services.gateway.tests.conftest import Stores
+from services.gateway.tests.examples import ELSEWHERE, call, later, workflow
+
+OK = ToolOutcome(status="ok", result={"text": "NUL \x00 é"})
+ERROR = ToolOutcome(status="tool_error", message="too late")
+
+
+@pytest.fixture
+def ledger(stores: Stores) -> CallLedger:
+    return stores.ledger
+
+
+def begun() -> Entry:
+    return Entry(fingerprint(call(workflow())), uuid4(), later(12))
+
+
+async def test_a_call_begins_once_and_its_beginning_is_kept(ledger: CallLedger) -> None:
+    asked, first = call(workflow()), begun()
+    assert await ledger.begin(asked, first) is None
+    assert await ledger.begin(asked, begun()) == first
+
+
+async def test_of_many_beginnings_at_once_one_counts(ledger: CallLedger) -> None:
+    asked = call(workflow())
+    known = await asyncio.gather(*(ledger.begin(asked, begun()) for _ in range(8)))
+    assert sum(each is None for each in known) == 1
+
+
+async def test_an_outcome_is_kept_and_never_replaced(ledger: CallLedger) -> None:
+    asked, first = call(workflow()), begun()
+    await ledger.begin(asked, first)
+    assert await ledger.settle(asked, OK) == OK
+    assert await ledger.settle(asked, ERROR) == OK
+    assert await ledger.begin(asked, begun()) == replace(first, outcome=OK)
+
+
+async def test_equal_keys_in_two_scopes_are_two_calls(ledger: CallLedger) -> None:
+    here = call(workflow())
+    there = here.model_copy(update={"scope": ELSEWHERE})
+    await ledger.begin(here, begun())
+    assert await ledger.begin(there, begun()) is None
+    await ledger.settle(here, OK)
+    known = await ledger.begin(there, begun())
+    assert known is not None
+    assert known.outcome is None
+
+
+async def test_of_those_who_take_a_call_over_one_succeeds(ledger: CallLedger) -> None:
+    asked, first = call(workflow()), begun()
+    await ledger.begin(asked, first)
+    heirs = [begun() for _ in range(5)]
+    taken = await asyncio.gather(*(ledger.take_over(asked, each, first.owner) for each in heirs))
+    assert sum(taken) == 1
+    assert await ledger.begin(asked, begun()) == heirs[taken.index(True)]
+
+
+async def test_a_settled_call_cannot_be_taken_over(ledger: CallLedger) -> None:
+    asked, first = call(workflow()), begun()
+    assert not await ledger.take_over(asked, begun(), first.owner)
+    await ledger.begin(asked, first)
+    await ledger.settle(asked, OK)
+    assert not await ledger.take_over(asked, begun(), first.owner)
+
+
+async def test_old_calls_are_forgotten(ledger: CallLedger) -> None:
+    old, new = call(workflow()), call(workflow())
+    await ledger.begin(old, begun())
+    await ledger.begin(new, replace(begun(), deadline=later(100)))
+    await ledger.forget(later(50))
+    assert await ledger.begin(old, begun()) is None
+    assert await ledger.begin(new, begun()) is not None

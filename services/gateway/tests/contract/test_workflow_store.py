@@ -1,0 +1,250 @@
+"""What every store of workflows promises."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from pml_common.contracts.base import Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.gateway import ApprovalDecided
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.views import approvals_of, summary_of
+from pml_gateway.domain.workflow import Approval, Step, Workflow, advance
+from pml_gateway.ports import WorkflowStore
+from services.gateway.tests.conftest import Stores
+from services.gateway.tests.examples import (
+    AT,
+    ELSEWHERE,
+    RULES,
+    SCOPE,
+    analyzed,
+    finished,
+    later,
+    made,
+    rejected,
+    workflow,
+)
+
+CONSUMER = "gateway-on-something"
+NASTY = 'quote " backslash \\ NUL \x00 é 😀 \u2028 </script>'
+
+
+@pytest.fixture
+def workflows(stores: Stores) -> WorkflowStore:
+    return stores.workflows
+
+
+async def take(
+    store: WorkflowStore, of: Workflow, happening: Happening, message_id: UUID | None = None
+) -> Sequence[Message]:
+    """Advance a stored workflow as a handler does."""
+    async with store.once(message_id or uuid4(), CONSUMER) as handling:
+        if handling.replayed is not None:
+            return handling.replayed
+        before = await handling.workflow(of.scope, of.workflow_id)
+        assert before is not None
+        after, effects = advance(before, happening, RULES)
+        await handling.save(after)
+        return handling.conclude(effects)
+
+
+async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
+    """A stored workflow that waits for approval."""
+    new = workflow(**more)  # pyright: ignore[reportArgumentType] - handed on
+    await store.accept(new)
+    await take(store, new, Analyzed(analyzed(new, "ask"), new.requested.requested_at))
+    found = await store.get(new.scope, new.workflow_id)
+    assert found is not None
+    assert found.approval is not None
+    return found, found.approval
+
+
+async def test_what_was_accepted_is_found_as_it_was(workflows: WorkflowStore) -> None:
+    request = ExecuteRequest(code=NASTY, intent=NASTY, args={NASTY: [NASTY, 1e300, None]})
+    new = workflow(request, key="k", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01")
+    assert await workflows.accept(new) is None
+    assert await workflows.get(SCOPE, new.workflow_id) == new
+
+
+async def test_a_key_used_again_keeps_nothing_and_tells_what_it_stands_for(
+    workflows: WorkflowStore, stores: Stores
+) -> None:
+    first = workflow(key="k")
+    again = replace(workflow(ExecuteRequest(code="return 2;"), key="k"), timeout_s=1)
+    assert await workflows.accept(first) is None
+    assert await workflows.accept(again) == first
+    assert [each.message for each in await stores.outbox.claim(10)] == [first.requested]
+
+
+async def test_of_equal_keys_at_once_one_is_accepted(workflows: WorkflowStore) -> None:
+    known = await asyncio.gather(*(workflows.accept(workflow(key="k")) for _ in range(8)))
+    assert sum(each is None for each in known) == 1
+
+
+async def test_equal_keys_in_two_scopes_are_two_workflows(workflows: WorkflowStore) -> None:
+    here, there = workflow(key="k"), workflow(key="k", scope=ELSEWHERE)
+    assert await workflows.accept(here) is None
+    assert await workflows.accept(there) is None
+    assert await workflows.get(ELSEWHERE, here.workflow_id) is None
+    assert await workflows.get(ELSEWHERE, there.workflow_id) == there
+
+
+async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStore) -> None:
+    now = workflow()
+    await workflows.accept(now)
+    run = finished(now, result=NASTY, calls=[made(result={NASTY: NASTY})])
+    for happening in (Analyzed(analyzed(now), AT), RunEnded(run, later(1))):
+        now, _ = advance(now, happening, RULES)
+        await take(workflows, now, happening)
+        assert await workflows.get(SCOPE, now.workflow_id) == now
+    assert now.state == "succeeded"
+
+
+async def test_why_a_workflow_failed_without_a_run_is_kept(workflows: WorkflowStore) -> None:
+    new = workflow()
+    await workflows.accept(new)
+    happening = NotAnalyzed(rejected(new), AT)
+    await take(workflows, new, happening)
+    assert await workflows.get(SCOPE, new.workflow_id) == advance(new, happening, RULES)[0]
+
+
+async def test_an_approval_and_its_answer_are_kept(
+    workflows: WorkflowStore, stores: Stores
+) -> None:
+    found, approval = await waiting(workflows)
+    yes = Settled(approval.approval_id, "approved", "mira", later(5), "looks fine")
+
+    def step(before: Workflow) -> Step:
+        assert before == found
+        return advance(before, yes, RULES)
+
+    await stores.outbox.claim(10)
+    taken = await workflows.change(SCOPE, found.workflow_id, step)
+    assert taken is not None
+    after, effects = taken
+    assert await workflows.get(SCOPE, found.workflow_id) == after
+    assert after.approval is not None
+    assert after.approval.reason == "looks fine"
+    put = [each.message for each in await stores.outbox.claim(10)]
+    assert sorted(put, key=_type) == sorted(effects, key=_type)
+
+
+def _type(message: Message) -> str:
+    return type(message).__name__
+
+
+async def test_a_step_that_is_refused_changes_nothing(
+    workflows: WorkflowStore, stores: Stores
+) -> None:
+    found, _ = await waiting(workflows)
+    await stores.outbox.claim(10)
+
+    def refuse(before: Workflow) -> Step:
+        raise Conflict("no")
+
+    with pytest.raises(Conflict):
+        await workflows.change(SCOPE, found.workflow_id, refuse)
+    assert await workflows.get(SCOPE, found.workflow_id) == found
+    assert await stores.outbox.claim(10) == []
+
+
+async def test_of_two_decisions_at_once_one_counts(workflows: WorkflowStore) -> None:
+    found, approval = await waiting(workflows)
+
+    async def decide(by: str) -> Step | None:
+        settled = Settled(approval.approval_id, "approved", by, later(5))
+        return await workflows.change(
+            SCOPE, found.workflow_id, lambda before: advance(before, settled, RULES)
+        )
+
+    taken = [step for step in await asyncio.gather(*map(decide, "abcdef")) if step]
+    told = [each for _, effects in taken for each in effects if isinstance(each, ApprovalDecided)]
+    assert len(told) == 1
+    after = await workflows.get(SCOPE, found.workflow_id)
+    assert after is not None
+    assert after.approval is not None
+    assert after.approval.decided_by == told[0].decided_by
+
+
+async def test_what_is_not_there_cannot_be_changed(workflows: WorkflowStore) -> None:
+    found, _ = await waiting(workflows)
+    step = _never
+    assert await workflows.change(SCOPE, uuid4(), step) is None
+    assert await workflows.change(ELSEWHERE, found.workflow_id, step) is None
+    async with workflows.once(uuid4(), CONSUMER) as handling:
+        assert await handling.workflow(ELSEWHERE, found.workflow_id) is None
+
+
+def _never(before: Workflow) -> Step:
+    raise AssertionError(f"{before.workflow_id} was to be changed")
+
+
+async def test_a_message_handled_again_states_the_same_facts(workflows: WorkflowStore) -> None:
+    new, message_id = workflow(), uuid4()
+    await workflows.accept(new)
+    happening = Analyzed(analyzed(new, "ask"), AT)
+    first = await take(workflows, new, happening, message_id)
+    assert first
+    assert await take(workflows, new, happening, message_id) == tuple(first)
+
+
+async def test_an_error_undoes_the_whole_handling(workflows: WorkflowStore) -> None:
+    new, message_id = workflow(), uuid4()
+    await workflows.accept(new)
+
+    async def fail_midway() -> None:
+        async with workflows.once(message_id, CONSUMER) as handling:
+            before = await handling.workflow(SCOPE, new.workflow_id)
+            assert before is not None
+            await handling.save(replace(before, state="running"))
+            raise RuntimeError("midway")
+
+    with pytest.raises(RuntimeError):
+        await fail_midway()
+    assert await workflows.get(SCOPE, new.workflow_id) == new
+    assert await take(workflows, new, Analyzed(analyzed(new), AT), message_id)
+
+
+async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStore) -> None:
+    error = WorkflowError(kind="tool_error", message=NASTY)
+    kept = [workflow(ExecuteRequest(code=NASTY, intent=NASTY), at=later(n)) for n in range(5)]
+    for one in (*kept, workflow(scope=ELSEWHERE)):
+        await workflows.accept(one)
+    for happening in (
+        Analyzed(analyzed(kept[1]), AT),
+        RunEnded(finished(kept[1], error=error), AT),
+    ):
+        await take(workflows, kept[1], happening)
+    await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))
+    page = await workflows.page(SCOPE, limit=3, offset=1)
+    wanted = [await workflows.get(SCOPE, kept[n].workflow_id) for n in (3, 2, 1)]
+    assert page.total == 5
+    assert list(page.workflows) == [summary_of(one) for one in wanted if one]
+    assert page.workflows[2].error == error
+
+
+async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore) -> None:
+    late, _ = await waiting(workflows, at=later(10))
+    soon, approval = await waiting(workflows)
+    await waiting(workflows, scope=ELSEWHERE)
+    await workflows.accept(workflow())
+    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([soon, late], 2)
+    assert await workflows.waiting(SCOPE, 1, 1) == approvals_of([late], 2)
+    no = Settled(approval.approval_id, "denied", "mira", later(5))
+    await workflows.change(SCOPE, soon.workflow_id, lambda one: advance(one, no, RULES))
+    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([late], 1)
+
+
+async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:
+    here, there = workflow(), workflow(scope=ELSEWHERE, at=later(1))
+    for one in (here, there, workflow(at=later(100))):
+        await workflows.accept(one)
+    assert await workflows.due(later(59), 10) == []
+    due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
+    assert await workflows.due(later(61), 10) == due
+    assert await workflows.due(later(61), 1) == due[:1]

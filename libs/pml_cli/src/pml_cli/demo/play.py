@@ -52,7 +52,9 @@ def play(home: Path | None) -> int:
 
 
 def _what_to_do(home: Path) -> str:
-    return f"The logs are in {home / 'logs'}. To begin anew, remove {home}."
+    logs = home / "logs"
+    where = f"The logs are in {logs}. " if logs.exists() else ""
+    return f"{where}To begin anew, remove {home}."
 
 
 def _short(path: Path) -> str:

@@ -85,6 +85,7 @@ def fetch(server: DemoServer) -> None:
         try:
             ran = subprocess.run(  # noqa: S603 - pinned packages, by their own package managers
                 command,
+                env={**os.environ, "NO_COLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

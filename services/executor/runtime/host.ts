@@ -80,7 +80,8 @@ function startWorker(hello: Hello): (text: string) => void {
   };
 
   const options = { type: "module", deno: { permissions: "none" } } as const;
-  const url = `data:text/typescript,${encodeURIComponent(WORKER)}`;
+  // Blob, not data: a module's URL is handled many times over, and its length costs 6 ms of CPU.
+  const url = URL.createObjectURL(new Blob([WORKER], { type: "text/typescript" }));
   const worker = new Worker(url, options as WorkerOptions);
   worker.onmessage = () => report("breach", "the program used a channel that is not its own");
   worker.onmessageerror = worker.onmessage;

@@ -2,7 +2,7 @@
 import { exec, RealError, RealTypeError, slice, split, startsWith, toText } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
-/** Head of the program's module URL; the Worker's own code is `text/typescript`. */
+/** Head of the program's module URL; the Worker's own code has another. */
 export const MODULE = "data:application/typescript,";
 
 export interface Place {

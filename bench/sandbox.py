@@ -1,0 +1,135 @@
+"""What a sandbox costs over a bare `deno run`: wall time p50/p95 and CPU per process, in ms.
+
+`uv run python bench/sandbox.py [rounds]`
+"""
+
+import asyncio
+import os
+import resource
+import statistics
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import perf_counter
+
+from deno import find_deno_bin
+
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.app import sandbox_command
+from pml_executor.domain.protocol import Answer, CallMade, Program, Returned
+from pml_executor.settings import ExecutorSettings
+
+CALLS = 500
+EMPTY = "return 1;"
+TYPED = "interface Item { id: number; tags: string[] }\n" + "".join(
+    f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(48)
+)
+LOOP = f"for (let i = 0; i < {CALLS}; i++) await mcp.api.echo({{ i }}); return 1;"
+SETTLE_S = 0.03
+Measured = Callable[[], Awaitable[float]]
+
+
+def cpu_of_children() -> float:
+    """Milliseconds that ended child processes have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+async def report(label: str, rounds: int, measure: Measured, *, cpu: bool = False) -> None:
+    """Run, and print one line; CPU only where each round is one process."""
+    for _ in range(3):
+        await measure()
+    before = cpu_of_children()
+    times = sorted([await measure() for _ in range(rounds)])
+    used = f"   CPU {(cpu_of_children() - before) / rounds:5.1f}" if cpu else ""
+    p95 = times[int(len(times) * 0.95)]
+    print(f"{label:<46} p50 {statistics.median(times):7.3f}   p95 {p95:7.3f}{used}")
+
+
+async def bare_deno(folder: Path) -> Measured:
+    """The floor: a process that prints one number."""
+    program = folder / "bare.ts"
+    program.write_text("console.log(1);", encoding="utf-8")
+    flags = ("--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-check")
+
+    async def run() -> float:
+        began = perf_counter()
+        process = await asyncio.create_subprocess_exec(
+            find_deno_bin(), "run", *flags, str(program), stdout=asyncio.subprocess.PIPE
+        )
+        await process.communicate()
+        return (perf_counter() - began) * 1e3
+
+    return run
+
+
+def program(code: str) -> Program:
+    return Program(code=code, args={}, seed=os.urandom(16).hex(), now=1_700_000_000_000)
+
+
+class Bench:
+    """One measurement per process, as in the service."""
+
+    def __init__(self, command: DenoCommand) -> None:
+        self._command = command
+
+    async def cold(self) -> float:
+        """Spawn to ready."""
+        began = perf_counter()
+        sandbox = await DenoSandbox.start(self._command)
+        took = (perf_counter() - began) * 1e3
+        await sandbox.close()
+        return took
+
+    def warm(self, code: str) -> Measured:
+        """Program handed over to value returned, in a process that waits."""
+
+        async def run() -> float:
+            sandbox = await DenoSandbox.start(self._command)
+            await asyncio.sleep(SETTLE_S)
+            began = perf_counter()
+            await sandbox.run(program(code))
+            message = await sandbox.receive()
+            took = (perf_counter() - began) * 1e3
+            assert isinstance(message, Returned), message
+            await sandbox.close()
+            return took
+
+        return run
+
+    async def call(self) -> float:
+        """One call from the program to here and back, answered at once; mean of many."""
+        sandbox = await DenoSandbox.start(self._command)
+        await sandbox.run(program(LOOP))
+        began = perf_counter()
+        while isinstance(message := await sandbox.receive(), CallMade):
+            sandbox.answer(Answer(id=message.id, ok=True, value=None, now=0))
+        took = (perf_counter() - began) * 1e3 / CALLS
+        await sandbox.close()
+        return took
+
+    async def kill(self) -> float:
+        """A busy process, from the decision to kill it until nothing is left."""
+        sandbox = await DenoSandbox.start(self._command)
+        await sandbox.run(program("for (;;) ;"))
+        await asyncio.sleep(SETTLE_S)
+        began = perf_counter()
+        await sandbox.close()
+        return (perf_counter() - began) * 1e3
+
+
+async def main(rounds: int) -> None:
+    """Floors first, then ours."""
+    bench = Bench(await sandbox_command(ExecutorSettings()))
+    with tempfile.TemporaryDirectory() as folder:
+        await report("bare `deno run`", rounds, await bare_deno(Path(folder)), cpu=True)
+    await report("sandbox: spawn until ready, then killed", rounds, bench.cold, cpu=True)
+    await report("sandbox: empty program in a warm process", rounds, bench.warm(EMPTY), cpu=True)
+    await report("sandbox: 50 typed lines in a warm process", rounds, bench.warm(TYPED + EMPTY))
+    await report("sandbox: one tool call, there and back", max(5, rounds // 5), bench.call)
+    await report("sandbox: kill of a busy program", rounds, bench.kill)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 50))

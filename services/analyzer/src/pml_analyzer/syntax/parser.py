@@ -1,0 +1,136 @@
+"""Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
+
+from functools import cache
+
+import tree_sitter_typescript
+from tree_sitter import Language, Parser
+from tree_sitter import Node as RawNode
+from tree_sitter import Tree as RawTree
+
+from pml_analyzer.syntax.source import Source
+from pml_analyzer.syntax.tree import CASTS, TYPES, Node, Tree
+
+_LEAVES = TYPES | {"string", "regex", "meta_property"}
+_DROPPED = frozenset({"comment", "html_comment"})
+_TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
+"""Tokens that say something their parent's kind does not; so do those with a field (operators)."""
+_ONLY_IN = {
+    ",": frozenset({"array", "array_pattern"}),
+    "await": frozenset({"for_in_statement"}),
+}
+"""Tokens that mean something in some places only: a comma beside a hole, `for await`."""
+
+
+class TooDeep(Exception):
+    """The text nests deeper than passes are made for."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"nested too deeply at offset {offset}")
+        self.offset = offset
+
+
+@cache
+def language() -> Language:
+    """The TypeScript grammar."""
+    return Language(tree_sitter_typescript.language_typescript())
+
+
+@cache
+def _kinds() -> tuple[list[str], list[bool]]:
+    """By kind id: its name, and whether its nodes are kept."""
+    grammar = language()
+    ids = range(grammar.node_kind_count)
+    names = [grammar.node_kind_for_id(number) or "" for number in ids]
+    kept = [
+        name in _TOKENS or (grammar.node_kind_is_named(number) and name not in _DROPPED)
+        for number, name in enumerate(names)
+    ]
+    return names, kept
+
+
+@cache
+def _fields() -> list[str | None]:
+    grammar = language()
+    return [None, *(grammar.field_name_for_id(number + 1) for number in range(grammar.field_count))]
+
+
+def parse(source: Source) -> RawTree:
+    """Parse a text that UTF-8 can hold; errors are nodes of the result."""
+    return Parser(language()).parse(source.text.encode())
+
+
+def broken(raw: RawTree) -> list[RawNode]:
+    """Where the parser had to skip text (ERROR) or to make some up (MISSING), in source order."""
+    found: list[RawNode] = []
+    waiting = [raw.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            found.append(node)
+        waiting.extend(child for child in reversed(node.children) if child.has_error)
+    return found
+
+
+def code_points(text: str) -> list[int] | None:
+    """Byte offset in UTF-8 → code point; None when they are the same."""
+    if text.isascii():
+        return None
+    offsets: list[int] = []
+    for index, char in enumerate(text):
+        offsets += [index] * len(char.encode())
+    return [*offsets, len(text)]
+
+
+def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
+    """The tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
+    offsets = code_points(source.text)
+    try:
+        nodes = _convert(raw, nesting)
+    except TooDeep as error:
+        raise TooDeep(error.offset if offsets is None else offsets[error.offset]) from None
+    if offsets is not None:
+        for node in nodes:
+            node.start, node.end = offsets[node.start], offsets[node.end]
+    return Tree(source, nodes, raw)
+
+
+def _convert(raw: RawTree, nesting: int) -> list[Node]:
+    """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
+    names, kept = _kinds()
+    fields = _fields()
+    cursor = raw.walk()
+    top = raw.root_node
+    parent = Node("program", None, top.start_byte, top.end_byte, None, 0, [], 1)
+    nodes = [parent]
+    depth = 1
+    here = cursor.node if cursor.goto_first_child() else None
+    while here is not None:
+        kind_id = here.kind_id
+        field = fields[cursor.field_id or 0]
+        if kept[kind_id] or field is not None:
+            kind = names[kind_id]
+            start, end = here.byte_range
+            node = Node(kind, field, start, end, parent, len(nodes), [], len(nodes) + 1)
+            if kind not in _ONLY_IN or parent.kind in _ONLY_IN[kind]:
+                nodes.append(node)
+                parent.children.append(node)
+            if kind not in _LEAVES and not _is_cast_type(node) and cursor.goto_first_child():
+                parent, depth = node, depth + 1
+                if depth > nesting:
+                    raise TooDeep(start)
+                here = cursor.node
+                continue
+        while not cursor.goto_next_sibling():
+            parent.stop = len(nodes)
+            if parent.parent is None:
+                return nodes
+            parent, depth = parent.parent, depth - 1
+            cursor.goto_parent()
+        here = cursor.node
+    return nodes
+
+
+def _is_cast_type(node: Node) -> bool:
+    """Whether a node is the type in `expression as type`."""
+    parent = node.parent
+    return parent is not None and parent.kind in CASTS and parent.children[0] is not node

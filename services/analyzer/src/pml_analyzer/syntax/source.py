@@ -1,0 +1,42 @@
+"""The submitted text and the places in it."""
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from typing import NamedTuple
+
+_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
+
+
+class Position(NamedTuple):
+    """A place as people count it: both from 1, columns in code points (not UTF-16 units)."""
+
+    line: int
+    column: int
+
+
+class Source:
+    """A text with offsets in code points; its lines end where JavaScript says they end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are; an empty text has one."""
+        return len(self._starts)
+
+    def position(self, offset: int) -> Position:
+        """Where an offset is."""
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
+
+    def line(self, number: int) -> str:
+        """The text of one line, without its end."""
+        start = self._starts[number - 1]
+        found = _LINE_END.search(self.text, start)
+        return self.text[start : found.start() if found else len(self.text)]

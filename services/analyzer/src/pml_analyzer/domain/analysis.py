@@ -1,0 +1,186 @@
+"""The analysis of one program: the passes in their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pml_analyzer.domain.arguments import ArgumentReader
+from pml_analyzer.domain.bindings import Scopes
+from pml_analyzer.domain.calls import Calls, find_calls
+from pml_analyzer.domain.control_flow import control_flow
+from pml_analyzer.domain.data_flow import DataFlow
+from pml_analyzer.domain.decision import ToolUse, decide
+from pml_analyzer.domain.edges import TooManyEdges, edges_of
+from pml_analyzer.domain.escapes import add_escapes
+from pml_analyzer.domain.forbidden import forbidden
+from pml_analyzer.domain.instrument import arguments_name, instrument, prologue
+from pml_analyzer.domain.nodes import Numbered, dynamic_calls, nodes_of, number
+from pml_analyzer.domain.normal_form import code_hash
+from pml_analyzer.domain.origins import Origins
+from pml_analyzer.domain.parameters import free_parameters, parameters_schema
+from pml_analyzer.domain.problems import Problem, diagnostic
+from pml_analyzer.domain.provides import provides_edges
+from pml_analyzer.domain.readable import DEFAULT_LIMITS, EMPTY, Limits, unreadable
+from pml_analyzer.domain.scopes import resolve_scopes
+from pml_analyzer.domain.syntax_errors import syntax_errors
+from pml_analyzer.domain.toolbox import Toolbox
+from pml_analyzer.syntax.parser import TooDeep, parse, view
+from pml_analyzer.syntax.source import Source
+from pml_analyzer.syntax.tree import Tree
+from pml_common.contracts.decision import Decision, Policy
+from pml_common.contracts.structure import (
+    Diagnostic,
+    DynamicCall,
+    StaticStructure,
+    TaskNode,
+)
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+MOST_DIAGNOSTICS: Final = 20
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What is known of a program that may be decided on."""
+
+    structure: StaticStructure
+    dynamic_calls: tuple[DynamicCall, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    decision: Decision
+    parameters_schema: JsonObject
+    code_hash: str
+    instrumented: str
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    missing_tools: bool = False
+    kind: Literal["syntax", "rejected"] = "rejected"
+
+
+def analyze(
+    code: str,
+    *,
+    tools: Sequence[ToolDefinition],
+    policy: Policy,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Analysis | Rejection:
+    """Read a program: the body of an async function in TypeScript that calls these tools.
+
+    Lines and columns count from 1, columns in code points.
+    """
+    source = Source(code)
+    problems = unreadable(code, limits)
+    if problems:
+        return _rejection(source, problems)
+    raw = parse(source)
+    if raw.root_node.has_error:
+        return _rejection(source, syntax_errors(raw, source), kind="syntax")
+    try:
+        tree = view(raw, source, nesting=limits.nesting)
+        meaning = _understand(tree)
+        toolbox = Toolbox(tools)
+        return _refuse(meaning, toolbox, limits) or _describe(meaning, toolbox, policy, limits)
+    except TooDeep as error:
+        message = "This stands too deep inside other code: move parts of it into functions."
+        return _rejection(source, [Problem(error.offset, message)])
+    except TooManyEdges:
+        message = (
+            f"There are more ways through this than {limits.edges:,} edges can draw: split it."
+        )
+        return _rejection(source, [Problem(0, message)])
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    tree: Tree
+    scopes: Scopes
+    origins: Origins
+    calls: Calls
+    numbered: Numbered
+    free: Sequence[str]
+    """Free names that stand for parameters."""
+
+
+def _understand(tree: Tree) -> _Meaning:
+    scopes = resolve_scopes(tree)
+    origins = Origins(tree, scopes)
+    calls = find_calls(tree, origins)
+    add_escapes(calls, origins)
+    return _Meaning(tree, scopes, origins, calls, number(tree, calls), free_parameters(origins))
+
+
+def _refuse(meaning: _Meaning, toolbox: Toolbox, limits: Limits) -> Rejection | None:
+    """Everything that stops the program from running."""
+    tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
+    if not tree.root.children:
+        return _rejection(tree.source, [Problem(0, EMPTY)])
+    refused = [*forbidden(tree, scopes, meaning.origins), *calls.problems]
+    refused += _too_many_nodes(meaning, limits)
+    from_caller = meaning.free or meaning.origins.spoken_roots
+    if from_caller and arguments_name(scopes.top) is None:
+        message = "args and context are both declared: give one of them another name."
+        refused.append(Problem(scopes.top["args"].node.start, message))
+    missing = list(toolbox.missing(calls.sites))
+    if not refused and not missing:
+        return None
+    return _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
+
+
+def _too_many_nodes(meaning: _Meaning, limits: Limits) -> list[Problem]:
+    calls = [site.call for site in meaning.numbered.sites.values()]
+    nodes = sorted([*calls, *meaning.numbered.decisions.values()], key=lambda node: node.index)
+    if len(nodes) <= limits.nodes:
+        return []
+    message = f"More than {limits.nodes:,} calls and decisions: nobody can approve that; split it."
+    return [Problem(nodes[limits.nodes].start, message)]
+
+
+def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limits) -> Analysis:
+    """Everything that is to be known of a program that may be decided on."""
+    tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
+    numbered = meaning.numbered
+    data = DataFlow(tree, scopes, numbered.tasks)
+    reader = ArgumentReader(origins, data, numbered.tasks)
+    nodes = nodes_of(tree, numbered, reader)
+    flow = control_flow(tree, numbered.tasks, numbered.branches)
+    edges = edges_of(flow, limit=limits.edges)
+    edges += provides_edges(numbered.sites, origins, data, toolbox)
+    dynamic = dynamic_calls(tree, meaning.calls, reader)
+    tasks = [node for node in nodes if isinstance(node, TaskNode)]
+    uses = _uses(tasks, numbered, toolbox)
+    given = [(toolbox[numbered.sites[task.id]], task.arguments) for task in tasks]
+    whole = arguments_name(scopes.top) or ""
+    bound = prologue(meaning.free, sorted(origins.spoken_roots), whole)
+    return Analysis(
+        structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
+        dynamic_calls=dynamic,
+        diagnostics=(),
+        decision=decide(uses, dynamic, policy),
+        parameters_schema=parameters_schema(origins, given),
+        code_hash=code_hash(tree, scopes),
+        instrumented=instrument(tree, numbered.sites, numbered.decisions, bound),
+    )
+
+
+def _uses(tasks: Sequence[TaskNode], numbered: Numbered, toolbox: Toolbox) -> list[ToolUse]:
+    """The tools that are called, in the order of their first call."""
+    found: dict[str, list[TaskNode]] = {}
+    for task in tasks:
+        found.setdefault(task.tool, []).append(task)
+    return [ToolUse(toolbox[numbered.sites[calls[0].id]], calls) for calls in found.values()]
+
+
+def _rejection(
+    source: Source,
+    problems: Sequence[Problem],
+    *,
+    missing_tools: bool = False,
+    kind: Literal["syntax", "rejected"] = "rejected",
+) -> Rejection:
+    ordered = sorted(problems, key=lambda problem: problem.offset)
+    told = tuple(diagnostic(source, problem) for problem in ordered[:MOST_DIAGNOSTICS])
+    return Rejection(told, missing_tools, kind)

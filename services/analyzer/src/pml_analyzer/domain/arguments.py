@@ -1,0 +1,166 @@
+"""Arguments pass (A6): what is known, before the run, of what each call is given."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from pydantic import JsonValue
+
+from pml_analyzer.domain.data_flow import DataFlow
+from pml_analyzer.domain.entries import Entry, entries
+from pml_analyzer.domain.origins import Origins
+from pml_analyzer.domain.values import Constant, FromArguments, FromCall
+from pml_analyzer.syntax.literals import is_unicode
+from pml_analyzer.syntax.patterns import Path
+from pml_analyzer.syntax.tree import Node
+from pml_common.contracts.structure import (
+    Argument,
+    ArrayArgument,
+    LiteralArgument,
+    ObjectArgument,
+    ParameterArgument,
+    ReferenceArgument,
+)
+
+SPREAD: Final = "..."
+"""Begins the key of what is given as a whole: `f(options)` is `f({...options})`."""
+
+_LONGEST_EXPRESSION: Final = 200
+_DEEPEST: Final = 30
+"""How many objects and lists inside each other are told apart."""
+
+_SPACES: Final = re.compile(r"\s+")
+_DEFAULTING: Final = frozenset({"??", "||"})
+
+
+class ArgumentReader:
+    """Reads the arguments of calls; `tasks` are node ids by index of the call's syntax node."""
+
+    def __init__(self, origins: Origins, flow: DataFlow, tasks: Mapping[int, str]) -> None:
+        self._tree = origins.tree
+        self._origins = origins
+        self._flow = flow
+        self._tasks = tasks
+
+    def read(self, given: Node | None) -> dict[str, Argument]:
+        """The arguments of a call by name."""
+        return self._fields(given, 0) if given is not None else {}
+
+    def _value(self, node: Node, depth: int) -> Argument:
+        node = node.inner
+        if depth < _DEEPEST and node.kind == "object":
+            fields = self._fields(node, depth + 1)
+            values = {key: field.value for key, field in _literals(fields)}
+            whole = len(values) == len(fields)
+            return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
+        if depth < _DEEPEST and node.kind == "array" and not _has_holes(node):
+            return self._array(node, depth + 1)
+        return self._scalar(node)
+
+    def _fields(self, node: Node, depth: int) -> dict[str, Argument]:
+        found = list(entries(self._origins, node))
+        # What stands before a spread or a computed key may be overwritten by it.
+        certain_from = max((i for i, entry in enumerate(found) if entry.key is None), default=0)
+        return {
+            self._key(entry): self._value(entry.value, depth)
+            if i >= certain_from
+            else self._reference(entry.value)
+            for i, entry in enumerate(found)
+        }
+
+    def _key(self, entry: Entry) -> str:
+        if entry.key is not None:
+            return entry.key
+        text = self.expression(entry.value)
+        return f"{SPREAD}{text}" if entry.is_spread else f"[{text}]"
+
+    def _array(self, node: Node, depth: int) -> Argument:
+        items: list[Argument] = []
+        for child in node.children:
+            if child.kind == "spread_element":
+                items.append(self._reference(child))
+            elif child.kind != ",":
+                items.append(self._value(child, depth))
+        values = [item.value for item in items if isinstance(item, LiteralArgument)]
+        whole = len(values) == len(items)
+        return LiteralArgument(value=values) if whole else ArrayArgument(items=tuple(items))
+
+    def _scalar(self, node: Node) -> Argument:
+        origin = self._origins.of(node)
+        if isinstance(origin, Constant) and _is_json(origin, node):
+            return LiteralArgument(value=cast(JsonValue, origin.value))
+        path = parameter_path(self._origins, node)
+        if path and path[0] is not None:
+            return ParameterArgument(parameter_name=dotted(path))
+        return self._reference(node)
+
+    def _reference(self, node: Node) -> ReferenceArgument:
+        origin = self._origins.of(node)
+        exact = self._tasks.get(origin.call.index) if isinstance(origin, FromCall) else None
+        producers = [exact] if exact is not None else self._flow.producers(node)
+        only = producers[0] if len(producers) == 1 else None
+        return ReferenceArgument(expression=self.expression(node), node_id=only)
+
+    def expression(self, node: Node) -> str:
+        """The author's text on one line, shortened when very long."""
+        text = _SPACES.sub(" ", self._tree.text(node))
+        return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
+
+
+def _is_json(found: Constant, node: Node) -> bool:
+    """Whether JSON can say it: not undefined, no lone surrogate."""
+    if found.value is None:
+        return node.kind == "null"
+    return not isinstance(found.value, str) or is_unicode(found.value)
+
+
+def parameter_path(origins: Origins, node: Node) -> Path | None:
+    """The part of the caller's arguments that a value is, a default for it left aside."""
+    node = node.inner
+    origin = origins.of(node)
+    if isinstance(origin, FromArguments):
+        return origin.path
+    binding = origins.scopes.binding(node)
+    if binding is not None:
+        given = [part for part in binding.parts if not part.is_default]
+        if len(given) != 1:
+            return None
+        value, path = given[0].value, given[0].path
+        if path or value is None:
+            origin = origins.part(given[0])
+            return origin.path if isinstance(origin, FromArguments) else None
+        node = value.inner
+    return _defaulted(origins, node)
+
+
+def _defaulted(origins: Origins, node: Node) -> Path | None:
+    """The path of `args.x` in `args.x ?? 10`."""
+    if node.kind != "binary_expression" or node["operator"].kind not in _DEFAULTING:
+        return None
+    origin = origins.of(node["left"])
+    known = isinstance(origins.of(node["right"]), Constant)
+    return origin.path if known and isinstance(origin, FromArguments) else None
+
+
+def dotted(path: Path) -> str:
+    """A path as people write it: `user.name`, `items[0]`, `rows[]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, str):
+            text += f".{step}" if text else step
+        else:
+            text += "[]" if step is None else f"[{step}]"
+    return text
+
+
+def _has_holes(array: Node) -> bool:
+    after_comma = True
+    for child in array.children:
+        if child.kind == "," and after_comma:
+            return True
+        after_comma = child.kind == ","
+    return False
+
+
+def _literals(fields: Mapping[str, Argument]) -> list[tuple[str, LiteralArgument]]:
+    return [(key, field) for key, field in fields.items() if isinstance(field, LiteralArgument)]

@@ -1,0 +1,219 @@
+"""Origins pass: where the value of an expression comes from, through names, parts and choices."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from pml_analyzer.domain.bindings import Binding, Scopes
+from pml_analyzer.domain.choices import arms, choices
+from pml_analyzer.domain.globals import GLOBALS
+from pml_analyzer.domain.values import (
+    ABSENT,
+    ANY_TOOL,
+    UNKNOWN,
+    Constant,
+    FromArguments,
+    FromCall,
+    FromCapabilities,
+    FromTools,
+    Origin,
+    as_key,
+    constant,
+    either,
+    part_of,
+)
+from pml_analyzer.syntax.literals import number_value, string_value, unescape
+from pml_analyzer.syntax.patterns import Part, Step
+from pml_analyzer.syntax.tree import WRAPPERS, Node, Tree
+
+BOUND_ROOTS: Final = ("args", "context")
+"""The caller's arguments as a whole, bound in every run."""
+
+SPOKEN_ROOTS: Final = ("params", "input")
+"""The same where a free name is only ever opened (`params.x`); else a parameter of that name."""
+
+MEMBERS: Final = frozenset({"member_expression", "subscript_expression"})
+CHAIN: Final = MEMBERS | WRAPPERS | {"await_expression"}
+"""Kinds whose value is that of their operand, or a part of it."""
+
+_ROOTS: Final[dict[str, Origin]] = {
+    "mcp": FromTools(),
+    "capabilities": FromCapabilities(),
+    **dict.fromkeys(BOUND_ROOTS, FromArguments()),
+    **dict.fromkeys(GLOBALS, UNKNOWN),
+}
+_DEEPEST: Final = 60
+"""How many names in a row are followed; what lies deeper is taken for a tool."""
+
+
+class Origins:
+    """Answers `of(expression)` for one program."""
+
+    def __init__(self, tree: Tree, scopes: Scopes) -> None:
+        self.tree = tree
+        self.scopes = scopes
+        self._known: dict[int, Origin] = {}
+        self._depth = 0
+        self._near_tools = _near_tools(tree, scopes)
+        self.spoken_roots = _spoken_roots(tree, scopes)
+        """Which of `SPOKEN_ROOTS` the program uses."""
+
+        for binding in scopes.bindings:  # in source order, most find what they refer to known
+            self.binding(binding)
+
+    def of(self, node: Node) -> Origin:
+        """Where the value of an expression comes from."""
+        if self._depth >= _DEEPEST:
+            return ANY_TOOL
+        self._depth += 1
+        members: list[Node] = []
+        while node.kind in CHAIN and (inside := node.operand) is not None:
+            if node.kind in MEMBERS:
+                members.append(node)
+            node = inside
+        origin = self._start(node)
+        for member in reversed(members):
+            origin = part_of(origin, self.key(member))
+        self._depth -= 1
+        return origin
+
+    def key(self, member: Node) -> Step:
+        """The key of a member or subscript expression; None when only the run can tell."""
+        name = member.child("property")
+        if name is not None:
+            return self.tree.name(name)
+        found = self.of(member["index"])
+        return as_key(found.value) if isinstance(found, Constant) else None
+
+    def binding(self, binding: Binding) -> Origin:
+        """Where the value of a name comes from, whichever of its parts it has."""
+        at = binding.node.index
+        known = self._known.get(at)
+        if known is None:
+            # A name met again on the way to itself: nothing new, unless tools are about.
+            self._known[at] = ANY_TOOL if at in self._near_tools else UNKNOWN
+            absent = [ABSENT] if binding.starts_absent else []
+            known = either([*map(self.part, binding.parts), *absent])
+            self._known[at] = known
+        return known
+
+    def part(self, part: Part) -> Origin:
+        """Where a part of an expression's value comes from."""
+        origin = self.of(part.value) if part.value is not None else UNKNOWN
+        for step in part.path:
+            origin = part_of(origin, step)
+        return origin
+
+    def _start(self, node: Node) -> Origin:
+        """The origin of an expression that is no chain of members."""
+        match node.kind:
+            case "identifier" | "shorthand_property_identifier":
+                binding = self.scopes.binding(node)
+                if binding is not None:
+                    return self.binding(binding)
+                name = self.tree.name(node)
+                free = FromArguments(() if name in self.spoken_roots else (name,))
+                return _ROOTS.get(name, free)
+            case "call_expression":
+                return FromCall(node)
+            case "binary_expression" | "unary_expression":
+                return self._chosen(node) or self._computed(node)
+            case _:
+                return self._chosen(node) or literal(self.tree, node)
+
+    def _chosen(self, node: Node) -> Origin | None:
+        several = choices(node)
+        return either(map(self.of, several)) if several else None
+
+    def _computed(self, node: Node) -> Origin:
+        """Constants that are written as sums or with a sign."""
+        left, sign = node.child("left"), node["operator"].kind
+        operand = node["argument" if left is None else "right"]
+        value = self.of(operand) if sign in ("+", "-") else UNKNOWN
+        if not isinstance(value, Constant):
+            return UNKNOWN
+        if left is None:
+            return _negative(value) if sign == "-" else UNKNOWN
+        other = self.of(left)
+        if isinstance(other, Constant) and other.type == value.type == "string":
+            return constant(f"{other.value}{value.value}")
+        return UNKNOWN
+
+
+def literal(tree: Tree, node: Node) -> Origin:
+    """The constant that a literal stands for."""
+    match node.kind:
+        case "string":
+            return constant(string_value(tree.text(node)))
+        case "number":
+            value = number_value(tree.text(node))
+            return UNKNOWN if value is None else constant(value)
+        case "true" | "false":
+            return constant(node.kind == "true")
+        case "null" | "undefined":
+            return ABSENT
+        case "template_string":
+            if any(child.kind == "template_substitution" for child in node.children):
+                return UNKNOWN
+            return constant(unescape(tree.text(node)[1:-1].replace("\r\n", "\n")))
+        case _:
+            return UNKNOWN
+
+
+def _spoken_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
+    opened = {name: True for name in SPOKEN_ROOTS}
+    used: set[str] = set()
+    for node in scopes.free:
+        name = tree.name(node)
+        if name in opened:
+            used.add(name)
+            opened[name] = opened[name] and _is_opened(node)
+    return frozenset(name for name in used if opened[name])
+
+
+def _is_opened(node: Node) -> bool:
+    """Whether a use reads parts of a value and not the whole."""
+    above = node.above
+    if above.kind == "variable_declarator":
+        return above["name"].kind == "object_pattern"
+    return above.kind in MEMBERS and above.operand is node
+
+
+def _near_tools(tree: Tree, scopes: Scopes) -> set[int]:
+    """Bindings through which, followed far enough, a value of `mcp` or `capabilities` may pass."""
+    readers: dict[int, list[Binding]] = {}
+    found: set[int] = set()
+    fresh: deque[Binding] = deque()
+    for binding in scopes.bindings:
+        for name in _names_in(binding):
+            source = scopes.binding(name)
+            if source is not None:
+                readers.setdefault(source.node.index, []).append(binding)
+            elif tree.name(name) in ("mcp", "capabilities"):
+                fresh.append(binding)
+    while fresh:
+        binding = fresh.popleft()
+        if binding.node.index not in found:
+            found.add(binding.node.index)
+            fresh.extend(readers.get(binding.node.index, ()))
+    return found
+
+
+def _names_in(binding: Binding) -> Iterator[Node]:
+    """The identifiers whose value, or a part of it, the binding may have."""
+    waiting = [part.value for part in binding.parts if part.value is not None]
+    while waiting:
+        node = waiting.pop()
+        while node.kind in CHAIN and (inside := node.operand) is not None:
+            node = inside
+        if node.kind == "identifier":
+            yield node
+        else:
+            waiting.extend(arms(node))
+
+
+def _negative(number: Constant) -> Origin:
+    value = number.value
+    if number.type != "number" or not isinstance(value, int | float):
+        return UNKNOWN
+    return constant(-value)

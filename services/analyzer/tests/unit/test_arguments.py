@@ -1,0 +1,163 @@
+"""What is known, before the run, of what calls are given."""
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.contracts.structure import ReferenceArgument, TaskNode
+from pml_common.contracts.tool import JsonObject
+from services.analyzer.tests.programs import analysed, arguments
+
+
+def literal(value: JsonValue) -> JsonObject:
+    return {"type": "literal", "value": value}
+
+
+def parameter(name: str) -> JsonObject:
+    return {"type": "parameter", "parameter_name": name}
+
+
+def reference(expression: str, node_id: str | None = None) -> JsonObject:
+    return {"type": "reference", "expression": expression, "node_id": node_id}
+
+
+VALUES: dict[str, tuple[str, JsonObject]] = {
+    "texts": ("'a\\n\\u{1F600}'", literal("a\n\U0001f600")),
+    "templates without parts": ("`a\\`b`", literal("a`b")),
+    "numbers": ("0x10", literal(16)),
+    "negative numbers": ("-1.5", literal(-1.5)),
+    "truth values and null": ("[true, false, null]", literal([True, False, None])),
+    "objects": ("{ a: { 'b': 1, ['c']: [2] }, 3: 4 }", literal({"a": {"b": 1, "c": [2]}, "3": 4})),
+    "casts": ("('a' as const)!", literal("a")),
+    "sums of texts": ("'a' + 'b'", literal("ab")),
+    "names of constants": ("KNOWN", literal("known")),
+    "names that may be absent": ("MAYBE", reference("MAYBE")),
+    "parts of texts": ("'abc'.length", reference("'abc'.length")),
+    "undefined": ("undefined", reference("undefined")),
+    "negated": ("!true", reference("!true")),
+    "not a number": ("-'a'", reference("-'a'")),
+    "plus": ("+1", reference("+1")),
+    "sums of numbers": ("1 + 1", reference("1 + 1")),
+    "sums with something unknown": ("'a' + args", reference("'a' + args")),
+    "large integers": ("10n", reference("10n")),
+    "more than a number holds": ("1e999", reference("1e999")),
+    "half characters": ("'\\ud800'", reference("'\\ud800'")),
+    "holes": ("[1, , 2]", reference("[1, , 2]")),
+    "a hole at the start": ("[, 1]", reference("[, 1]")),
+    "a trailing comma": ("[1, 2,]", literal([1, 2])),
+    "expressions": ("new Date( 1,\n 2)", reference("new Date( 1, 2)")),
+    "args": ("args.p", parameter("p")),
+    "params": ("params.p", parameter("p")),
+    "input": ("input?.p", parameter("p")),
+    "context": ("context['p']", parameter("p")),
+    "inside args": ("args.p.q[0].r", parameter("p.q[0].r")),
+    "args by an unknown key": ("args.p[KEY()]", parameter("p[]")),
+    "args by an unknown name": ("args[KEY()]", reference("args[KEY()]")),
+    "args as a whole": ("args", reference("args")),
+    "free names": ("path", parameter("path")),
+    "parts of free names": ("options.path", parameter("options.path")),
+    "a free name called input": (
+        "{ input }",
+        {"type": "object", "fields": {"input": parameter("input")}},
+    ),
+    "destructured args": ("P", parameter("p")),
+    "destructured args with a default": ("Q", parameter("q")),
+    "args with a default": ("args.p ?? 'x'", parameter("p")),
+    "args with a default, by a name": ("R", parameter("r")),
+    "args with a computed default": ("args.p ?? KEY()", reference("args.p ?? KEY()")),
+    "args or something falsy": ("args.p && 'x'", reference("args.p && 'x'")),
+    "the rest of args": ("REST.z", parameter("z")),
+    "function parameters": ("((p) => p)('a')", reference("((p) => p)('a')")),
+    "mixed objects": (
+        "{ a: 1, b: args.b }",
+        {"type": "object", "fields": {"a": literal(1), "b": parameter("b")}},
+    ),
+    "mixed lists": (
+        "[1, ...args.l, path]",
+        {"type": "array", "items": [literal(1), reference("...args.l"), parameter("path")]},
+    ),
+}
+BEFORE = """\
+const KNOWN = "known"; let MAYBE; if (args.x) MAYBE = "a"; const KEY = () => "k";
+const { p: P, q: Q = 1, ...REST } = args; const R = args.r || 10;
+"""
+
+
+@pytest.mark.parametrize(("value", "expected"), VALUES.values(), ids=VALUES)
+def test_a_value_is_told_for_what_it_is(value: str, expected: JsonObject) -> None:
+    analysis = analysed(f"{BEFORE} await mcp.fs.read({{ v: {value} }});")
+    assert arguments(analysis) == {"v": expected}
+
+
+GIVEN: dict[str, tuple[str, JsonObject]] = {
+    "nothing": ("", {}),
+    "an empty object": ("{}", {}),
+    "shorthand": ("{ path }", {"path": parameter("path")}),
+    "methods": (
+        "{ m() {}, get g() { return 1 } }",
+        {"m": reference("m() {}"), "g": reference("get g() { return 1 }")},
+    ),
+    "an object by name": ("options", {"...options": parameter("options")}),
+    "all arguments": ("args", {"...args": reference("args")}),
+    "a cast object": ("({ a: 1 } as any)", {"a": literal(1)}),
+    "a spread object": ("{ ...{ a: 1 }, b: 2 }", {"a": literal(1), "b": literal(2)}),
+    "an unknown spread may overwrite what stands before it": (
+        "{ a: 1, ...args.o, b: 2 }",
+        {"a": reference("1"), "...args.o": parameter("o"), "b": literal(2)},
+    ),
+    "so may a computed key": (
+        "{ a: 1, [args.k]: 2 }",
+        {"a": reference("1"), "[2]": literal(2)},
+    ),
+    "a later entry wins": ("{ a: 1, a: 2 }", {"a": literal(2)}),
+    "a constant key": ("{ ['a' + 'b']: 1 }", {"ab": literal(1)}),
+    "a computed method": ("{ [args.k]() {} }", {"[[args.k]() {}]": reference("[args.k]() {}")}),
+    "a numeric constant key": ("{ [1]: 1 }", {"1": literal(1)}),
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), GIVEN.values(), ids=GIVEN)
+def test_arguments_are_read_by_name(given: str, expected: JsonObject) -> None:
+    assert arguments(analysed(f"mcp.fs.read({given});")) == expected
+
+
+def test_a_call_by_name_is_given_its_second_argument() -> None:
+    assert arguments(analysed("mcp.call('fs:read', { path: 'a' });")) == {"path": literal("a")}
+
+
+def test_spread_call_arguments_are_not_told() -> None:
+    assert arguments(analysed("mcp.fs.read(...args.list, { path: 'a' });")) == {}
+
+
+FLOWS: dict[str, tuple[str, str | None]] = {
+    "a result": ("const r = await mcp.fs.stat({}); <<r>>", "n1"),
+    "a part of a result": ("const r = await mcp.fs.stat({}); <<r.a[0].b>>", "n1"),
+    "a destructured part": ("const { a: [, b] } = await mcp.fs.stat({}); <<b>>", "n1"),
+    "a part with a default": ("const { a = 1 } = await mcp.fs.stat({}); <<a>>", "n1"),
+    "assigned in a branch": ("let r; if (args.x) { r = await mcp.fs.stat({}); } <<r>>", "n1"),
+    "through a name": ("const r = await mcp.fs.stat({}); const s = r; <<s>>", "n1"),
+    "computed from": ("const r = await mcp.fs.stat({}); const s = r.a.trim(); <<`${s}!`>>", "n1"),
+    "directly": ("<<(await mcp.fs.stat({})).a>>", "n2"),
+    "then": ("mcp.fs.stat({}).then((r) => <<r.a>>)", "n1"),
+    "an item in a loop": ("const l = await mcp.fs.list({}); for (const f of l) <<f>>", "n1"),
+    "an item in a callback": ("const l = await mcp.fs.list({}); l.items.map((f) => <<f.x>>)", "n1"),
+    "collected": ("const l = []; l.push(await mcp.fs.stat({})); <<l.join()>>", "n1"),
+    "kept in a member": ("const o = {}; o.r = await mcp.fs.stat({}); <<o.r>>", "n1"),
+    "of two calls": ("const a = await mcp.fs.stat({}), b = await mcp.fs.list({}); <<a + b>>", None),
+    "of none": ("const a = Math.random(); <<a>>", None),
+    "of a parameter": ("const f = (a) => <<a>>; f(1)", None),
+    "a name that refers to itself": ("let c = null; c = next(c); <<c>>; function next(x) {}", None),
+    "what another call is given is not passed on": (
+        "const a = await mcp.fs.stat({}); const b = await mcp.fs.list({ path: a }); <<b>>",
+        "n2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "node_id"), FLOWS.values(), ids=FLOWS)
+def test_a_reference_names_the_call_that_produced_it(code: str, node_id: str | None) -> None:
+    used = code.replace("<<", "mcp.json.parse({ json: ").replace(">>", " })")
+    analysis = analysed(used)
+    (use,) = [n for n in analysis.structure.nodes if isinstance(n, TaskNode) and "json" in n.tool]
+    (value,) = use.arguments.values()
+    assert isinstance(value, ReferenceArgument)
+    assert value.node_id == node_id

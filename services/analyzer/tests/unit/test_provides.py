@@ -1,0 +1,171 @@
+"""Which result feeds which call, and how much of what that call needs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analyzer.domain.provides import compute_coverage
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.structure import Edge
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from services.analyzer.tests.programs import analysed, provided, schema, tool
+
+FIELDS = st.sets(st.sampled_from("abcde"))
+
+
+def _edges(analysis: Analysis) -> list[Edge]:
+    return [edge for edge in analysis.structure.edges if edge.type == "provides"]
+
+
+def _mapping(edge: Edge) -> list[tuple[str, str, bool]]:
+    return [(m.from_field, m.to_field, m.type_compatible) for m in edge.field_mapping]
+
+
+def test_a_part_that_is_all_another_call_needs_is_strict() -> None:
+    analysis = analysed(
+        "const r = await mcp.fs.read({ path: 'a' }); await mcp.json.parse({ json: r.content });"
+    )
+    (edge,) = _edges(analysis)
+    assert (edge.from_, edge.to, edge.coverage) == ("n1", "n2", "strict")
+    assert _mapping(edge) == [("content", "json", True)]
+
+
+def test_some_of_what_is_needed_is_partial() -> None:
+    analysis = analysed(
+        "const p = await mcp.json.parse({ json: '' });"
+        " await mcp.http.post({ url: p.url, body: 'x' });"
+    )
+    (edge,) = _edges(analysis)
+    assert edge.coverage == "partial"
+    assert _mapping(edge) == [("url", "url", True)]
+
+
+def test_only_what_need_not_be_given_is_optional() -> None:
+    analysis = analysed(
+        "const s = await mcp.fs.stat({ path }); await mcp.fs.read({ path, limit: s.size });"
+    )
+    (edge,) = _edges(analysis)
+    assert edge.coverage == "optional"
+    assert _mapping(edge) == [("size", "limit", True)]
+
+
+def test_types_that_cannot_meet_are_said_to() -> None:
+    analysis = analysed(
+        "const s = await mcp.fs.stat({ path }); await mcp.fs.read({ path: s.exists });"
+    )
+    (edge,) = _edges(analysis)
+    assert _mapping(edge) == [("exists", "path", False)]
+
+
+def test_a_whole_result_feeds_fields_under_their_own_names() -> None:
+    analysis = analysed("const p = await mcp.json.parse({ json: '' }); await mcp.http.post(p);")
+    (edge,) = _edges(analysis)
+    assert edge.coverage == "strict"
+    assert _mapping(edge) == [("url", "url", True), ("body", "body", True)]
+
+
+def test_a_whole_result_may_feed_one_field() -> None:
+    analysis = analysed("await mcp.json.parse({ json: await mcp.fs.read({ path }) });")
+    (edge,) = _edges(analysis)
+    assert (edge.from_, edge.to) == ("n2", "n1")
+    assert _mapping(edge) == [("$", "json", False)]
+
+
+def test_what_is_computed_from_a_result_covers_without_a_mapping() -> None:
+    analysis = analysed(
+        "const r = await mcp.fs.read({ path }); await mcp.json.parse({ json: `${r.content}` });"
+    )
+    (edge,) = _edges(analysis)
+    assert (edge.coverage, edge.field_mapping) == ("strict", ())
+
+
+def test_without_schemas_there_is_an_edge_and_no_coverage() -> None:
+    analysis = analysed("const l = await mcp.fs.list({ path }); await mcp.fs.read({ path: l[0] });")
+    (edge,) = _edges(analysis)
+    assert (edge.coverage, edge.field_mapping) == (None, ())
+
+
+def test_a_field_the_consumer_does_not_know_covers_nothing() -> None:
+    analysis = analysed("const s = await mcp.fs.stat({ path }); await mcp.fs.read({ x: s.size });")
+    (edge,) = _edges(analysis)
+    assert edge.coverage is None
+
+
+@pytest.mark.parametrize(
+    ("code", "edges"),
+    [
+        ("let c = 1; while (c) { c = await mcp.fs.list({ path: c }); }", ""),
+        (
+            "let c; for (;;) { await mcp.fs.read({ path: c }); c = await mcp.fs.list({}); }",
+            "n2>n1",
+        ),
+        (
+            "const a = await mcp.fs.list({}), b = await mcp.fs.list({});"
+            " await mcp.fs.read({ path: a + b });",
+            "n1>n3 n2>n3",
+        ),
+        ("await mcp.fs.read(); await mcp.fs.read({ path: 'a' });", ""),
+    ],
+    ids=["itself", "the round before", "two results", "nothing"],
+)
+def test_edges_follow_the_data(code: str, edges: str) -> None:
+    assert provided(analysed(code)) == edges
+
+
+@pytest.mark.parametrize(
+    ("output", "path", "compatible"),
+    [
+        ({"type": "array", "items": {"type": "string"}}, "r[0]", True),
+        ({"type": "array", "items": {"type": "object"}}, "r[0]", False),
+        ({"properties": {"a": {"type": ["string", "null"]}}}, "r.a", True),
+        ({"properties": {"a": True}}, "r.a", True),
+        ({"properties": "odd"}, "r.a.b", True),
+        ({"type": 3}, "r", True),
+    ],
+)
+def test_output_schemas_are_read_along_the_path(
+    output: JsonObject, path: str, compatible: bool
+) -> None:
+    tools = (tool("a:give", gives=output), tool("a:take", "x"))
+    code = f"const r = await mcp.a.give({{}}); await mcp.a.take({{ x: {path} }});"
+    outcome = analyze(code, tools=tools, policy=Policy())
+    assert isinstance(outcome, Analysis)
+    ((mapping,),) = [edge.field_mapping for edge in _edges(outcome)]
+    assert mapping.type_compatible is compatible
+
+
+def test_an_input_schema_that_says_nothing_covers_nothing() -> None:
+    vague = ToolDefinition(server="a", name="take", input_schema={"required": "x"})
+    code = "await mcp.a.take(await mcp.a.give({}));"
+    tools = (tool("a:give", gives=schema("x")), vague)
+    outcome = analyze(code, tools=tools, policy=Policy())
+    assert isinstance(outcome, Analysis)
+    (edge,) = _edges(outcome)
+    assert (edge.coverage, edge.field_mapping) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("outputs", "required", "optional", "coverage"),
+    [
+        ({"json"}, {"json"}, set[str](), "strict"),
+        ({"url", "status"}, {"url", "body"}, set[str](), "partial"),
+        ({"headers"}, {"url", "body"}, {"headers"}, "optional"),
+        ({"a"}, set[str](), {"a"}, "optional"),
+        ({"a"}, {"b"}, {"c"}, None),
+        (set[str](), set[str](), set[str](), None),
+    ],
+)
+def test_coverage_says_how_much_of_an_input_is_there(
+    outputs: set[str], required: set[str], optional: set[str], coverage: str | None
+) -> None:
+    assert compute_coverage(outputs, required, optional) == coverage
+
+
+@given(FIELDS, FIELDS, FIELDS, FIELDS)
+def test_more_outputs_never_cover_less(
+    outputs: set[str], more: set[str], required: set[str], optional: set[str]
+) -> None:
+    order = (None, "optional", "partial", "strict")
+    less = compute_coverage(outputs, required, optional)
+    assert order.index(compute_coverage(outputs | more, required, optional)) >= order.index(less)

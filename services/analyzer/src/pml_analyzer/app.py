@@ -1,0 +1,33 @@
+"""Composition root of the analyzer: message → handler."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from pml_analyzer.adapters.bus_catalog import BusCatalog
+from pml_analyzer.domain.analysis import analyze
+from pml_analyzer.domain.readable import Limits
+from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
+from pml_analyzer.handlers.on_execution_requested import on_execution_requested
+from pml_analyzer.settings import AnalyzerSettings
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog
+from pml_common.contracts.decision import Policy
+from pml_common.health import Checks
+
+
+@asynccontextmanager
+async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
+    """Analyse programs for as long as the block runs."""
+    analyze("return 1;", tools=(), policy=Policy())  # loads the grammar before the first caller
+    tools = BusCatalog(bus, max_age_s=settings.analyzer_catalog_max_age_s)
+    await bus.listen(catalog.CATALOG_CHANGED, partial(on_catalog_changed, catalog=tools))
+    await bus.consume(
+        catalog.ANALYZER_ON_EXECUTION_REQUESTED,
+        partial(
+            on_execution_requested,
+            catalog=tools,
+            limits=Limits(source_bytes=settings.analyzer_source_limit),
+        ),
+    )
+    yield {}

@@ -1,0 +1,53 @@
+"""A bus: the twin everywhere, the real server where it may run; a registry that answers on it."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.bus.testing import BusWorld, MemoryWorld, NatsWorld
+from pml_common.contracts.catalog import LIST_TOOLS
+from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.tool import ToolDefinition
+
+
+class Registry:
+    """Answers `list-tools`. `known` is by `str(scope)`; None: it is out of order."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Sequence[ToolDefinition]] | None = {}
+        self.asked = 0
+
+    async def serve(self, bus: Bus) -> None:
+        """Answer on this bus."""
+        await bus.serve(LIST_TOOLS, self._answer)
+
+    async def _answer(self, query: ListTools) -> ToolCatalog:
+        self.asked += 1
+        if self.known is None:
+            raise QueryFailed("unavailable", "out of order")
+        return ToolCatalog(tools=tuple(self.known.get(str(query.scope), ())))
+
+
+@pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.integration)])
+def empty_world(request: pytest.FixtureRequest) -> BusWorld:
+    """An empty server."""
+    if request.param == "memory":
+        return MemoryWorld()
+    return NatsWorld(request.getfixturevalue("nats_url"))
+
+
+@pytest.fixture
+async def world(empty_world: BusWorld) -> AsyncIterator[BusWorld]:
+    """An empty server to connect replicas to."""
+    yield empty_world
+    await empty_world.close()
+
+
+@pytest.fixture
+async def registry(world: BusWorld) -> Registry:
+    """A registry on that server that knows no tool."""
+    found = Registry()
+    await found.serve(await world.connect("registry"))
+    return found

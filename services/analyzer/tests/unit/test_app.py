@@ -1,0 +1,73 @@
+"""The analyzer on a bus: the twin, and the real server where it may run."""
+
+from contextlib import AbstractAsyncContextManager
+from uuid import UUID
+
+from pml_analyzer.app import serve
+from pml_analyzer.settings import AnalyzerSettings
+from pml_common.bus.testing import BusWorld
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import EXECUTION_ANALYZED
+from pml_common.contracts.registry import CatalogChanged
+from pml_common.health import Checks
+from pml_local.testing import eventually
+from services.analyzer.tests.conftest import Registry
+from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
+from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
+
+
+async def _analyzer(world: BusWorld) -> AbstractAsyncContextManager[Checks]:
+    settings = AnalyzerSettings(analyzer_catalog_max_age_s=3600)
+    return serve(settings, await world.connect("analyzer"))
+
+
+async def _answers(world: BusWorld, request: Message) -> list[Message]:
+    """Publish a request and wait for what the analyzer says to it."""
+    gateway = await world.connect("gateway")
+    await gateway.publish(request)
+
+    async def answered() -> list[Message]:
+        past = [record.message for record in await gateway.history(SCOPE, request.entity)]
+        return [m for m in past if isinstance(m, ExecutionAnalyzed | AnalysisRejected)]
+
+    return await eventually(answered)
+
+
+async def test_a_request_is_answered(world: BusWorld, registry: Registry) -> None:
+    registry.known = {str(SCOPE): TOOLS}
+    async with await _analyzer(world):
+        (event,) = await _answers(world, requested(SOURCES_EXAMPLE))
+    assert isinstance(event, ExecutionAnalyzed)
+    assert event.decision.verdict == "ask"
+
+
+async def test_a_rejection_is_answered_too(world: BusWorld, registry: Registry) -> None:
+    async with await _analyzer(world):
+        (event,) = await _answers(world, requested("const = 1;"))
+    assert isinstance(event, AnalysisRejected)
+
+
+async def test_a_change_of_the_catalogue_is_heard(world: BusWorld, registry: Registry) -> None:
+    async with await _analyzer(world):
+        await _answers(world, requested("return 1;"))
+        registry.known = {str(SCOPE): TOOLS}
+        bus = await world.connect("registry")
+        await bus.publish(CatalogChanged(scope=SCOPE, event_id=UUID(int=7), server="fs"))
+        (event,) = await _answers(world, requested("mcp.fs.read({});"))
+    assert isinstance(event, ExecutionAnalyzed)
+
+
+async def test_a_registry_that_comes_late_only_delays(world: BusWorld, registry: Registry) -> None:
+    registry.known = None
+    async with await _analyzer(world):
+        gateway = await world.connect("gateway")
+        request = requested(SOURCES_EXAMPLE)
+        await gateway.publish(request)
+        await eventually(lambda: registry.asked)
+        registry.known = {str(SCOPE): TOOLS}
+
+        async def analyzed() -> object:
+            return await gateway.history(SCOPE, request.entity, of=EXECUTION_ANALYZED)
+
+        assert await eventually(analyzed, within=10)

@@ -97,7 +97,7 @@ async def workflows(stack: Stack) -> tuple[float, list[float]]:
         async def learned() -> list[Json] | None:
             return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]
 
-        traces = await eventually(learned, within=10.0)
+        traces: list[Json] = await eventually(learned, within=10.0)
     found = ExecutionTrace.model_validate(traces[0])
     starts = sorted(call.started_at for call in found.task_results)
     assert len(starts) == CALLS

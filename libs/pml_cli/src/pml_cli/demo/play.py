@@ -22,6 +22,7 @@ from pml_local.composition import StackOptions
 from pml_local.errors import StackError
 from pml_local.events import Event, PartExited, PartReady, PartRestarting
 from pml_local.folder import default_home
+from pml_local.ports import free_port
 from pml_local.process import descendants_of, runs
 from pml_local.stack import Stack
 
@@ -92,7 +93,9 @@ async def _on_a_stack(
         if isinstance(event, PartReady | PartExited | PartRestarting):
             narrator.say(f"[dim]{escape(event_line(event))}")
 
-    stack = Stack(StackOptions(home=home, mcp_servers=home / "mcp.json"), tell)
+    # Not 8080: that is for a stack of one's own, which may come up at the same time.
+    options = StackOptions(home=home, gateway_port=free_port(), mcp_servers=home / "mcp.json")
+    stack = Stack(options, tell)
     with _signals_cancel():
         try:
             with narrator.step("The stack: NATS, Postgres and five services, on this machine"):

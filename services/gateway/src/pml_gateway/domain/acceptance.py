@@ -20,6 +20,8 @@ class Terms:
     max_timeout_s: float = 3600.0
     answer_margin_s: float = 5.0
     """How much longer than the program a caller waits at most."""
+    look_every_s: float = 5.0
+    """How often a workflow is looked at without news: those can be lost with a connection."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,6 @@ from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.workflow import Rules, Workflow
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
 
-LOOK_EVERY_S = 5.0
-"""How often a workflow is looked at without news: those can be lost with a connection."""
-
 SUGGESTIONS = 10
 
 
@@ -99,7 +96,7 @@ class Executions:
         clock = asyncio.get_running_loop().time
         deadline = clock() + workflow.timeout_s + self.terms.answer_margin_s
         while workflow.state in ("requested", "running") and (left := deadline - clock()) > 0:
-            more = await news.heard(min(left, LOOK_EVERY_S))
+            more = await news.heard(min(left, self.terms.look_every_s))
             workflow = await self._look(workflow)
             if not more:
                 break

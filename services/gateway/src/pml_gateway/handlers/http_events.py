@@ -48,7 +48,7 @@ def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> API
     @router.get(
         "/workflows/{workflow_id}/events",
         operation_id="follow_workflow",
-        response_class=EventStream,
+        response_class=StreamingResponse,
         responses={**NO_SUCH, **_SSE},
     )
     async def follow_workflow(

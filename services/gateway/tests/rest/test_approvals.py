@@ -1,0 +1,141 @@
+"""Approvals over REST: seen, decided once, in time."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from uuid import uuid4
+
+from pml_common.contracts.gateway import ApprovalDecided
+from pml_gateway.domain.acceptance import Asked, accepted
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.handlers.on_due import on_due
+from pml_local.testing import eventually
+from services.gateway.tests.examples import AT, ELSEWHERE, RULES, TERMS
+from services.gateway.tests.world import World, world
+
+
+async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:
+    history = await w.parts.bus.history(w.parts.settings.scope, workflow_id)
+    return [each.message for each in history if isinstance(each.message, ApprovalDecided)]
+
+
+async def test_what_waits_is_listed_with_what_it_is_about() -> None:
+    async with world() as w:
+        asked = await w.execute("ask", intent="read my notes")
+        page = (await w.http.get("/api/approvals")).json()
+        assert page["total"] == 1
+        (one,) = page["approvals"]
+        assert one["workflow_id"] == asked["workflowId"]
+        assert one["approval_id"] == asked["approval"]["id"]
+        assert one["intent"] == "read my notes"
+        assert one["tools"] == ["fs:read"]
+        assert one["outcome"] is None
+        await w.decide(asked["workflowId"], "deny")
+        assert (await w.http.get("/api/approvals")).json() == {"approvals": [], "total": 0}
+
+
+async def test_an_approval_runs_it_and_who_waits_sees_the_end() -> None:
+    async with world() as w:
+        asked = await w.execute("ask", args={"path": "/a"})
+        answer = await w.decide(asked["workflowId"], "approve", wait=True, reason="fine")
+        assert answer.json()["status"] == "success"
+        (run,) = w.peers.runs
+        assert run.grant.approved_by == "mira"
+        view = await w.workflow(asked["workflowId"])
+        assert view["approval"]["outcome"] == "approved"
+        assert view["approval"]["reason"] == "fine"
+        (told,) = await _decided(w, asked["workflowId"])
+        assert (told.outcome, told.decided_by) == ("approved", "mira")
+
+
+async def test_without_waiting_an_approval_answers_that_it_runs() -> None:
+    async with world() as w:
+        asked = await w.execute("ask hang")
+        answer = (await w.decide(asked["workflowId"], "approve")).json()
+        assert (answer["status"], answer["workflowId"]) == ("running", asked["workflowId"])
+
+
+async def test_a_denial_ends_it_and_nothing_runs() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        body = (await w.decide(asked["workflowId"], "deny", reason="no", wait=True)).json()
+        assert body["status"] == "error"
+        assert body["error"]["message"] == "mira denied it: no"
+        assert w.peers.runs == []
+
+
+async def test_a_decision_counts_once() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        answers = await asyncio.gather(
+            *(w.decide(asked["workflowId"], "approve") for _ in range(4)),
+            *(w.decide(asked["workflowId"], "deny") for _ in range(4)),
+        )
+        assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+        late = await w.decide(asked["workflowId"], "approve")
+        assert "already" in late.json()["error"]["message"]
+        assert len(await _decided(w, asked["workflowId"])) == 1
+
+
+async def test_a_decision_for_another_approval_is_stale() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        stale = await w.decide(asked["workflowId"], "approve", approval_id=str(uuid4()))
+        assert stale.status_code == 409
+        named = await w.decide(
+            asked["workflowId"], "approve", approval_id=asked["approval"]["id"], wait=True
+        )
+        assert named.json()["status"] == "success"
+
+
+async def test_what_does_not_wait_cannot_be_decided() -> None:
+    async with world() as w:
+        done = await w.execute("return 1;")
+        answer = await w.decide(done["workflowId"], "approve")
+        assert answer.status_code == 409
+        assert "waits for no approval: it is succeeded" in answer.json()["error"]["message"]
+
+
+async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None:
+    async with world() as w:
+        theirs = accepted(
+            Asked(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT), TERMS, RULES
+        )
+        await w.parts.stores.workflows.accept(theirs)
+        for workflow_id in (uuid4(), theirs.workflow_id):
+            answer = await w.decide(workflow_id, "approve")
+            assert answer.status_code == 404
+            assert (await w.http.get(f"/api/workflows/{workflow_id}")).status_code == 404
+            events = await w.http.get(f"/api/workflows/{workflow_id}/events")
+            assert events.status_code == 404
+        assert (await w.http.get("/api/workflows")).json()["total"] == 0
+
+
+async def test_nobody_deciding_in_time_ends_it_once() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        executions = w.parts.executions
+        tick = partial(on_due, executions.workflows, w.parts.tools, w.parts.relay, executions.rules)
+        await tick(executions.now)
+        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        for _ in range(2):
+            await tick(lambda: executions.now() + timedelta(hours=2))
+        view = await w.workflow(asked["workflowId"])
+        assert (view["status"], view["error"]["kind"]) == ("error", "denied")
+        assert view["approval"]["outcome"] == "expired"
+        (told,) = await _decided(w, asked["workflowId"])
+        assert told.outcome == "expired"
+        late = await w.decide(asked["workflowId"], "approve")
+        assert late.status_code == 409
+        assert w.peers.runs == []
+
+
+async def test_a_decision_made_before_the_clock_noticed_is_still_too_late() -> None:
+    async with world(gateway_approval_ttl_s=0.01) as w:
+        asked = await w.execute("ask")
+        expires_at = datetime.fromisoformat(asked["approval"]["expiresAt"])
+        await eventually(lambda: datetime.now(UTC) > expires_at)
+        answer = await w.decide(asked["workflowId"], "approve")
+        assert answer.status_code == 409
+        assert "ended at" in answer.json()["error"]["message"]
+        assert w.peers.runs == []

@@ -1,0 +1,207 @@
+"""What cannot be answered says what is wrong, where, and what to do, always in one shape."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from pml_common.storage.errors import StorageUnavailable
+from pml_gateway.domain.workflow import Workflow
+from services.gateway.tests.examples import workflow
+from services.gateway.tests.world import Json, World, world
+
+JSON = {"content-type": "application/json"}
+
+
+def error_of(answer: httpx2.Response) -> Json:
+    body = answer.json()
+    assert set(body) == {"error"}
+    assert {"kind", "message"} <= set(body["error"]) <= {"kind", "message", "fields"}
+    return body["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ('{"code": ', "line 1 column 9"),
+        ('{\n  "code": "1",\n}', "line 3 column 1"),
+        ('{"code": "1", "args": {"n": NaN}}', "line 1 column"),
+        ('{"code": "\\ud800"}', "line 1 column"),
+        ('{"code": "\xff', "line 1 column"),
+        ("[" * 5000, "line 1 column"),
+    ],
+)
+async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -> None:
+    async with world(peers_there=False) as w:
+        content = body.encode("latin-1")
+        answer = await w.http.post("/api/execute", content=content, headers=JSON)
+        assert answer.status_code == 422
+        error = error_of(answer)
+        assert error["kind"] == "invalid_request"
+        assert error["message"].startswith("body: not JSON")
+        assert where in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"code": "1", "cod": "2"}, "cod"),
+        ({"code": "1", "dag": {}}, "dag"),
+        ({"code": 1}, "code"),
+        ({"code": "1", "args": "x"}, "args"),
+        ({"code": "1", "timeout": -1}, "timeout"),
+        ({"code": "1", "timeout": 99999}, "timeout"),
+        ({"code": "1", "name": "nope"}, "name"),
+        ({"code": "1", "capability": "a:b"}, "capability"),
+        ({"capability": "a:b", "name": "a:c"}, "name"),
+        ({"code": "1", "args": {}, "context": {}}, "context"),
+        ({}, "code"),
+        ([], "body"),
+        ("text", "body"),
+    ],
+)
+async def test_a_field_that_does_not_fit_is_named(body: object, field: str) -> None:
+    async with world(peers_there=False) as w:
+        answer = await w.http.post("/api/execute", json=body)
+        assert answer.status_code == 422
+        error = error_of(answer)
+        assert [one["field"] for one in error["fields"]] == [field]
+        assert field in error["message"]
+
+
+async def test_a_number_too_large_to_keep_is_refused() -> None:
+    async with world(peers_there=False) as w:
+        content = '{"code": "1", "args": {"n": 1e999}}'
+        answer = await w.http.post("/api/execute", content=content, headers=JSON)
+        assert answer.status_code == 422
+        assert "finite" in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
+async def test_what_is_not_sent_as_json_is_told_how_to_be(headers: dict[str, str]) -> None:
+    async with world(peers_there=False) as w:
+        answer = await w.http.post("/api/execute", content='{"code": "1"}', headers=headers)
+        assert answer.status_code == 422
+        assert "application/json" in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/api/workflows?limit=0", "limit"),
+        ("/api/workflows?offset=-1", "offset"),
+        ("/api/workflows/not-an-id", "workflow_id"),
+        ("/api/traces/not-an-id", "capability_id"),
+        ("/api/capabilities?limit=many", "limit"),
+    ],
+)
+async def test_a_parameter_that_does_not_fit_is_named(path: str, field: str) -> None:
+    async with world(peers_there=False) as w:
+        answer = await w.http.get(path)
+        assert answer.status_code == 422
+        assert [one["field"] for one in error_of(answer)["fields"]] == [field]
+
+
+async def _chunks(size: int) -> AsyncIterator[bytes]:
+    for _ in range(size // 1000):
+        yield b"x" * 1000
+
+
+async def test_an_oversize_body_is_refused_announced_or_not() -> None:
+    async with world(peers_there=False, gateway_max_body_bytes=10_000) as w:
+        announced = await w.http.post("/api/execute", content=b"x" * 10_001, headers=JSON)
+        chunked = await w.http.post("/api/execute", content=_chunks(20_000), headers=JSON)
+        for answer in (announced, chunked):
+            assert answer.status_code == 413
+            assert error_of(answer)["kind"] == "too_large"
+            assert "10000 bytes" in error_of(answer)["message"]
+        code = "/" * 9000
+        fits = await w.http.post("/api/execute", json={"code": code, "timeout": 0.01})
+        assert fits.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1.evil.example:8080"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+    ],
+)
+async def test_a_page_of_another_site_is_turned_away(headers: dict[str, str]) -> None:
+    async with world(peers_there=False) as w:
+        for path in ("/api/tools", "/mcp", "/docs"):
+            answer = await w.http.get(path, headers=headers)
+            assert answer.status_code == 403
+            assert error_of(answer)["kind"] == "forbidden"
+        assert (await w.http.get("/livez", headers=headers)).status_code == 200
+        own = {"host": "localhost:1", "origin": "http://localhost:3000"}
+        assert (await w.http.get("/api/tools", headers=own)).status_code == 200
+
+
+async def test_paths_and_methods_that_are_not_there_say_so() -> None:
+    async with world(peers_there=False) as w:
+        lost = await w.http.get("/api/nowhere")
+        assert lost.status_code == 404
+        assert "/api/nowhere" in error_of(lost)["message"]
+        wrong = await w.http.get("/api/execute")
+        assert wrong.status_code == 405
+        assert error_of(wrong)["kind"] == "method_not_allowed"
+        assert wrong.headers["allow"] == "POST"
+
+
+async def _refused(w: World) -> Json:
+    answer = await w.http.post("/api/execute", json={"code": "return 1;"})
+    assert answer.status_code == 503
+    assert int(answer.headers["retry-after"]) > 0
+    error = error_of(answer)
+    assert error["kind"] == "unavailable"
+    return error
+
+
+async def test_without_nats_nothing_is_accepted_and_the_answer_names_it() -> None:
+    async with world() as w:
+        w.broker.available = False
+        assert "NATS" in (await _refused(w))["message"]
+        assert (await w.http.get("/api/workflows")).json()["total"] == 0
+        health = await w.http.get("/healthz")
+        assert health.status_code == 503
+        assert "NATS" in health.json()["checks"]["nats"]
+        w.broker.available = True
+        assert (await w.execute())["status"] == "success"
+
+
+async def test_without_postgres_nothing_is_accepted_and_the_answer_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def away(new: Workflow) -> None:
+        raise StorageUnavailable("Postgres does not answer")
+
+    async with world() as w:
+        with monkeypatch.context() as outage:
+            outage.setattr(w.parts.stores.workflows, "accept", away)
+            assert "Postgres" in (await _refused(w))["message"]
+        assert (await w.execute())["status"] == "success"
+
+
+async def test_a_part_that_does_not_answer_is_named() -> None:
+    async with world(peers_there=False) as w:
+        for path in ("/api/capabilities", f"/api/workflows/{workflow().workflow_id}/trace"):
+            answer = await w.http.get(path)
+            assert answer.status_code == 503
+        assert "learner" in error_of(answer)["message"]
+
+
+async def test_a_fault_of_ours_is_told_without_its_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def break_down(new: Workflow) -> None:
+        raise RuntimeError("password=hunter2")
+
+    async with world() as w:
+        monkeypatch.setattr(w.parts.stores.workflows, "accept", break_down)
+        answer = await w.http.post("/api/execute", json={"code": "return 1;"})
+        assert answer.status_code == 500
+        assert error_of(answer)["kind"] == "internal"
+        assert "hunter2" not in answer.text

@@ -1,0 +1,108 @@
+"""Server-sent events: the past, then the present, each event once, to the end."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx2
+
+from pml_common.health import serve_http
+from pml_gateway.app import mcp_face, rest
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+from services.gateway.tests.world import Json, World, world
+
+ROAD = [
+    "gateway.execution-requested",
+    "analyzer.execution-analyzed",
+    "executor.run-finished",
+    "gateway.workflow-finished",
+]
+
+
+def events_of(text: str) -> list[Json]:
+    """The events in a stream, comments left out."""
+    found: list[Json] = []
+    for block in text.strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if line[0] != ":")
+        if fields:
+            found.append({**fields, "data": json.loads(fields["data"])})
+    return found
+
+
+@asynccontextmanager
+async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
+    """A client over a real socket: the one in memory tells nothing before the end."""
+    port = free_port()
+    async with (
+        serve_http(rest(w.parts, mcp_face(w.parts)), "127.0.0.1", port),
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
+    ):
+        yield http
+
+
+async def test_a_finished_workflow_is_told_whole_and_ends() -> None:
+    async with world() as w:
+        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = events_of(answer.text)
+        assert [each["event"] for each in events] == ROAD
+        assert events[-1]["data"]["status"] == "success"
+        assert len({each["id"] for each in events}) == 4
+
+
+async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
+    async with world() as w:
+        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        path = f"/api/workflows/{workflow_id}/events"
+        first = events_of((await w.http.get(path)).text)
+        for seen in range(4):
+            again = await w.http.get(path, headers={"last-event-id": first[seen]["id"]})
+            assert events_of(again.text) == first[seen + 1 :] if seen < 3 else not again.text
+        unknown = await w.http.get(path, headers={"last-event-id": "whatever"})
+        assert events_of(unknown.text) == first
+
+
+async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_end() -> None:
+    async with world() as w, streaming(w) as http:
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        text = ""
+        async with http.stream("GET", f"/api/workflows/{workflow_id}/events") as stream:
+            async for chunk in stream.aiter_text():
+                text += chunk
+                if text.count("event: ") == 2:
+                    w.peers.release.set()
+        assert [each["event"] for each in events_of(text)] == ROAD
+
+
+async def test_many_readers_from_the_first_moment_see_the_same() -> None:
+    async with world() as w, streaming(w) as http:
+        running = asyncio.create_task(w.execute("hang", idempotency_key="k"))
+        (request,) = await eventually(lambda: w.peers.requests)
+        path = f"/api/workflows/{request.workflow_id}/events"
+        readers = [asyncio.create_task(http.get(path)) for _ in range(5)]
+        await eventually(lambda: w.peers.runs)
+        w.peers.release.set()
+        await running
+        for answer in await asyncio.gather(*readers):
+            assert [each["event"] for each in events_of(answer.text)] == ROAD
+
+
+async def test_a_stream_ends_when_the_gateway_stops() -> None:
+    async with world() as w, streaming(w) as http:
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        reader = asyncio.create_task(http.get(f"/api/workflows/{workflow_id}/events"))
+        await eventually(lambda: len(w.broker.subscriptions) > 3)
+        await w.parts.bus.drain(1)
+        events = events_of((await reader).text)
+        assert [each["event"] for each in events] == ROAD[:2]
+
+
+async def test_without_nats_a_stream_is_refused_and_not_begun() -> None:
+    async with world() as w:
+        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        w.broker.available = False
+        answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
+        assert answer.status_code == 503

@@ -1,0 +1,180 @@
+"""POST /api/execute, from request to answer."""
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+from pml_common.contracts import ids
+from pml_gateway.adapters.newsroom import MemoryNewsroom
+from pml_gateway.domain.api import ExecuteRequest
+from pml_local.testing import eventually
+from services.gateway.tests.examples import CODE_HASH, ELSEWHERE, SCOPE, workflow
+from services.gateway.tests.peers import record
+from services.gateway.tests.world import World, world
+
+CAPABILITY = str(ids.capability_id(SCOPE, CODE_HASH))
+
+
+async def test_a_program_runs_and_its_result_comes_back() -> None:
+    async with world() as w:
+        answer = await w.execute("return 1;", args={"path": "/a"}, intent="look", timeout=3)
+        assert answer == {
+            "status": "success",
+            "result": [{"status": "ok", "result": {"path": "/a"}, "message": None}],
+            "capabilityId": CAPABILITY,
+            "workflowId": answer["workflowId"],
+            "tasks": [],
+        }
+        assert w.servers.made == ["fs:read"]
+        (run,) = w.peers.runs
+        assert (run.timeout_s, run.principal, run.intent) == (3, "mira", "look")
+
+
+async def test_a_failed_run_is_an_error_and_never_a_success() -> None:
+    async with world() as w:
+        answer = await w.execute("fail")
+        assert answer["status"] == "error"
+        assert answer["error"]["kind"] == "user_error"
+        assert "result" not in answer
+
+
+async def test_broken_syntax_is_an_error_with_line_and_column() -> None:
+    async with world() as w:
+        answer = await w.execute("syntax (")
+        assert answer["status"] == "error"
+        error = answer["error"]
+        assert (error["kind"], error["line"], error["column"]) == ("syntax", 2, 9)
+        assert error["diagnostics"][0]["source_line"] == "f(;"
+        assert w.peers.runs == []
+
+
+async def test_what_the_policy_denies_never_runs() -> None:
+    async with world() as w:
+        answer = await w.execute("deny")
+        assert answer["error"]["kind"] == "denied"
+        assert w.peers.runs == []
+
+
+async def test_what_must_be_asked_is_answered_with_what_would_run_and_why() -> None:
+    async with world() as w:
+        answer = await w.execute("ask")
+        assert answer["status"] == "approval_required"
+        assert answer["approval"]["tools"] == ["fs:read"]
+        assert answer["approval"]["reasons"] == ["fs:read is for a person to decide"]
+        assert answer["approval"]["calls"][0]["arguments"] == {
+            "path": {"type": "literal", "value": "/notes.txt"}
+        }
+        assert w.peers.runs == []
+
+
+async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
+    async with world() as w:
+        answer = await w.execute("return 1;", name="fs:look")
+        assert answer["capabilityName"] == "fs:look"
+        w.peers.names["fs:taken"] = record(workflow(), "fs:taken", "cd34" * 16)
+        refused = await w.execute("return 2;", name="fs:taken")
+        assert refused["error"]["kind"] == "rejected"
+        assert str(w.peers.names["fs:taken"].capability_id) in refused["error"]["message"]
+        w.peers.names["fs:own"] = record(workflow(), "fs:own")
+        assert (await w.execute("return 3;", name="fs:own"))["status"] == "success"
+
+
+async def test_a_capability_runs_by_name_with_arguments() -> None:
+    async with world() as w:
+        known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
+        w.peers.names |= {"fs:known": known, str(known.capability_id): known}
+        body = {"capability": "fs:known", "args": {"path": "/b"}}
+        answer = (await w.http.post("/api/execute", json=body)).json()
+        assert answer["status"] == "success"
+        assert answer["capabilityName"] == "fs:known"
+        (request,) = w.peers.requests
+        assert (request.code, request.args) == ("return 'known';", {"path": "/b"})
+
+
+async def test_an_unknown_capability_is_not_found() -> None:
+    async with world() as w:
+        w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
+        for name in ("fs:nowhere", "fs:theirs"):
+            answer = await w.http.post("/api/execute", json={"capability": name})
+            assert answer.status_code == 404
+            assert name in answer.json()["error"]["message"]
+        assert w.peers.requests == []
+
+
+async def test_an_intent_alone_is_answered_with_suggestions() -> None:
+    async with world() as w:
+        answer = (await w.http.post("/api/execute", json={"intent": "read a file"})).json()
+        assert answer["status"] == "suggestions"
+        assert [hit["id"] for hit in answer["suggestions"]] == ["fs:read"]
+        assert "workflowId" not in answer
+
+
+async def test_a_caller_waits_as_long_as_the_program_may_run_and_no_longer() -> None:
+    async with world() as w:
+        answer = await w.execute("hang", timeout=0.2)
+        assert answer["status"] == "running"
+        w.peers.release.set()
+        await eventually(lambda: _is(w, answer["workflowId"], "success"))
+
+
+async def _is(w: World, workflow_id: object, status: str) -> bool:
+    return (await w.workflow(workflow_id))["status"] == status
+
+
+async def test_the_same_key_runs_once_and_is_answered_the_same() -> None:
+    async with world() as w:
+        first = await w.execute("return 1;", idempotency_key="k")
+        again = await w.execute("return 1;", idempotency_key="k")
+        assert again == first
+        assert len(w.peers.runs) == 1
+
+
+async def test_the_same_key_at_once_runs_once() -> None:
+    async with world() as w:
+        answers = await asyncio.gather(
+            *(w.execute("return 1;", idempotency_key="k") for _ in range(5))
+        )
+        assert all(answer == answers[0] for answer in answers)
+        assert len(w.peers.runs) == 1
+
+
+async def test_the_same_key_for_something_else_is_a_conflict() -> None:
+    async with world() as w:
+        await w.execute("return 1;", idempotency_key="k")
+        body = {"code": "return 2;", "idempotency_key": "k"}
+        answer = await w.http.post("/api/execute", json=body)
+        assert answer.status_code == 409
+        assert "another request" in answer.json()["error"]["message"]
+
+
+async def test_a_workflow_goes_on_when_its_caller_leaves() -> None:
+    async with world() as w:
+        waiting = asyncio.create_task(w.execute("hang", idempotency_key="k"))
+        await eventually(lambda: w.peers.runs)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        w.peers.release.set()
+        workflow_id = ids.workflow_id(SCOPE, "k")
+        await eventually(lambda: _is(w, workflow_id, "success"))
+
+
+async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
+    async with world() as w:
+        executions = w.parts.executions
+        deaf = replace(
+            executions,
+            newsroom=MemoryNewsroom(),
+            terms=replace(executions.terms, look_every_s=0.05),
+        )
+        answer = await deaf.execute(SCOPE, "mira", ExecuteRequest(code="return 1;"))
+        assert answer.status == "success"
+
+
+async def test_callers_are_let_go_when_the_gateway_stops() -> None:
+    async with world() as w:
+        waiting = asyncio.create_task(w.execute("hang"))
+        await eventually(lambda: w.peers.runs)
+        w.parts.newsroom.close()
+        answer = await waiting
+        assert answer["status"] == "running"
+        assert UUID(answer["workflowId"])

@@ -1,0 +1,116 @@
+"""Everything that can be looked at."""
+
+import re
+
+from pml_gateway.adapters.stub_tools import ECHO
+from services.gateway.tests.examples import ELSEWHERE, READ, workflow
+from services.gateway.tests.peers import record
+from services.gateway.tests.world import READY, failed, world
+
+
+async def test_a_workflow_is_shown_with_all_that_is_known() -> None:
+    async with world() as w:
+        answer = await w.execute("return 1;", intent="look", args={"path": "/a"})
+        view = await w.workflow(answer["workflowId"])
+        assert view["status"] == "success"
+        assert view["code"] == "return 1;"
+        assert view["args"] == {"path": "/a"}
+        assert view["structure"]["nodes"][0]["tool"] == "fs:read"
+        assert view["decision"]["verdict"] == "allow"
+        assert view["analysis"]["code_hash"]
+        assert view["result"] == answer["result"]
+        assert view["error"] is None
+        assert view["approval"] is None
+        assert view["finished_at"] >= view["created_at"]
+
+
+async def test_workflows_are_listed_in_pages_newest_first() -> None:
+    async with world() as w:
+        made = [(await w.execute(f"return {n};"))["workflowId"] for n in range(3)]
+        page = (await w.http.get("/api/workflows", params={"limit": 2})).json()
+        assert page["total"] == 3
+        assert [each["workflow_id"] for each in page["workflows"]] == made[:0:-1]
+        rest = (await w.http.get("/api/workflows", params={"offset": 2})).json()
+        assert [each["workflow_id"] for each in rest["workflows"]] == made[:1]
+        assert "code" not in page["workflows"][0]
+
+
+async def test_capabilities_come_from_the_registry_by_id_or_name() -> None:
+    async with world() as w:
+        known = record(workflow(), "fs:known")
+        w.peers.names |= {
+            "fs:known": known,
+            "fs:theirs": record(workflow(scope=ELSEWHERE), "fs:theirs"),
+        }
+        page = (await w.http.get("/api/capabilities")).json()
+        assert [each["name"] for each in page["capabilities"]] == ["fs:known"]
+        one = await w.http.get("/api/capabilities/fs:known")
+        assert one.json()["capability_id"] == str(known.capability_id)
+        theirs = await w.http.get("/api/capabilities/fs:theirs")
+        assert theirs.status_code == 404
+        assert "no capability" in theirs.json()["error"]["message"]
+
+
+async def test_traces_come_from_the_learner() -> None:
+    async with world() as w:
+        new = workflow()
+        for path in (f"/api/traces/{new.workflow_id}", f"/api/workflows/{new.workflow_id}/trace"):
+            assert (await w.http.get(path)).json() == {"traces": [], "total": 0}
+
+
+async def test_discovery_comes_from_the_registry() -> None:
+    async with world() as w:
+        page = (await w.http.post("/api/discover", json={"intent": "read", "limit": 2})).json()
+        assert page["hits"][0]["description"] == "read"
+        assert page["total"] == 1
+        bad = await w.http.post("/api/discover", json={"intent": "read", "min_score": 2})
+        assert bad.status_code == 422
+        assert bad.json()["error"]["fields"][0]["field"] == "min_score"
+
+
+async def test_tools_are_those_of_the_servers_without_the_denied() -> None:
+    policy = {"rules": [{"pattern": "fs:write", "verdict": "deny"}]}
+    async with world(gateway_policy=policy) as w:
+        tools = (await w.http.get("/api/tools")).json()["tools"]
+        assert tools == [READ.model_dump(mode="json")]
+    async with world() as w:
+        w.servers.listed = {**w.servers.listed, "pml_stub": (ECHO,)}
+        tools = (await w.http.get("/api/tools")).json()["tools"]
+        assert [f"{each['server']}:{each['name']}" for each in tools] == [
+            "fs:read",
+            "fs:write",
+            "pml_stub:echo",
+        ]
+
+
+async def test_servers_and_health_tell_what_is_wrong_with_which() -> None:
+    async with world() as w:
+        w.servers.stands = {"fs": READY, "web": failed(READY, "connection refused")}
+        servers = (await w.http.get("/api/servers")).json()["servers"]
+        assert [(each["name"], each["state"]) for each in servers] == [
+            ("fs", "ready"),
+            ("web", "failed"),
+        ]
+        health = await w.http.get("/healthz")
+        assert health.status_code == 200
+        assert health.json()["mcp_servers"] == {"fs": "ready", "web": "connection refused"}
+        assert (await w.http.get("/livez")).json() == {"status": "ok"}
+
+
+async def test_every_route_is_described_with_an_id_and_our_error_shape() -> None:
+    async with world(peers_there=False) as w:
+        api = (await w.http.get("/openapi.json")).json()
+        operations = {
+            f"{method} {path}": operation
+            for path, methods in api["paths"].items()
+            for method, operation in methods.items()
+        }
+        ids = [operation["operationId"] for operation in operations.values()]
+        assert len(ids) == len(set(ids)) == 15
+        assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)
+        for name, operation in operations.items():
+            if "/api/" in name:
+                shape = operation["responses"]["422"]["content"]["application/json"]["schema"]
+                assert shape["$ref"].endswith("/ErrorAnswer"), name
+        answer = api["components"]["schemas"]["ExecuteResponse"]["properties"]
+        assert {"capabilityId", "capabilityName", "workflowId"} <= set(answer)

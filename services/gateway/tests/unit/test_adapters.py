@@ -1,0 +1,169 @@
+"""What stands between handlers and the world: relay, names, announcements, settings."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from opentelemetry import trace
+from pydantic import ValidationError
+
+from pml_common.bus.errors import BusUnavailable
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.registry import CapabilityChanged
+from pml_common.contracts.tool import ToolDefinition
+from pml_gateway.adapters.bus_watch import BusWatch
+from pml_gateway.adapters.capability_names import HeardCapabilityNames
+from pml_gateway.adapters.configured_servers import configured_servers
+from pml_gateway.adapters.memory_workflows import MemoryOutbox
+from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.stub_tools import ECHO, StubTools
+from pml_gateway.adapters.tool_announcer import ToolAnnouncer
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.settings import GatewaySettings
+from services.gateway.tests.examples import AT, READ, SCOPE, WRITE, workflow
+from services.gateway.tests.peers import Peers, record
+from services.gateway.tests.world import FakeServers, settings
+
+
+async def test_what_could_not_be_published_is_published_by_a_later_sweep() -> None:
+    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
+    relay = OutboxRelay(outbox, bus)
+    outbox.put(new.requested, new.traceparent)
+    bus.broker.available = False
+    await relay.publish(list(outbox.kept.values()))
+    await relay.sweep()
+    bus.broker.available = True
+    assert await bus.history(SCOPE, str(new.workflow_id)) == []
+    await relay.sweep()
+    (stored,) = await bus.history(SCOPE, str(new.workflow_id))
+    assert stored.message == new.requested
+
+
+async def test_what_is_published_twice_is_stored_once() -> None:
+    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
+    relay = OutboxRelay(outbox, bus)
+    outbox.put(new.requested, new.traceparent)
+    await relay.publish(list(outbox.kept.values()))
+    await relay.sweep()
+    assert len(await bus.history(SCOPE, str(new.workflow_id))) == 1
+
+
+async def test_a_message_is_published_as_part_of_the_trace_it_was_stored_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+
+    async def note(message: object) -> int:
+        seen.append(trace.get_current_span().get_span_context().trace_id)
+        return 1
+
+    bus, new = MemoryBus(), workflow(traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
+    outbox = MemoryOutbox()
+    outbox.put(new.requested, new.traceparent)
+    monkeypatch.setattr(bus, "publish", note)
+    await OutboxRelay(outbox, bus).publish(list(outbox.kept.values()))
+    assert [f"{each:032x}" for each in seen] == ["ab" * 16]
+
+
+async def test_a_name_is_asked_for_once_and_kept_true_by_what_is_heard() -> None:
+    bus = MemoryBus()
+    peers = Peers(bus)
+    await peers.start()
+    names, known = HeardCapabilityNames(bus), record(workflow(), "fs:look")
+    assert await names.name_of(SCOPE, known.capability_id) is None
+    peers.names[str(known.capability_id)] = known
+    assert await names.name_of(SCOPE, known.capability_id) == "fs:look"
+    peers.names.clear()
+    assert await names.name_of(SCOPE, known.capability_id) == "fs:look"
+    await names.hear(
+        CapabilityChanged(
+            scope=SCOPE,
+            event_id=uuid4(),
+            capability_id=known.capability_id,
+            name="fs:read_notes",
+            change="named",
+        )
+    )
+    assert await names.name_of(SCOPE, known.capability_id) == "fs:read_notes"
+    await bus.drain(1)
+
+
+async def test_a_listing_is_stated_each_time_and_others_are_retired() -> None:
+    bus, gone = MemoryBus(), ToolDefinition(server="old", name="tool")
+    peers = Peers(bus, catalog=(READ, gone))
+    await peers.start()
+    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
+    for tools in ((READ, WRITE), (READ,), (READ, WRITE)):
+        await announcer.announce("fs", tools)
+    await announcer.retire_others({"fs"})
+    stated = [each.message for each in await bus.history(SCOPE, "fs")]
+    assert [len(each.tools) for each in stated if isinstance(each, ToolsListed)] == [2, 1, 2]
+    (retired,) = [each.message for each in await bus.history(SCOPE, "old")]
+    assert isinstance(retired, ToolsListed)
+    assert retired.tools == ()
+    await bus.drain(1)
+
+
+async def test_nats_is_asked_about_at_most_once_a_moment() -> None:
+    bus = MemoryBus()
+    watch = BusWatch(bus)
+    bus.broker.available = False
+    with pytest.raises(BusUnavailable, match="NATS"):
+        await watch.require()
+    assert await watch.check() == "NATS does not answer"
+    bus.broker.available = True
+    await watch.require()
+    bus.broker.available = False
+    await watch.require()
+
+
+async def test_calls_go_to_the_pool_that_has_the_server() -> None:
+    servers = FakeServers()
+    router = ToolRouter([StubTools(), servers])
+    assert (await router.call("pml_stub:echo", {"n": 1}, 1)).result == {"n": 1}
+    assert (await router.call("pml_stub:other", {}, 1)).status == "tool_error"
+    assert (await router.call("fs:read", {}, 1)).status == "ok"
+    await router.call("nowhere:tool", {}, 1)
+    assert servers.made == ["fs:read", "nowhere:tool"]
+    assert router.find("pml_stub:echo") == ECHO
+    assert router.hash_of("fs:read") == READ.definition_hash
+    assert router.find("fs:gone") is None
+    assert router.hash_of("nowhere:tool") is None
+    servers.listed = {"fs": (WRITE,)}
+    assert router.find("fs:read") is None
+
+
+async def test_no_file_means_no_servers(tmp_path: Path) -> None:
+    async def nobody(server: str, tools: tuple[ToolDefinition, ...]) -> None:
+        raise AssertionError(server)
+
+    for file in (None, tmp_path / "missing.json"):
+        async with configured_servers(file, {}, nobody) as servers:
+            assert servers.status() == {}
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.2", "example.org"])  # noqa: S104 - refused
+def test_an_address_that_others_reach_must_be_allowed_explicitly(host: str) -> None:
+    with pytest.raises(ValidationError, match="PML_GATEWAY_ALLOW_REMOTE"):
+        settings(gateway_host=host)
+    assert settings(gateway_host=host, gateway_allow_remote=True).gateway_host == host
+
+
+def test_a_short_secret_is_refused_and_never_shown() -> None:
+    with pytest.raises(ValidationError, match="PML_GATEWAY_SECRET must have 16") as refused:
+        settings(gateway_secret="short-secret")
+    assert "short-secret" not in str(refused.value)
+    assert "tests, long enough" not in repr(settings())
+
+
+def test_the_environment_sets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PML_GATEWAY_SECRET", "s" * 16)
+    monkeypatch.setenv("PML_GATEWAY_ALLOWED_HOSTS", "pml.example, other.example")
+    monkeypatch.setenv("PML_GATEWAY_POLICY", '{"read_only": "ask"}')
+    monkeypatch.setenv("PML_MCP_SERVERS", "/etc/mcp.json")
+    found = GatewaySettings()
+    assert {"pml.example", "other.example", "127.0.0.1"} <= found.hosts
+    assert found.terms.policy.read_only == "ask"
+    assert found.mcp_servers == Path("/etc/mcp.json")
+    assert found.rules.secret == b"s" * 16

@@ -1,0 +1,121 @@
+"""Handlers of the bus, each run twice; the first answer is the second."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import pytest
+
+from pml_common.bus.errors import Retryable
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
+from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
+from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_gateway.handlers.on_run_finished import on_run_finished
+from services.gateway.tests.examples import (
+    AT,
+    READ,
+    RULES,
+    WRITE,
+    analyzed,
+    finished,
+    rejected,
+    workflow,
+)
+from services.gateway.tests.peers import Peers
+from services.gateway.tests.world import FakeServers
+
+Handler = Callable[[], Awaitable[Sequence[Message]]]
+
+
+async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, MemoryWorkflowStore]:
+    new, store = workflow(request), MemoryWorkflowStore()
+    await store.accept(new)
+    return new, store
+
+
+async def twice(handle: Handler) -> Sequence[Message]:
+    """What handling a message states, the first time and again."""
+    first = await handle()
+    assert tuple(await handle()) == tuple(first)
+    return first
+
+
+def analysis_handler(
+    store: MemoryWorkflowStore, bus: MemoryBus
+) -> Callable[..., Awaitable[Sequence[Message]]]:
+    return partial(
+        on_execution_analyzed,
+        workflows=store,
+        tools=ToolRouter([FakeServers()]),
+        asker=bus,
+        rules=RULES,
+        now=lambda: AT,
+    )
+
+
+async def test_an_allowed_program_is_told_to_run_once() -> None:
+    new, store = await stored()
+    handle = analysis_handler(store, MemoryBus())
+    analysis = analyzed(new, tools=(READ, WRITE))
+    (command,) = await twice(partial(handle, analysis))
+    assert isinstance(command, RunWorkflow)
+    assert command.repeatable_tools == ("fs:read",)
+    kept = await store.get(new.scope, new.workflow_id)
+    assert kept is not None
+    assert kept.state == "running"
+
+
+async def test_a_person_is_asked_once() -> None:
+    new, store = await stored()
+    handle = analysis_handler(store, MemoryBus())
+    (asked,) = await twice(partial(handle, analyzed(new, "ask")))
+    assert isinstance(asked, ApprovalRequested)
+
+
+async def test_a_rejected_program_ends_once() -> None:
+    new, store = await stored()
+    handle = partial(on_analysis_rejected, workflows=store, rules=RULES, now=lambda: AT)
+    (told,) = await twice(partial(handle, rejected(new)))
+    assert isinstance(told, WorkflowFinished)
+
+
+async def test_a_finished_run_ends_its_workflow_once() -> None:
+    new, store = await stored()
+    await analysis_handler(store, MemoryBus())(analyzed(new))
+    handle = partial(on_run_finished, workflows=store, rules=RULES, now=lambda: AT)
+    (told,) = await twice(partial(handle, finished(new, result=1)))
+    assert isinstance(told, WorkflowFinished)
+    assert told.result == 1
+
+
+async def test_what_belongs_to_no_workflow_of_ours_states_nothing() -> None:
+    _, store = await stored()
+    stranger = workflow()
+    assert await twice(partial(analysis_handler(store, MemoryBus()), analyzed(stranger))) == ()
+
+
+async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
+    new, store = await stored()
+    handle = partial(on_run_finished, workflows=store, rules=RULES, now=lambda: AT)
+    assert await twice(partial(handle, finished(new))) == ()
+    assert await store.get(new.scope, new.workflow_id) == new
+
+
+async def test_a_name_is_looked_up_again_while_the_registry_is_away() -> None:
+    new, store = await stored(ExecuteRequest(code="return 1;", name="fs:look"))
+    bus = MemoryBus()
+    handle = analysis_handler(store, bus)
+    named = analyzed(new, name="fs:look")
+    with pytest.raises(Retryable, match="who holds the name fs:look"):
+        await handle(named)
+    assert await store.get(new.scope, new.workflow_id) == new
+    await Peers(bus).start()
+    (command,) = await twice(partial(handle, named))
+    assert isinstance(command, RunWorkflow)
+    await bus.drain(1)

@@ -46,6 +46,10 @@ class Sandbox(Protocol):
         """Hand over how a call ended; answers arrive in the order of these calls."""
         ...
 
+    def kill(self) -> None:
+        """Stop the program now, wherever it is."""
+        ...
+
 
 class SandboxPool(Protocol):
     """Where sandboxes come from."""

@@ -14,7 +14,7 @@ from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import TaskResult
 from pml_executor.domain import events
-from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of
+from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
 from pml_executor.domain.finished import finished
 from pml_executor.domain.journal import Call, Diverged, RunJournal
 from pml_executor.domain.positions import author_column
@@ -82,7 +82,9 @@ def test_what_ends_a_run_is_told_from_what_only_interrupts_it() -> None:
     diverged = ending_of(Diverged("elsewhere", "n1"))
     assert diverged is not None
     assert diverged.error == WorkflowError(kind="diverged", message="elsewhere", node_id="n1")
-    assert ending_of(ValueError("a bug")) is None
+    bug = ValueError("a bug")
+    assert ending_of(bug) is None
+    assert first_cause(ExceptionGroup("", [ExceptionGroup("", [bug]), KeyError()])) is bug
 
 
 @pytest.mark.parametrize(

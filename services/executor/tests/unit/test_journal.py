@@ -145,13 +145,13 @@ def test_leaving_out_what_is_recorded_is_a_divergence(left: list[TraceEvent], me
         journal.complete()
 
 
-def test_a_replay_waits_for_the_next_entry_as_long_as_it_took_and_some_more() -> None:
+def test_a_replay_waits_for_the_next_entry_twice_as_long_as_it_took_and_some_more() -> None:
     journal = RunJournal([BEGIN, start("n1", ts=1), end("n1", ts=10), start("n2", ts=3010)])
     assert journal.awaited() is None
     journal.call("n1", "api:a", {})
     journal.due()
     entry, patience_ms = journal.awaited() or (None, 0)
-    assert (entry, patience_ms) == (start("n2", ts=3010), 8000)
+    assert (entry, patience_ms) == (start("n2", ts=3010), 11_000)
     journal.call("n2", "api:a", {})
     journal.due()
     assert journal.awaited() is None

@@ -129,6 +129,21 @@ async def test_a_tool_outside_the_grant_ends_the_run_and_is_never_called(
     assert fact.task_results == ()
 
 
+async def test_a_refused_call_does_not_cut_off_those_under_way(
+    make_command: MakeCommand, make_executor: MakeExecutor
+) -> None:
+    async def both(api: ProgramApi, args: JsonObject) -> JsonValue:
+        calls = (api.call("n1", "api:a"), api.call("n2", "fs:write"), api.call("n3", "api:b"))
+        return list(await asyncio.gather(*calls))
+
+    executor = make_executor(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
+    fact = await finish(make_command("both", tools=["api:a", "api:b"]), executor)
+
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.tool) == ("denied", "fs:write")
+    assert [(task.tool, task.success) for task in fact.task_results] == [("api:a", True)]
+
+
 async def test_a_grant_for_other_code_starts_nothing(
     make_command: MakeCommand, make_executor: MakeExecutor
 ) -> None:

@@ -1,6 +1,7 @@
 """A run's journal on its own subject of the bus, one writer at a time."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from uuid import uuid4
 
@@ -11,6 +12,8 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunWorkflow, TraceRecorded
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
+
+log = logging.getLogger(__name__)
 
 _RETRY_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0)
 
@@ -85,6 +88,8 @@ class BusJournal:
         self._journal = RunJournal(recorded)
         if not self._journal.closed:
             await self._store(())
+            workflow = self._command.workflow_id
+            log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))
 
     async def _store(self, entries: Sequence[TraceEvent]) -> None:
         """One append; asks again as long as it is not known whether it was stored."""

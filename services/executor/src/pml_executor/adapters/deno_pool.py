@@ -25,7 +25,7 @@ class SandboxProcess(Sandbox, Protocol):
         ...
 
     async def close(self) -> None:
-        """End it."""
+        """End it and wait until nothing of it is left."""
         ...
 
 
@@ -52,6 +52,7 @@ class DenoPool:
         self._changed = asyncio.Condition()
         self._spare: deque[SandboxProcess] = deque()
         self._starting: set[asyncio.Task[None]] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
         self._waiting = 0
         self._leased = 0
         self._failures = 0
@@ -70,7 +71,7 @@ class DenoPool:
         self._size = PoolSize(spares=0, most=0)
         for task in self._starting:
             task.cancel()
-        await asyncio.gather(*self._starting, return_exceptions=True)
+        await asyncio.gather(*self._starting, *self._retiring, return_exceptions=True)
         await asyncio.gather(*(sandbox.close() for sandbox in self._spare))
         self._spare.clear()
 
@@ -88,11 +89,18 @@ class DenoPool:
         try:
             yield sandbox
         finally:
-            try:
-                await sandbox.close()
-            finally:
-                self._leased -= 1
-                self._refill()
+            # Dead at once; that nothing of it is left need not hold up the run's end.
+            sandbox.kill()
+            retiring = asyncio.create_task(self._retire(sandbox), name="sandbox-retire")
+            self._retiring.add(retiring)
+            retiring.add_done_callback(self._retiring.discard)
+
+    async def _retire(self, sandbox: SandboxProcess) -> None:
+        try:
+            await sandbox.close()
+        finally:
+            self._leased -= 1
+            self._refill()
 
     async def _take(self) -> SandboxProcess:
         self._waiting += 1

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import secrets
-from asyncio.subprocess import PIPE, Process
+import subprocess
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from pml_common.contracts.error import ErrorKind
+from pml_executor.adapters.child import Child
 from pml_executor.domain import frames
 from pml_executor.domain.frames import ForgedOutput, FrameDecoder
 from pml_executor.domain.protocol import (
@@ -49,8 +49,8 @@ class DenoCommand:
 class DenoSandbox:
     """See Sandbox. Made by `start`; `close` leaves nothing of it."""
 
-    def __init__(self, process: Process, command: DenoCommand, secret: str) -> None:
-        self._process = process
+    def __init__(self, child: Child, command: DenoCommand, secret: str) -> None:
+        self._child = child
         self._command = command
         self._decoder = FrameDecoder(secret, command.max_message_bytes)
         self._inbox: deque[ProgramMessage | HostSaid] = deque()
@@ -61,20 +61,11 @@ class DenoSandbox:
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
         """A process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
-            # A session of its own: a Ctrl-C at the terminal is the executor's to handle.
-            process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
+            child = await Child.start(command.argv, ENVIRONMENT)
         except OSError as error:
             raise SandboxUnavailable(f"{command.argv[0]} cannot be started: {error}") from error
         secret = secrets.token_hex(16)
-        sandbox = cls(process, command, secret)
+        sandbox = cls(child, command, secret)
         try:
             async with asyncio.timeout(command.start_patience_s):
                 hello = Hello(secret=secret, max_body_bytes=command.max_message_bytes)
@@ -92,12 +83,12 @@ class DenoSandbox:
     @property
     def pid(self) -> int:
         """The process's id."""
-        return self._process.pid
+        return self._child.pid
 
     @property
     def alive(self) -> bool:
         """Whether the process still runs."""
-        return self._process.returncode is None
+        return self._child.returncode is None
 
     async def run(self, program: Program) -> None:
         """See Sandbox."""
@@ -114,18 +105,18 @@ class DenoSandbox:
         """See Sandbox."""
         self._write(answer.model_dump_json().encode())
 
+    def kill(self) -> None:
+        """Stop the program now, wherever it is."""
+        self._child.kill()
+
     async def close(self) -> None:
         """Kill the process and wait until nothing of it is left."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
         try:
-            async with asyncio.timeout(_END_PATIENCE_S):
-                await asyncio.gather(self._discard_stdout(), self._stderr_reader)
-                await self._process.wait()
-        except TimeoutError:
-            log.error("sandbox process %d does not end", self._process.pid)
+            await self._child.close(_END_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            log.error("sandbox process %d does not end", self._child.pid)
+        self._stderr_reader.cancel()
+        await asyncio.gather(self._stderr_reader, return_exceptions=True)
 
     async def _expect_ready(self) -> None:
         message = await self._next()
@@ -133,9 +124,8 @@ class DenoSandbox:
             raise SandboxBroken("internal", f"its first words were {message}")
 
     async def _next(self) -> ProgramMessage | HostSaid:
-        stdout = self._process.stdout
         while not self._inbox:
-            data = await stdout.read(_READ_BYTES) if stdout is not None else b""
+            data = await self._child.stdout.read(_READ_BYTES)
             if not data:
                 raise await self._post_mortem()
             try:
@@ -148,30 +138,22 @@ class DenoSandbox:
         return self._inbox.popleft()
 
     def _write(self, body: bytes) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.write(frames.encode(body))
+        self._child.write(frames.encode(body))
 
     async def _post_mortem(self) -> SandboxBroken:
         """Why the process ended by itself."""
         try:
-            async with asyncio.timeout(_END_PATIENCE_S):
-                await self._stderr_reader
-                await self._process.wait()
-        except TimeoutError:
+            status = await self._child.ended(_END_PATIENCE_S)
+        except subprocess.TimeoutExpired:
             return SandboxBroken("internal", "the sandbox process closed its output")
+        await asyncio.wait({self._stderr_reader}, timeout=_END_PATIENCE_S)
         last_words = " ".join(self._stderr)
         if "out of memory" in last_words:
             text = f"the program used more than its {self._command.max_heap_mib} MiB of memory"
             return SandboxBroken("memory_limit", text)
-        text = f"the sandbox process ended with status {self._process.returncode}"
+        text = f"the sandbox process ended with status {status}"
         return SandboxBroken("internal", f"{text}: {last_words[:500]}" if last_words else text)
 
     async def _read_stderr(self) -> None:
-        stderr = self._process.stderr
-        while stderr is not None and (data := await stderr.read(_READ_BYTES)):
+        while data := await self._child.stderr.read(_READ_BYTES):
             self._stderr += data.decode(errors="replace").splitlines()
-
-    async def _discard_stdout(self) -> None:
-        stdout = self._process.stdout
-        while stdout is not None and await stdout.read(_READ_BYTES):
-            pass

@@ -89,10 +89,15 @@ class MemorySandbox:
         """See Sandbox."""
         self._api.settle(answer)
 
-    async def close(self) -> None:
+    def kill(self) -> None:
         """Stop the program wherever it is."""
         if self._task is not None:
             self._task.cancel()
+
+    async def close(self) -> None:
+        """Stop it and wait until it has."""
+        self.kill()
+        if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self, program: Program) -> None:

@@ -1,6 +1,7 @@
 """How a run ends; a failure in words its caller can act on."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -63,3 +64,10 @@ def ending_of(error: Exception) -> Ending | None:
         diverged = WorkflowError(kind="diverged", message=str(error), node_id=error.node_id)
         return Ending(error=diverged)
     return None
+
+
+def first_cause(error: Exception) -> Exception:
+    """What went wrong first in a group; the others were cancelled because of it."""
+    while isinstance(error, ExceptionGroup):
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error

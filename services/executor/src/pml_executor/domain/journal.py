@@ -130,11 +130,11 @@ class RunJournal:
 
     def awaited(self) -> tuple[TraceEvent, float] | None:
         """The recorded entry that must come about next, and for how many milliseconds to wait:
-        as long as it took the first time, and some more."""
+        twice as long as it took the first time, and some more."""
         if not 0 < self._cursor < self._recorded:
             return None
         entry = self.entries[self._cursor]
-        return entry, entry.ts - self.entries[self._cursor - 1].ts + _PATIENCE_MS
+        return entry, 2 * (entry.ts - self.entries[self._cursor - 1].ts) + _PATIENCE_MS
 
     def complete(self) -> None:
         """The program ended. Raises Diverged if it left out what the journal says it did."""

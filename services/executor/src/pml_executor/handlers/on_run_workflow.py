@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import cast
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -16,7 +15,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import ToolEnd
 from pml_executor.domain import events
-from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of
+from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
 from pml_executor.domain.finished import finished
 from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
 from pml_executor.domain.limits import Allowance, RunLimits
@@ -88,20 +87,10 @@ async def _ending(
     except SandboxUnavailable as error:
         raise Retryable(str(error)) from error
     except ExceptionGroup as group:
-        error = _first(group)
+        error = first_cause(group)
         if (ending := ending_of(error)) is None:
             raise error from None
         return ending
-
-
-def _first(group: ExceptionGroup[Exception]) -> Exception:
-    """What went wrong first; the others were cancelled because of it."""
-    error = group.exceptions[0]
-    return (
-        _first(cast("ExceptionGroup[Exception]", error))
-        if isinstance(error, ExceptionGroup)
-        else error
-    )
 
 
 @dataclass
@@ -119,6 +108,7 @@ class _Run:
         self._calls: dict[int, Call] = {}
         self._asked_as: dict[CallKey, int] = {}
         self._failed: dict[int, ToolEnd] = {}
+        self._over = False
 
     async def conduct(self) -> Ending:
         """Until the program has ended and so has every call it made."""
@@ -131,11 +121,17 @@ class _Run:
         )
         async with asyncio.TaskGroup() as calls:
             await self.sandbox.run(program)
-            self._deliver()
-            return await self._converse(calls)
+            try:
+                return await self._converse(calls)
+            except RunEnded as ended:
+                return Ending(error=ended.error)
+            finally:
+                self._over = True
+                self.sandbox.kill()
 
     async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
         while True:
+            self._deliver()
             try:
                 message = await self._receive()
             except SandboxBroken as broken:
@@ -151,7 +147,6 @@ class _Run:
                 case Threw():
                     self.journal.complete()
                     return Ending(error=self._failure(message))
-            self._deliver()
 
     async def _receive(self) -> ProgramMessage:
         """The program's next message; a replay waits only so long for what must come."""
@@ -229,6 +224,8 @@ class _Run:
                 if end.error.kind == "denied":
                     raise ends_run("denied", self._calls[asked_as], message)
                 self._failed[asked_as] = end
+            if self._over:
+                continue
             answer = Answer(
                 id=asked_as, ok=end.success, value=end.result, message=message, now=int(end.ts)
             )

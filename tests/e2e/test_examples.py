@@ -1,0 +1,64 @@
+"""The examples, as a reader tries them: the servers of examples/mcp.json and the first program."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from pml_local.composition import StackOptions
+from pml_local.stack import embedded_stack
+from pml_local.testing import eventually
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPTS = Path(sys.executable).parent
+FETCHED_WITHIN = 120.0
+
+
+async def _run(*words: str | Path, cwd: Path) -> str:
+    """What a command prints; it must succeed."""
+    process = await asyncio.create_subprocess_exec(
+        *words, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(60):
+        output, complaint = await process.communicate()
+    assert process.returncode == 0, complaint.decode()
+    return output.decode()
+
+
+async def test_the_first_program_asks_nobody_and_is_learned(
+    stack_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("# A folder to try\n")
+    await _run("git", "init", "--quiet", cwd=tmp_path)
+    options = StackOptions(
+        home=stack_home,
+        mcp_servers=EXAMPLES / "mcp.json",
+        env={"FOLDER": str(tmp_path), "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"},
+    )
+    async with (
+        embedded_stack(options) as stack,
+        httpx2.AsyncClient(base_url=stack.url, timeout=30.0) as http,
+    ):
+
+        async def known_servers() -> bool:
+            found = await http.post("/api/discover", json={"intent": "files", "limit": 100})
+            hits = found.json().get("hits", ())
+            return {"fs:search_files", "git:git_log"} <= {str(hit["id"]) for hit in hits}
+
+        await eventually(known_servers, within=FETCHED_WITHIN)
+        pml = (SCRIPTS / "pml", "execute", "--url", stack.url, "--json")
+        words = ("--name", "folder:describe", "--arg", f"folder={tmp_path}")
+        first = json.loads(await _run(*pml, EXAMPLES / "first.ts", *words, cwd=tmp_path))
+        assert first["status"] == "success"
+        assert first["result"]["says"] == "# A folder to try"
+        (tmp_path / "README.md").rename(tmp_path / "letter.md")
+        again = ("--capability", "folder:describe", "--arg", f"folder={tmp_path}")
+        second = json.loads(await _run(*pml, *again, cwd=tmp_path))
+        assert second["result"] == {"readme": None, "holds": ["[DIR] .git", "[FILE] letter.md"]}
+        assert second["capabilityId"] == first["capabilityId"]

@@ -178,8 +178,9 @@ def call(
     key: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> CallTool:
-    """A call under a grant for all tools."""
-    analysis = analyzed(of, tools=(READ, WRITE))
+    """A call under a grant for it and our tools."""
+    granted = {each.tool_id: each for each in (READ, WRITE, tool)}
+    analysis = analyzed(of, tools=tuple(granted.values()))
     return CallTool(
         scope=of.scope,
         workflow_id=of.workflow_id,

@@ -1,5 +1,6 @@
 """What stands between handlers and the world: relay, names, announcements, settings."""
 
+import asyncio
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,15 +13,18 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.bus_watch import BusWatch
 from pml_gateway.adapters.capability_names import HeardCapabilityNames
 from pml_gateway.adapters.configured_servers import configured_servers
 from pml_gateway.adapters.memory_workflows import MemoryOutbox
 from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.postgres_patience import promptly
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.settings import GatewaySettings
+from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.peers import Peers, record
 from services.gateway.tests.world import FakeServers, settings
@@ -141,6 +145,39 @@ async def test_no_file_means_no_servers(tmp_path: Path) -> None:
     for file in (None, tmp_path / "missing.json"):
         async with configured_servers(file, {}, nobody) as servers:
             assert servers.status() == {}
+
+
+async def test_a_store_that_hangs_is_not_waited_for_even_while_it_is_cancelled() -> None:
+    cancelled, gate = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            await gate.wait()
+
+    with pytest.raises(StorageUnavailable, match=r"did not answer within 0\.01 s"):
+        await promptly(stubborn(), 0.01)
+    await eventually(cancelled.is_set)
+    gate.set()
+
+
+async def test_whoever_stops_waiting_for_a_store_stops_its_work() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    waiting = asyncio.create_task(promptly(work(), 30))
+    await begun.wait()
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    await eventually(cancelled.is_set)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.2", "example.org"])  # noqa: S104 - refused

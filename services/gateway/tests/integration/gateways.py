@@ -1,0 +1,110 @@
+"""Whole gateways on real NATS and Postgres, with scripted peers."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.contracts.tool import ToolDefinition
+from pml_gateway.adapters.stub_tools import ECHO
+from pml_gateway.app import serve
+from pml_gateway.settings import GatewaySettings
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+from services.gateway.tests.examples import SCOPE, SECRET
+from services.gateway.tests.peers import Peers
+from services.gateway.tests.world import Json, settings
+
+STUB = {"gateway_stub_tools": True, "gateway_sweep_every_s": 0.05}
+
+
+@dataclass
+class Gateway:
+    """One gateway, its bus and a client."""
+
+    settings: GatewaySettings
+    bus: NatsBus
+    http: httpx2.AsyncClient
+
+    async def execute(self, code: str = "return 1;", **more: object) -> Json:
+        """POST /api/execute, answered well."""
+        answer = await self.http.post("/api/execute", json={"code": code, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def workflow(self, workflow_id: object) -> Json:
+        """GET /api/workflows/{id}, answered well."""
+        answer = await self.http.get(f"/api/workflows/{workflow_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def decide(self, workflow_id: object, decision: str, **more: object) -> httpx2.Response:
+        """POST /api/workflows/{id}/approval."""
+        body = {"decision": decision, **more}
+        return await self.http.post(f"/api/workflows/{workflow_id}/approval", json=body)
+
+    async def ends(self, workflow_id: object, status: str, within: float = 15.0) -> Json:
+        """The workflow once it has this status."""
+
+        async def ended() -> Json | None:
+            found = await self.workflow(workflow_id)
+            return found if found["status"] == status else None
+
+        return await eventually(ended, within=within)
+
+
+@asynccontextmanager
+async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[Gateway]:
+    """A gateway for as long as the block runs; it stops as a process does."""
+    chosen = settings(
+        nats_url=nats_url, postgres_dsn=dsn, gateway_port=free_port(), **{**STUB, **changed}
+    )
+    url = f"http://127.0.0.1:{chosen.gateway_port}"
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30.0))
+        bus = await NatsBus.connect(nats_url, service="gateway")
+        await stack.enter_async_context(serve(chosen, bus))
+        stack.push_async_callback(bus.drain, 2.0)
+        yield Gateway(chosen, bus, http)
+
+
+@asynccontextmanager
+async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> AsyncGenerator[Peers]:
+    """The other services for as long as the block runs."""
+    bus = await NatsBus.connect(nats_url, service="peers")
+    scripted = Peers(bus, tools)
+    await scripted.start()
+    try:
+        yield scripted
+    finally:
+        scripted.release.set()
+        await bus.drain(2.0)
+
+
+def servers_file(folder: Path, servers: Mapping[str, object]) -> Path:
+    """An `mcpServers` file."""
+    file = folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    return file
+
+
+def process_environment(nats_url: str, dsn: str, port: int, **more: str) -> dict[str, str]:
+    """What a gateway's own process is told."""
+    return {
+        "PATH": os.defpath,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PML_NATS_URL": nats_url,
+        "PML_POSTGRES_DSN": dsn,
+        "PML_GATEWAY_PORT": str(port),
+        "PML_GATEWAY_SECRET": SECRET.decode(),
+        "PML_GATEWAY_ORG": SCOPE.org,
+        "PML_GATEWAY_PROJECT": SCOPE.project,
+        "PML_GATEWAY_STUB_TOOLS": "true",
+        **more,
+    }

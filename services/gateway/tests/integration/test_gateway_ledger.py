@@ -1,0 +1,155 @@
+"""Tool calls and workflows across gateway processes that are killed."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.contracts import catalog
+from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres_presence import present
+from pml_gateway.domain.ledger import LOST
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+from services.gateway.tests.examples import SCOPE, call, workflow
+from services.gateway.tests.integration.gateways import (
+    peers,
+    process_environment,
+    servers_file,
+)
+from services.gateway.tests.integration.mcp.world import ServerWorld
+from services.learner.tests.link import forwarded
+
+pytestmark = pytest.mark.integration
+
+
+@asynccontextmanager
+async def process(environment: dict[str, str]) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """A gateway's own process, ready; killed at the end if it still runs."""
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "pml_gateway", env=environment
+    )
+    url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
+    try:
+        async with httpx2.AsyncClient(base_url=url) as http:
+
+            async def ready() -> bool:
+                assert started.returncode is None
+                try:
+                    health = await http.get("/healthz")
+                except httpx2.TransportError:
+                    return False
+                servers = health.json()["mcp_servers"].values()
+                return health.status_code == 200 and set(servers) <= {"ready"}
+
+            await eventually(ready, within=30)
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.wait()
+
+
+async def _listed(bus: NatsBus) -> dict[str, ToolDefinition]:
+    stated = [each.message for each in await bus.history(SCOPE, "box")]
+    lists = [each.tools for each in stated if isinstance(each, ToolsListed)]
+    return {tool.name: tool for tool in lists[-1]} if lists else {}
+
+
+def _call(tool: ToolDefinition, args: JsonObject) -> CallTool:
+    return call(workflow(), tool, args, expires_at=datetime.now(UTC) + timedelta(hours=1))
+
+
+async def _ask(bus: NatsBus, asked: CallTool) -> ToolOutcome:
+    return await bus.ask(catalog.CALL_TOOL, asked, timeout=10)
+
+
+async def _asked_again(bus: NatsBus, asked: CallTool) -> ToolOutcome | None:
+    try:
+        return await _ask(bus, asked)
+    except QueryFailed as failure:
+        return None if failure.code == "unavailable" else pytest.fail(str(failure))
+
+
+async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_next(
+    nats_url: str, postgres_dsn: str, tmp_path: Path
+) -> None:
+    box, port = ServerWorld(tmp_path), free_port()
+    servers = {"box": box.stdio().model_dump(include={"command", "args"})}
+    file = str(servers_file(tmp_path, servers))
+    environment = process_environment(nats_url, postgres_dsn, port, PML_MCP_SERVERS=file)
+    bus = await NatsBus.connect(nats_url, service="executor")
+    async with process(environment) as first:
+        tools = await eventually(lambda: _listed(bus), within=20)
+        done = _call(tools["count"], {"key": "once"})
+        assert (await _ask(bus, done)).result == "counted"
+        lost = _call(tools["slow"], {"seconds": 60}).model_copy(update={"timeout_s": 60.0})
+        asking = asyncio.create_task(_asked_again(bus, lost))
+        await eventually(lambda: "slow began" in box.lines())
+        first.kill()
+        asking.cancel()
+        await asyncio.wait({asking})
+    async with process(environment) as second:
+        assert (await _ask(bus, done)).result == "counted"
+        assert await eventually(lambda: _asked_again(bus, lost), within=15) == LOST
+        assert Counter(box.lines())["once"] == 1
+        assert Counter(box.lines())["slow began"] == 1
+        second.terminate()
+        assert await asyncio.wait_for(second.wait(), 15) == 0
+    await bus.drain()
+
+
+async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_it(
+    nats_url: str, postgres_dsn: str
+) -> None:
+    environment = process_environment(nats_url, postgres_dsn, free_port())
+    url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
+    async with peers(nats_url) as p, httpx2.AsyncClient(base_url=url, timeout=20) as http:
+        async with process(environment) as first:
+            body = {"code": "hang", "timeout": 0.1}
+            answer = (await http.post("/api/execute", json=body)).json()
+            assert answer["status"] == "running"
+            first.kill()
+            await first.wait()
+        p.release.set()
+        async with process(environment):
+
+            async def ended() -> bool:
+                found = await http.get(f"/api/workflows/{answer['workflowId']}")
+                return found.json()["status"] == "success"
+
+            await eventually(ended, within=20)
+
+
+async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str) -> None:
+    instance = uuid4()
+    async with (
+        forwarded(postgres_dsn) as link,
+        open_schema(postgres_dsn, "gateway", "pml_gateway") as pool,
+    ):
+        ledger = PostgresCallLedger(pool)
+        assert not await ledger.lives(instance)
+        async with present(link.dsn, instance):
+            assert await ledger.lives(instance)
+            assert not await ledger.lives(uuid4())
+            await link.cut()
+            await eventually(lambda: _is_gone(ledger, instance))
+            await link.mend()
+            await eventually(lambda: ledger.lives(instance))
+        await eventually(lambda: _is_gone(ledger, instance))
+
+
+async def _is_gone(ledger: PostgresCallLedger, instance: UUID) -> bool:
+    return not await ledger.lives(instance)

@@ -1,0 +1,93 @@
+"""NATS or Postgres gone while running: said at once, nothing accepted is lost."""
+
+import asyncio
+from time import perf_counter
+
+import httpx2
+import pytest
+
+from pml_local.testing import RunningNats, eventually
+from services.gateway.tests.integration.gateways import Gateway, gateway, peers
+from services.learner.tests.link import forwarded
+
+pytestmark = pytest.mark.integration
+
+SOON_S = 2.0
+
+
+async def _answer(g: Gateway, code: str = "return 1;") -> httpx2.Response:
+    """POST /api/execute, answered in time whatever is away."""
+    began = perf_counter()
+    answer = await g.http.post("/api/execute", json={"code": code, "timeout": 0.5})
+    assert perf_counter() - began < SOON_S
+    return answer
+
+
+async def _refusal(g: Gateway) -> str | None:
+    answer = await _answer(g)
+    if answer.status_code != 503:
+        return None
+    assert "retry-after" in answer.headers
+    return answer.json()["error"]["message"]
+
+
+async def test_without_nats_nothing_is_accepted_and_what_was_is_not_lost(
+    nats_server: RunningNats, postgres_dsn: str
+) -> None:
+    async with peers(nats_server.url) as p, gateway(nats_server.url, postgres_dsn) as g:
+        assert (await _answer(g)).json()["status"] == "success"
+        hanging = asyncio.create_task(g.execute("hang", timeout=30))
+        await eventually(lambda: p.runs[1:])
+        await nats_server.kill()
+        # For a moment NATS is believed to be there still: what is accepted then is kept.
+        accepted = [(await _answer(g)) for _ in range(3)]
+        message = await eventually(lambda: _refusal(g))
+        assert "NATS" in message
+        assert (await g.http.get("/healthz")).status_code == 503
+        discovery = await g.http.post("/api/discover", json={"intent": "anything"})
+        assert discovery.status_code == 503
+        await nats_server.start()
+        p.release.set()
+        assert (await hanging)["status"] == "success"
+        kept = [each.json()["workflowId"] for each in accepted if each.status_code == 200]
+        for workflow_id in kept:
+            await g.ends(workflow_id, "success")
+        total = (await g.http.get("/api/workflows")).json()["total"]
+        assert total == 2 + len(kept)
+        assert (await g.execute())["status"] == "success"
+        assert (await g.http.get("/healthz")).status_code == 200
+
+
+async def test_an_approval_given_while_nats_is_away_counts(
+    nats_server: RunningNats, postgres_dsn: str
+) -> None:
+    async with peers(nats_server.url) as p, gateway(nats_server.url, postgres_dsn) as g:
+        asked = await g.execute("ask")
+        await nats_server.kill()
+        answer = await g.decide(asked["workflowId"], "approve")
+        assert answer.json()["status"] == "running"
+        assert p.runs == []
+        await nats_server.start()
+        await g.ends(asked["workflowId"], "success", within=30)
+        assert len(p.runs) == 1
+
+
+async def test_without_postgres_nothing_is_accepted_and_what_runs_ends_once_it_is_back(
+    nats_url: str, postgres_dsn: str
+) -> None:
+    async with (
+        forwarded(postgres_dsn) as link,
+        peers(nats_url) as p,
+        gateway(nats_url, link.dsn) as g,
+    ):
+        hanging = asyncio.create_task(g.execute("hang", timeout=30))
+        await eventually(lambda: p.runs)
+        await link.cut()
+        message = await _refusal(g)
+        assert "Postgres" in str(message)
+        assert (await g.http.get("/api/workflows")).status_code == 503
+        assert "Postgres" in (await g.http.get("/healthz")).json()["checks"]["postgres"]
+        p.release.set()
+        await link.mend()
+        assert (await hanging)["status"] == "success"
+        assert (await g.execute())["status"] == "success"

@@ -133,9 +133,20 @@ def test_a_decision_is_sent_for_the_workflow(
     ]
 
 
-def test_what_waits_is_listed(
+def test_what_waits_is_listed_with_its_id_whole_however_narrow_the_terminal(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    waiting = {
+        "workflow_id": WORKFLOW,
+        "expires_at": "2026-11-21T10:30:00Z",
+        "reasons": ["Calls fs:write [line 1]."],
+    }
+    gateway.answers["GET /api/approvals"] = (200, {"approvals": [waiting], "total": 1})
+    assert pml(monkeypatch, "approvals", "list") == 0
+    out = capsys.readouterr().out
+    assert WORKFLOW in out
+    assert "Calls fs:write [line 1]." in out
     gateway.answers["GET /api/approvals"] = (200, {"approvals": [], "total": 0})
     assert pml(monkeypatch, "approvals", "list") == 0
     assert "nothing waits" in capsys.readouterr().out

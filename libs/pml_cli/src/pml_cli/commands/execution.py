@@ -5,7 +5,6 @@ from typing import cast
 from uuid import UUID
 
 from rich.markup import escape
-from rich.table import Table
 
 from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
@@ -82,20 +81,14 @@ def _approval(answer: Json) -> list[str]:
 
 
 def list_approvals(client: Client, out: Output) -> None:
-    """What waits for a person."""
+    """What waits for a person: the workflow's id whole on its own line, to be copied."""
     answer = client.get("/api/approvals")
-    waiting = cast(list[Json], answer["approvals"])
-    table = Table("workflow", "asks for", "why", "until", box=None)
-    for one in waiting:
+    lines: list[str] = []
+    for one in cast(list[Json], answer["approvals"]):
+        lines.append(f"[bold]{one['workflow_id']}[/]  [dim]until {one['expires_at']}[/]")
         reasons = cast(list[str], one.get("reasons") or [])
-        tools = ", ".join(cast(list[str], one.get("tools") or []))
-        table.add_row(
-            str(one["workflow_id"]),
-            escape(tools),
-            escape("\n".join(reasons)),
-            str(one["expires_at"]),
-        )
-    out.show(answer, table if waiting else "[dim]nothing waits for approval[/]")
+        lines += [f"  {escape(reason)}" for reason in reasons]
+    out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
 
 
 def decide(client: Client, out: Output, workflow: str, *, approve: bool, wait: bool) -> int:

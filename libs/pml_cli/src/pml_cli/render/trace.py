@@ -31,7 +31,7 @@ def _head(trace: ExecutionTrace) -> str:
     mark = "[green]✓[/]" if trace.success else "[red]✗[/]"
     why = "" if trace.error is None else f" [red]{escape(short(trace.error.message))}[/]"
     return (
-        f"{mark} {escape(trace.intent or str(trace.capability_id))} "
+        f"{mark} {escape(trace.intent or f'capability {trace.capability_id}')} "
         f"[cyan]{milliseconds(trace.duration_ms)}[/] "
         f"[dim]priority {trace.priority:.2f}[/]{why}"
     )

@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+from typing import cast
 
+import httpx2
 import pytest
 
 from pml_local.testing import eventually
-from tests.e2e.world import World
+from tests.e2e.world import Json, World
 
 pytestmark = pytest.mark.e2e
 
@@ -74,3 +76,33 @@ async def test_what_runs_while_a_part_is_dead_is_learned_once(world: World, part
 
     await eventually(six_traces, within=40.0)
     await eventually(six_uses, within=40.0)
+
+
+async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(world: World) -> None:
+    world.hold(200)
+    asked = await world.http.post(
+        "/api/execute",
+        json={
+            "code": "return await mcp.counting.step({ n: 200 });",
+            "timeout": 60,
+            "idempotency_key": "gateway-dies",
+        },
+    )
+    workflow = asked.json()["workflowId"]
+    await world.approve(workflow)
+    await eventually(lambda: world.steps()[200] == 1, within=20.0)
+    killed = _kill(world, "gateway")
+    await _restarted(world, "gateway", killed)
+    world.release(200)
+
+    async def ended() -> Json | None:
+        try:
+            found = await world.workflow(workflow)
+        except httpx2.TransportError:
+            return None
+        return found if found["status"] in ("success", "error") else None
+
+    outcome = await eventually(ended, within=30.0)
+    # Nobody can say how the call ended: the tool is not repeatable, so it is not made again.
+    assert cast(Json, outcome["error"])["kind"] == "outcome_unknown"
+    assert world.steps()[200] == 1

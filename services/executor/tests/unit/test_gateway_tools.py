@@ -1,5 +1,6 @@
 """Asking the gateway until it answers."""
 
+import asyncio
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -19,7 +20,9 @@ MakeCommand = Callable[..., RunWorkflow]
 
 @pytest.fixture
 def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallTool:
-    monkeypatch.setattr(gateway_tools, "_RETRY_DELAYS_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(gateway_tools, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(gateway_tools, "_SLICE_S", 0.05)
+    monkeypatch.setattr(gateway_tools, "_REPLY_MARGIN_S", 0.0)
     command = make_command("")
     return CallTool(
         scope=command.scope,
@@ -30,7 +33,7 @@ def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallToo
         args={},
         grant=command.grant,
         idempotency_key=uuid4(),
-        timeout_s=1.0,
+        timeout_s=0.5,
     )
 
 
@@ -47,6 +50,21 @@ async def test_an_absent_gateway_is_asked_again_under_the_same_key(query: CallTo
     await bus.serve(CALL_TOOL, answer)
     assert await GatewayTools(bus).call(query) == ToolOutcome(status="ok", result=1)
     assert {question.idempotency_key for question in asked} == {query.idempotency_key}
+
+
+async def test_a_gateway_that_died_with_the_question_is_not_waited_for(query: CallTool) -> None:
+    bus = MemoryBus()
+    asked: list[CallTool] = []
+
+    async def answer(question: CallTool) -> ToolOutcome:
+        asked.append(question)
+        if len(asked) == 1:
+            await asyncio.Event().wait()
+        return ToolOutcome(status="ok", result=2)
+
+    await bus.serve(CALL_TOOL, answer)
+    assert await GatewayTools(bus).call(query) == ToolOutcome(status="ok", result=2)
+    await bus.drain(0.01)
 
 
 async def test_a_gateway_that_never_answers_leaves_the_call_in_doubt(query: CallTool) -> None:

@@ -1,6 +1,7 @@
 """Tool calls through the gateway, asked again with the same key until it answers."""
 
 import asyncio
+from itertools import chain, repeat
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Asker
@@ -8,7 +9,8 @@ from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_executor.ports import GatewayUnreachable
 
-_RETRY_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0)
+_SLICE_S = 5.0
+_PAUSES_S = (0.05, 0.1, 0.3, 1.0)
 _REPLY_MARGIN_S = 5.0
 
 
@@ -20,19 +22,26 @@ class GatewayTools:
 
     async def call(self, query: CallTool) -> ToolOutcome:
         """See Tools. What the gateway says it cannot do is the tool's failure; where it broke
-        while doing it, nobody knows how the call ended."""
-        reason = ""
-        for delay in _RETRY_DELAYS_S:
+        while doing it, nobody knows how the call ended.
+
+        Asked in short slices: a gateway that died with the question in hand never answers it, and
+        one that lives takes a repeated question for the first one.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + query.timeout_s + _REPLY_MARGIN_S
+        reason = "no time was left"
+        for pause in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
+            left = deadline - loop.time()
+            if left <= 0:
+                break
             try:
-                return await self._asker.ask(
-                    CALL_TOOL, query, timeout=query.timeout_s + _REPLY_MARGIN_S
-                )
+                return await self._asker.ask(CALL_TOOL, query, timeout=min(_SLICE_S, left))
             except QueryFailed as failure:
                 if failure.code != "unavailable":
                     status = "unknown" if failure.code == "internal" else "tool_error"
                     return ToolOutcome(status=status, message=failure.message)
                 reason = failure.message
-            await asyncio.sleep(delay)
+            await asyncio.sleep(pause)
         raise GatewayUnreachable(
             f"the gateway cannot be reached, so it is not known whether {query.tool} was called: "
             f"{reason}"

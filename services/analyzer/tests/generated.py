@@ -22,7 +22,7 @@ def _expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         two.map(lambda p: f"({p[0]}~+~{p[1]})"),
         two.map(lambda p: f"`${{{p[0]}}}${{{p[1]}}}`"),
         three.map(lambda p: f"({p[0]}~?~{p[1]}~:~{p[2]})"),
-        inner.map(lambda e: f"(async~(@6@)~=>~{e})"),
+        two.map(lambda p: f"(await~(async~(@6@)~=>~{p[0]})({p[1]}))"),
         inner.map(lambda e: f"({e})?.field"),
     )
 
@@ -42,7 +42,7 @@ def _statements(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.tuples(EXPRESSIONS, block, block).map(
             lambda p: f"switch~({p[0]})~{{~case 1:~{p[1]}~default:~{p[2]}~}}"
         ),
-        block.map(lambda body: f"{{~function @9@(@6@)~{body}~}}"),
+        block.map(lambda body: f"{{~async function @9@(@6@)~{body}~await @9@(1);~}}"),
     )
 
 

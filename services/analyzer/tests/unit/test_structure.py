@@ -158,12 +158,12 @@ CASES: dict[str, tuple[str, str, str]] = {
         " l: switch (a) { default: try { (() => mcp.fs.list({}))() } finally {} } } }"
         " catch { await mcp.git.status(); }",
         "n1 fs:stat, n2 fs:read, d1 a, n3 fs:list, n4 git:status",
-        "n1>n2 n1>d1 n2>d1 d1>n3:true n1>n4 n2>n4 n3>n4",
+        "n1>n2 n1>d1 n2>d1 d1>n3:true n1>n4 n2>n4 d1>n4:true d1>n4:false n3>n4",
     ),
     "a throw goes to the catch": (
         "try { if (a) throw new Error('x'); return 1; } catch (e) { await mcp.fs.stat({}); }",
         "d1 a, n1 fs:stat",
-        "d1>n1:true",
+        "d1>n1:true d1>n1:false",
     ),
     "finally with nothing in it": (
         "try { if (a) return 1; await mcp.fs.stat({}); } finally { done(); } await mcp.fs.read({});"
@@ -198,6 +198,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         " await mcp.git.status();",
         "n1 fs:read, n2 git:status",
         "n1>n2",
+    ),
+    "a function called where it is written": (
+        "(async (a) => { await mcp.fs.stat({}); })(await mcp.fs.read({}));",
+        "n1 fs:stat, n2 fs:read",
+        "n2>n1",
     ),
     "then": (
         "await mcp.fs.stat({}).then((s) => mcp.fs.read({ path: s.path })).catch(() => null);",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import ArgumentReader
@@ -124,14 +125,14 @@ def _refuse(meaning: _Meaning, toolbox: Toolbox, limits: Limits) -> Rejection | 
     if from_caller and arguments_name(scopes.top) is None:
         message = "args and context are both declared: give one of them another name."
         refused.append(Problem(scopes.top["args"].node.start, message))
-    missing = list(toolbox.missing(calls.sites))
+    missing = list(islice(toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
     if not refused and not missing:
         return None
     return _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
 
 
 def _too_many_nodes(meaning: _Meaning, limits: Limits) -> list[Problem]:
-    calls = [site.call for site in meaning.numbered.sites.values()]
+    calls = [*(site.call for site in meaning.calls.sites), *meaning.calls.dynamic]
     nodes = sorted([*calls, *meaning.numbered.decisions.values()], key=lambda node: node.index)
     if len(nodes) <= limits.nodes:
         return []
@@ -148,7 +149,7 @@ def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limit
     nodes = nodes_of(tree, numbered, reader)
     flow = control_flow(tree, numbered.tasks, numbered.branches)
     edges = edges_of(flow, limit=limits.edges)
-    edges += provides_edges(numbered.sites, origins, data, toolbox)
+    edges += provides_edges(numbered.sites, origins, data, toolbox, limit=limits.edges)
     dynamic = dynamic_calls(tree, meaning.calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
     uses = _uses(tasks, numbered, toolbox)

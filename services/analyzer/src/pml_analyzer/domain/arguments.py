@@ -26,6 +26,7 @@ SPREAD: Final = "..."
 """Begins the key of what is given as a whole: `f(options)` is `f({...options})`."""
 
 _LONGEST_EXPRESSION: Final = 200
+_LOOKED_AT: Final = 10 * _LONGEST_EXPRESSION
 _DEEPEST: Final = 30
 """How many objects and lists inside each other are told apart."""
 
@@ -103,7 +104,8 @@ class ArgumentReader:
 
     def expression(self, node: Node) -> str:
         """The author's text on one line, shortened when very long."""
-        text = _SPACES.sub(" ", self._tree.text(node))
+        some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
+        text = _SPACES.sub(" ", some)
         return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
 
 

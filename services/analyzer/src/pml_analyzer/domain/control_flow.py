@@ -89,7 +89,7 @@ class _Reducer:
         return self.flow(node.child(place))
 
     def _in_order(self, node: Node) -> Flow:
-        parts = [self.flow(child) for child in node.children]
+        parts = [self.flow(child) for child in _as_evaluated(node)]
         task = self._tasks.get(node.index)
         return in_order(*parts) if task is None else in_order(*parts, Step(task))
 
@@ -142,6 +142,13 @@ class _Reducer:
             None if handler is None else self.flow(handler),
             None if finalizer is None else self.flow(finalizer),
         )
+
+
+def _as_evaluated(node: Node) -> list[Node]:
+    """The children in the order of their effects: a function called where it is written runs after
+    its arguments are made."""
+    calls = node.kind == "call_expression" and node["function"].inner.kind in FUNCTIONS
+    return node.children[::-1] if calls else node.children
 
 
 def _relevant(tree: Tree, nodes: Iterable[int]) -> set[int]:

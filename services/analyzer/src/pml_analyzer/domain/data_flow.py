@@ -9,6 +9,8 @@ from pml_analyzer.syntax.tree import Node, Tree
 _ADDING = frozenset({"add", "append", "push", "set", "splice", "unshift"})
 """Methods that put their arguments into the object they belong to."""
 
+_MOST_NAMES = 256
+
 
 class DataFlow:
     """Answers `producers(expression)` for one program; `tasks` are node ids by syntax index."""
@@ -17,16 +19,26 @@ class DataFlow:
         self._tree = tree
         self._scopes = scopes
         self._tasks = tasks
+        self._known: dict[int, list[str]] = {}
         self._direct: dict[int, tuple[list[str], list[Binding]]] = {}
         self._added = _additions(tree, scopes)
 
     def producers(self, node: Node) -> list[str]:
-        """Node ids of the calls whose results flow in, in the order they are met."""
+        """Node ids of the calls whose results flow in, in the order they are met.
+
+        Names are followed through other names up to a number of them, so that time stays linear.
+        """
+        known = self._known.get(node.index)
+        if known is None:
+            known = self._known[node.index] = self._follow(node)
+        return known
+
+    def _follow(self, node: Node) -> list[str]:
         tasks, names = self._scan([node])
         found = dict.fromkeys(tasks)
         seen = {binding.node.index for binding in names}
         waiting = deque(names)
-        while waiting:
+        while waiting and len(seen) <= _MOST_NAMES:
             more_tasks, more_names = self._of(waiting.popleft())
             found.update(dict.fromkeys(more_tasks))
             fresh = [binding for binding in more_names if binding.node.index not in seen]

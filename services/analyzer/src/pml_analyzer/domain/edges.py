@@ -21,7 +21,7 @@ from pml_analyzer.domain.flow import (
     Routine,
     Sequence,
     Step,
-    tasks_in,
+    nodes_in,
 )
 from pml_common.contracts.structure import Edge
 
@@ -153,7 +153,7 @@ class _Drawing:
 
     def _attempt(self, flow: Attempt, entry: Frontier) -> _Ways:
         ways = self.draw(flow.body, entry)
-        failing: list[Frontier | None] = [entry, {Exit(task): None for task in tasks_in(flow.body)}]
+        failing: list[Frontier | None] = [entry, _exits_in(flow.body)]
         if flow.handler is not None:
             failing.append(ways.jumps.pop(("throw", None), None))
             handled = self.draw(flow.handler, _merged(failing) or {})
@@ -181,3 +181,15 @@ def _merged(frontiers: Iterable[Frontier | None]) -> Frontier | None:
 def _add(jumps: dict[Target, Frontier], more: dict[Target, Frontier]) -> None:
     for target, frontier in more.items():
         jumps[target] = {**jumps.get(target, {}), **frontier}
+
+
+def _exits_in(flow: Flow) -> Frontier:
+    """Every place in a flow after which something may fail."""
+    exits: Frontier = {}
+    for part in nodes_in(flow):
+        if isinstance(part, Step):
+            exits[Exit(part.node_id)] = None
+        else:
+            exits[Exit(part.node_id, "conditional", "true")] = None
+            exits[Exit(part.node_id, "conditional", "false")] = None
+    return exits

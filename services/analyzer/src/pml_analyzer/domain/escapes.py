@@ -34,7 +34,9 @@ _HARMLESS = frozenset(
 )
 """Places that only ask whether there is a value, or make a text of it."""
 
-_HARMLESS_IN = frozenset({"expression_statement", "sequence_expression", "template_substitution"})
+_HARMLESS_IN = frozenset({"expression_statement", "sequence_expression"})
+_HANDING_ON = frozenset({"delete", "instanceof"})
+"""Operators that are more than a look at a value: what follows may be asked about it."""
 
 
 def add_escapes(calls: Calls, origins: Origins) -> None:
@@ -83,6 +85,8 @@ def _is_kept_track_of(value: Node) -> bool:
     place = (above.kind, value.field or "")
     if place in _FOLLOWED or place in _HARMLESS or above.kind in _HARMLESS_IN:
         return True
-    if above.kind == "unary_expression":
-        return above["operator"].kind != "delete"
-    return above.kind == "binary_expression"
+    if above.kind == "template_substitution":
+        return above.above.field != "arguments"  # a tag is handed the values themselves
+    if above.kind in ("unary_expression", "binary_expression"):
+        return above["operator"].kind not in _HANDING_ON
+    return False

@@ -108,15 +108,14 @@ def in_order(*parts: Flow) -> Flow:
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat)) if flat else NOTHING
 
 
-def tasks_in(flow: Flow) -> Iterator[str]:
-    """Every task of a flow, in program order."""
+def nodes_in(flow: Flow) -> Iterator[Step | Branch]:
+    """Every part of a flow that makes a node, in program order."""
     waiting: list[Flow] = [flow]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Step):
-            yield part.node_id
-        else:
-            waiting.extend(reversed(parts_of(part)))
+        if isinstance(part, Step | Branch):
+            yield part
+        waiting.extend(reversed(parts_of(part)))
 
 
 def parts_of(flow: Flow) -> tuple[Flow, ...]:

@@ -1,6 +1,7 @@
 """Instrumentation pass (A10): the author's text, with node ids at calls and outcomes at decisions.
 
-Nothing is taken away and no line is added, so that lines in errors stay the author's.
+Nothing is taken away and no line is added, so that lines in errors stay the author's. A program
+can tell only by the text of its own functions (`f.toString()`).
 """
 
 from collections.abc import Container, Mapping, Sequence

@@ -6,6 +6,7 @@ from typing import Final, Literal, cast
 from pml_analyzer.domain.arguments import dotted
 from pml_analyzer.domain.calls import CallSite
 from pml_analyzer.domain.data_flow import DataFlow
+from pml_analyzer.domain.edges import TooManyEdges
 from pml_analyzer.domain.entries import entries
 from pml_analyzer.domain.origins import Origins
 from pml_analyzer.domain.toolbox import Toolbox
@@ -35,17 +36,25 @@ def compute_coverage(
 
 
 def provides_edges(
-    sites: Mapping[str, CallSite], origins: Origins, flow: DataFlow, toolbox: Toolbox
+    sites: Mapping[str, CallSite],
+    origins: Origins,
+    flow: DataFlow,
+    toolbox: Toolbox,
+    *,
+    limit: int,
 ) -> list[Edge]:
     """An edge for every call whose result is used in the arguments of another, in source order.
 
     Edges come from references only: that schemas alone would fit makes none. `sites` is by node
-    id. Coverage and field mapping are there where both tools' schemas are known.
+    id. Coverage and field mapping are there where both tools' schemas are known. Raises
+    TooManyEdges beyond `limit`.
     """
     tasks = {site.call.index: node_id for node_id, site in sites.items()}
     edges: list[Edge] = []
     for consumer_id, consumer in sites.items():
         feeds = _feeds(consumer, tasks, origins, flow)
+        if len(edges) + len(feeds) > limit:
+            raise TooManyEdges
         for producer_id, fields in feeds.items():
             if producer_id != consumer_id:
                 producer = toolbox[sites[producer_id]]

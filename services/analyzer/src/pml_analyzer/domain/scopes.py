@@ -136,22 +136,25 @@ class _Resolver:
         found = targets(self._tree, pattern, parts)
         return [target for target in found if target.node.kind in _NAMES]
 
-    def _var_scope(self, name: str) -> _Scope:
-        """Where a `var` lands: the body of its function, or a parameter of the same name."""
-        scope = self._scope
+    def _declare_var(self, target: Target) -> None:
+        """A `var` lands in the body of its function, or is the parameter of the same name there;
+        `catch (e) { var e = 1 }` writes to both."""
+        name, scope = self._tree.name(target.node), self._scope
         while not scope.holds_var:
+            if name in scope.names:
+                scope.names[name].parts.extend(target.parts)
             scope = scope.parent or self._top
         outer = scope.parent
         is_parameter = outer is not None and outer.node.kind in FUNCTIONS and name in outer.names
-        return outer if is_parameter and outer is not None else scope
+        holder = outer if is_parameter and outer is not None else scope
+        self._declare(target.node, "var", target.parts, holder)
 
     def _declare_variables(self, pattern: Node, kind: str, parts: tuple[Part, ...]) -> None:
         if kind == "let" or kind == "const":
             self._declare_pattern(pattern, kind, parts, self._scope)
             return
         for target in self._names(pattern, parts):
-            scope = self._var_scope(self._tree.name(target.node))
-            self._declare(target.node, "var", target.parts, scope)
+            self._declare_var(target)
 
     def _variable(self, node: Node) -> None:
         name, value, kind = node["name"], node.child("value"), node.above.child("kind")

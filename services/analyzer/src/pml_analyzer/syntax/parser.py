@@ -99,11 +99,12 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
     names, kept = _kinds()
     fields = _fields()
     cursor = raw.walk()
+    enter, leave, advance = cursor.goto_first_child, cursor.goto_parent, cursor.goto_next_sibling
     top = raw.root_node
     parent = Node("program", None, top.start_byte, top.end_byte, None, 0, [], 1)
     nodes = [parent]
     depth = 1
-    here = cursor.node if cursor.goto_first_child() else None
+    here = cursor.node if enter() else None
     while here is not None:
         kind_id = here.kind_id
         field = fields[cursor.field_id or 0]
@@ -114,23 +115,18 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
             if kind not in _ONLY_IN or parent.kind in _ONLY_IN[kind]:
                 nodes.append(node)
                 parent.children.append(node)
-            if kind not in _LEAVES and not _is_cast_type(node) and cursor.goto_first_child():
+            is_type = parent.kind in CASTS and parent.children[0] is not node
+            if not is_type and kind not in _LEAVES and enter():
                 parent, depth = node, depth + 1
                 if depth > nesting:
                     raise TooDeep(start)
                 here = cursor.node
                 continue
-        while not cursor.goto_next_sibling():
+        while not advance():
             parent.stop = len(nodes)
             if parent.parent is None:
                 return nodes
             parent, depth = parent.parent, depth - 1
-            cursor.goto_parent()
+            leave()
         here = cursor.node
     return nodes
-
-
-def _is_cast_type(node: Node) -> bool:
-    """Whether a node is the type in `expression as type`."""
-    parent = node.parent
-    return parent is not None and parent.kind in CASTS and parent.children[0] is not node

@@ -1,0 +1,112 @@
+"""How large programs may be, and that time grows with length only."""
+
+import time
+
+import pytest
+
+from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analyzer.domain.readable import Limits
+from pml_common.contracts.decision import Policy
+from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed, complaints, provided
+
+
+def test_a_program_over_the_limit_is_refused_with_the_limit_named() -> None:
+    (told,) = complaints("x" * (256 * 1024 + 1))
+    assert told == "1:1 The program has 262,145 bytes; the limit is 262,144."
+
+
+def test_the_limit_counts_bytes() -> None:
+    outcome = analyze("'é'", tools=(), policy=Policy(), limits=Limits(source_bytes=3))
+    assert isinstance(outcome, Rejection)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "(" * 10_000 + "1" + ")" * 10_000,
+        "[" * 10_000 + "]" * 10_000,
+        "{" * 10_000 + "}" * 10_000,
+        "a." * 10_000 + "b",
+        "1+" * 10_000 + "1",
+        "f(" * 10_000 + ")" * 10_000,
+        "()=>" * 10_000 + "1",
+        "if (1) " * 10_000 + "1;",
+        "if (1) {} else " * 5_000 + "{}",
+        "'é';" + "(" * 600 + "1" + ")" * 600,
+        "a: " * 200 + "for (;;) mcp.fs.read({});",
+        "for (;;) " * 200 + "mcp.fs.read({});",
+        "if (1) {} else " * 200 + "mcp.fs.read({});",
+    ],
+)
+def test_deep_nesting_is_a_clear_error_and_no_crash(code: str) -> None:
+    outcome = analyze(code, tools=TOOLS, policy=Policy())
+    assert isinstance(outcome, Rejection)
+    assert outcome.diagnostics[0].message.startswith("This stands too deep inside other code")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return " + "(" * 200 + "1" + ")" * 200 + ";",
+        "return " + "[" * 400 + "]" * 400 + ";",
+        "return 1" + " + 1" * 400 + ";",
+        "return a" + ".b" * 400 + ";",
+        "const s = 'a'" + " + 'a'" * 400 + "; mcp[s].x();",
+        "mcp.fs.read({ a: " + "[" * 200 + "1" + "]" * 200 + " });",
+        "mcp.fs.read({ a: " + "{ a: " * 200 + "b" + "}" * 200 + " });",
+        "mcp.fs.read({})" + ".then((x) => x)" * 240,
+        "a" + " ? 1 : a" * 100 + " ? mcp.fs.read({}) : 1;",
+        "()=>" * 140 + "mcp.fs.read({});",
+        "for (const a of b) " * 140 + "mcp.fs.read({});",
+        "a && (" * 140 + "mcp.fs.read({})" + ")" * 140,
+        "try { " * 140 + "mcp.fs.read({})" + "} finally { f(); }" * 140 + "function f() {}",
+        "for (const a of await mcp.fs.list({})) " * 140 + "mcp.fs.read({});",
+        "if (a) {} else " * 140 + "mcp.fs.read({});",
+        "switch (a) { default: " * 140 + "mcp.fs.read({})" + "}" * 140,
+        "a: {" * 140 + "mcp.fs.read({})" + "}" * 140,
+    ],
+)
+def test_nesting_within_the_limits_is_followed_to_the_end(code: str) -> None:
+    assert isinstance(analyze(code, tools=TOOLS, policy=Policy()), Analysis)
+
+
+def test_more_nodes_than_a_person_can_approve_are_refused() -> None:
+    (told,) = complaints("mcp.fs.read({});\n" * 1_001)
+    assert told == (
+        "1001:1 More than 1,000 calls and decisions: nobody can approve that; split it."
+    )
+
+
+def test_more_ways_than_can_be_drawn_are_refused() -> None:
+    (told,) = complaints("a && mcp.fs.read({});\n" * 200)
+    assert "more ways through this than 10,000 edges" in told
+
+
+def test_results_that_feed_more_calls_than_can_be_drawn_are_refused() -> None:
+    feeding = "const a = await mcp.fs.list({}); const b = await mcp.fs.list({});"
+    fed = "await mcp.fs.read({ path: [a, b] });" * 2
+    outcome = analyze(feeding + fed, tools=TOOLS, policy=Policy(), limits=Limits(edges=3))
+    assert isinstance(outcome, Rejection)
+    assert "more ways through this than 3 edges" in outcome.diagnostics[0].message
+
+
+def test_results_are_followed_through_many_names_but_not_endlessly() -> None:
+    def through(count: int) -> str:
+        names = "".join(f"const x{i + 1} = String(x{i});" for i in range(count))
+        return f"const x0 = await mcp.fs.list({{}}); {names} mcp.fs.read({{ path: x{count} }});"
+
+    assert provided(analysed(through(200))) == "n1>n2"
+    assert provided(analysed(through(300))) == ""
+
+
+def test_time_grows_with_length_only() -> None:
+    def cpu_seconds(copies: int) -> float:
+        code = "".join("{" + SOURCES_EXAMPLE + "}" for _ in range(copies))
+        times: list[float] = []
+        for _ in range(3):
+            began = time.process_time()
+            analysed(code)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    assert cpu_seconds(64) < 3 * 8 * cpu_seconds(8)

@@ -80,7 +80,7 @@ examples: setup ## validate every example payload against its message
 
 .PHONY: coverage
 coverage: setup ## branch coverage of domain/ and contracts/: 100 %
-	$(RUN) pytest --cov -m 'not e2e'
+	$(RUN) pytest -q --cov -m 'not integration and not e2e'
 
 .PHONY: bench
 bench: setup ## every benchmark, with its floor beside it

@@ -93,6 +93,7 @@ async def test_a_program_that_cannot_run_is_rejected_with_its_diagnostics() -> N
     assert event.workflow_id == request.workflow_id
     assert event.event_id == ids.effect_id(request.event_id, "analysis-rejected")
     assert event.diagnostics[0].line == 1
+    assert event.kind == "syntax"
 
 
 async def test_the_limit_of_the_settings_holds() -> None:

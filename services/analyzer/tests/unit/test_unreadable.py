@@ -56,6 +56,11 @@ def test_a_syntax_error_says_where_and_what(code: str, complaint: str) -> None:
     assert len(told) <= 3
 
 
+def test_a_rejection_says_whether_it_was_the_syntax() -> None:
+    assert rejected("const = 1;").kind == "syntax"
+    assert rejected("eval(1);").kind == "rejected"
+
+
 def test_a_syntax_error_shows_its_line() -> None:
     (told,) = rejected("const a = 1;\n  const b = ;\n").diagnostics
     assert told.source_line == "  const b = ;"

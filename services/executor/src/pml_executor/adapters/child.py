@@ -5,7 +5,9 @@ for some 4 ms at every start; `subprocess` uses vfork and takes a tenth of that.
 """
 
 import asyncio
+import os
 import subprocess
+import sys
 from asyncio import BaseProtocol, ReadTransport, StreamReader, StreamReaderProtocol, WriteTransport
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -75,11 +77,30 @@ class Child:
             self._process.kill()
 
     async def ended(self, timeout: float) -> int:
-        """Its exit status once it has ended. Raises subprocess.TimeoutExpired."""
-        return await asyncio.to_thread(self._process.wait, timeout)
+        """Its exit status once it has ended. Raises TimeoutError."""
+        if sys.platform != "linux" or self._process.poll() is not None:
+            return await asyncio.to_thread(self._wait, timeout)
+        # A descriptor that turns readable, where subprocess would sleep between looks.
+        descriptor = os.pidfd_open(self._process.pid)
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+        loop.add_reader(descriptor, gone.set)
+        try:
+            async with asyncio.timeout(timeout):
+                await gone.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        return self._wait(timeout)
+
+    def _wait(self, timeout: float) -> int:
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(str(error)) from error
 
     async def close(self, timeout: float) -> None:
-        """Kill it, wait for its end, and let go of its pipes. Raises subprocess.TimeoutExpired."""
+        """Kill it, wait for its end, and let go of its pipes. Raises TimeoutError."""
         self.kill()
         self._stdin.close()
         try:

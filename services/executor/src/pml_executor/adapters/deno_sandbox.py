@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import subprocess
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,7 +112,7 @@ class DenoSandbox:
         """Kill the process and wait until nothing of it is left."""
         try:
             await self._child.close(_END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             log.error("sandbox process %d does not end", self._child.pid)
         self._stderr_reader.cancel()
         await asyncio.gather(self._stderr_reader, return_exceptions=True)
@@ -144,7 +143,7 @@ class DenoSandbox:
         """Why the process ended by itself."""
         try:
             status = await self._child.ended(_END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             return SandboxBroken("internal", "the sandbox process closed its output")
         await asyncio.wait({self._stderr_reader}, timeout=_END_PATIENCE_S)
         last_words = " ".join(self._stderr)

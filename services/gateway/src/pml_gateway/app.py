@@ -151,7 +151,12 @@ def assemble(
 async def hear(parts: Parts) -> None:
     """The table message → handler."""
     bus, workflows, tools = parts.bus, parts.stores.workflows, parts.tools
-    step = {"workflows": workflows, "rules": parts.settings.rules, "now": _now}
+    step = {
+        "workflows": workflows,
+        "newsroom": parts.newsroom,
+        "rules": parts.settings.rules,
+        "now": _now,
+    }
     await bus.listen(catalog.WORKFLOW_FINISHED, parts.newsroom.hear)
     await bus.listen(catalog.APPROVAL_REQUESTED, parts.newsroom.hear)
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.hear)

@@ -1,13 +1,13 @@
 """What handlers need from the world outside."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
-from pml_common.contracts.base import Message
+from pml_common.contracts.base import Event, Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
@@ -130,25 +130,13 @@ class Outgoing:
     traceparent: str | None = None
 
 
-class Handling(Protocol):
-    """One handling of one message: what is saved in it counts once, or not at all."""
+@dataclass(frozen=True)
+class Taken:
+    """A step that was taken: what it stated, and how the workflow stands, unless the message was
+    handled before."""
 
-    @property
-    def replayed(self) -> Sequence[Message] | None:
-        """The facts stated before, when this message was handled before."""
-        ...
-
-    async def workflow(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        """A workflow that nobody else changes until this handling ends."""
-        ...
-
-    async def save(self, workflow: Workflow) -> None:
-        """Keep how it stands now."""
-        ...
-
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """Remember what is stated, so that a redelivery states the same."""
-        ...
+    effects: Sequence[Message]
+    workflow: Workflow | None
 
 
 class WorkflowStore(Protocol):
@@ -158,8 +146,11 @@ class WorkflowStore(Protocol):
         """Keep a new workflow and its request; None. If its key is taken: the one that has it."""
         ...
 
-    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[Handling]:
-        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+    async def step_once(
+        self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Taken | None:
+        """Take the step that a message causes, once, whatever is redelivered. None: there is no
+        such workflow."""
         ...
 
     async def change(
@@ -213,8 +204,8 @@ class CallLedger(Protocol):
         """Note that a call begun by `previous` begins anew; False: somebody was faster."""
         ...
 
-    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
-        """Note how a call ended, unless that is known; return what is known."""
+    async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
+        """Note how a call ended, begun or not, unless that is known; return what is known."""
         ...
 
     async def lives(self, owner: UUID) -> bool:
@@ -229,8 +220,13 @@ class CallLedger(Protocol):
 class News(Protocol):
     """What one waiting caller hears."""
 
-    async def heard(self, timeout_s: float) -> bool:
-        """Wait for something to look at; False when nothing more will come."""
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        ...
+
+    async def heard(self, timeout_s: float) -> Workflow | None:
+        """Wait for news: how the workflow stands if somebody here knows; else look yourself."""
         ...
 
 
@@ -239,6 +235,10 @@ class Newsroom(Protocol):
 
     def expect(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[News]:
         """Hear from the block's first line on when a workflow ends or needs approval."""
+        ...
+
+    def tell(self, workflow: Workflow) -> None:
+        """Tell whoever waits here how a workflow stands."""
         ...
 
 

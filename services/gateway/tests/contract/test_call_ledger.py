@@ -40,9 +40,17 @@ async def test_of_many_beginnings_at_once_one_counts(ledger: CallLedger) -> None
 async def test_an_outcome_is_kept_and_never_replaced(ledger: CallLedger) -> None:
     asked, first = call(workflow()), begun()
     await ledger.begin(asked, first)
-    assert await ledger.settle(asked, OK) == OK
-    assert await ledger.settle(asked, ERROR) == OK
+    assert await ledger.settle(asked, first, OK) == OK
+    assert await ledger.settle(asked, first, ERROR) == OK
     assert await ledger.begin(asked, begun()) == replace(first, outcome=OK)
+
+
+async def test_an_outcome_is_kept_of_a_call_that_needed_no_beginning(ledger: CallLedger) -> None:
+    asked, first = call(workflow()), begun()
+    assert await ledger.find(asked) is None
+    assert await ledger.settle(asked, first, OK) == OK
+    assert await ledger.settle(asked, begun(), ERROR) == OK
+    assert await ledger.find(asked) == replace(first, outcome=OK)
 
 
 async def test_equal_keys_in_two_scopes_are_two_calls(ledger: CallLedger) -> None:
@@ -50,7 +58,7 @@ async def test_equal_keys_in_two_scopes_are_two_calls(ledger: CallLedger) -> Non
     there = here.model_copy(update={"scope": ELSEWHERE})
     await ledger.begin(here, begun())
     assert await ledger.begin(there, begun()) is None
-    await ledger.settle(here, OK)
+    await ledger.settle(here, begun(), OK)
     known = await ledger.begin(there, begun())
     assert known is not None
     assert known.outcome is None
@@ -69,7 +77,7 @@ async def test_a_settled_call_cannot_be_taken_over(ledger: CallLedger) -> None:
     asked, first = call(workflow()), begun()
     assert not await ledger.take_over(asked, begun(), first.owner)
     await ledger.begin(asked, first)
-    await ledger.settle(asked, OK)
+    await ledger.settle(asked, first, OK)
     assert not await ledger.take_over(asked, begun(), first.owner)
 
 

@@ -1,13 +1,12 @@
 """What every store of workflows promises."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
-from pml_common.contracts.base import Message
+from pml_common.contracts.base import Event, Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api import ExecuteRequest
@@ -15,7 +14,7 @@ from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded, Settled
 from pml_gateway.domain.views import approvals_of, summary_of
 from pml_gateway.domain.workflow import Approval, Step, Workflow, advance
-from pml_gateway.ports import WorkflowStore
+from pml_gateway.ports import Taken, WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import (
     AT,
@@ -40,17 +39,20 @@ def workflows(stores: Stores) -> WorkflowStore:
 
 
 async def take(
-    store: WorkflowStore, of: Workflow, happening: Happening, message_id: UUID | None = None
-) -> Sequence[Message]:
+    store: WorkflowStore, of: Workflow, happening: Happening, message: Event | None = None
+) -> Taken:
     """Advance a stored workflow as a handler does."""
-    async with store.once(message_id or uuid4(), CONSUMER) as handling:
-        if handling.replayed is not None:
-            return handling.replayed
-        before = await handling.workflow(of.scope, of.workflow_id)
-        assert before is not None
-        after, effects = advance(before, happening, RULES)
-        await handling.save(after)
-        return handling.conclude(effects)
+    cause = message or happening_cause(of)
+    taken = await store.step_once(
+        cause, CONSUMER, of.workflow_id, lambda before: advance(before, happening, RULES)
+    )
+    assert taken is not None
+    return taken
+
+
+def happening_cause(of: Workflow) -> Event:
+    """A message of its own in the workflow's scope."""
+    return of.requested.model_copy(update={"event_id": uuid4()})
 
 
 async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
@@ -173,41 +175,64 @@ async def test_of_two_decisions_at_once_one_counts(workflows: WorkflowStore) -> 
 
 async def test_what_is_not_there_cannot_be_changed(workflows: WorkflowStore) -> None:
     found, _ = await waiting(workflows)
-    step = _never
-    assert await workflows.change(SCOPE, uuid4(), step) is None
-    assert await workflows.change(ELSEWHERE, found.workflow_id, step) is None
-    async with workflows.once(uuid4(), CONSUMER) as handling:
-        assert await handling.workflow(ELSEWHERE, found.workflow_id) is None
+    assert await workflows.change(SCOPE, uuid4(), _never) is None
+    assert await workflows.change(ELSEWHERE, found.workflow_id, _never) is None
+    foreign = workflow(scope=ELSEWHERE).requested
+    assert await workflows.step_once(foreign, CONSUMER, found.workflow_id, _never) is None
 
 
 def _never(before: Workflow) -> Step:
     raise AssertionError(f"{before.workflow_id} was to be changed")
 
 
-async def test_a_message_handled_again_states_the_same_facts(workflows: WorkflowStore) -> None:
-    new, message_id = workflow(), uuid4()
+async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
+    workflows: WorkflowStore,
+) -> None:
+    new = workflow()
     await workflows.accept(new)
-    happening = Analyzed(analyzed(new, "ask"), AT)
-    first = await take(workflows, new, happening, message_id)
-    assert first
-    assert await take(workflows, new, happening, message_id) == tuple(first)
+    cause, happening = happening_cause(new), Analyzed(analyzed(new, "ask"), AT)
+    first = await take(workflows, new, happening, cause)
+    assert first.effects
+    assert first.workflow == await workflows.get(SCOPE, new.workflow_id)
+    again = await workflows.step_once(cause, CONSUMER, new.workflow_id, _never)
+    assert again is not None
+    assert tuple(again.effects) == tuple(first.effects)
+    assert again.workflow is None
 
 
-async def test_an_error_undoes_the_whole_handling(workflows: WorkflowStore) -> None:
-    new, message_id = workflow(), uuid4()
+async def test_a_message_handled_by_many_at_once_takes_one_step(workflows: WorkflowStore) -> None:
+    new = workflow()
     await workflows.accept(new)
+    cause, happening = happening_cause(new), Analyzed(analyzed(new, "ask"), AT)
+    taken = await asyncio.gather(*(take(workflows, new, happening, cause) for _ in range(6)))
+    assert len({message.message_id for each in taken for message in each.effects}) == 1
+    assert sum(each.workflow is not None for each in taken) == 1
 
-    async def fail_midway() -> None:
-        async with workflows.once(message_id, CONSUMER) as handling:
-            before = await handling.workflow(SCOPE, new.workflow_id)
-            assert before is not None
-            await handling.save(replace(before, state="running"))
-            raise RuntimeError("midway")
+
+async def test_of_different_messages_at_once_each_sees_what_the_other_did(
+    workflows: WorkflowStore,
+) -> None:
+    new = workflow()
+    await workflows.accept(new)
+    happenings = [Analyzed(analyzed(new), AT), NotAnalyzed(rejected(new), AT)] * 3
+    taken = await asyncio.gather(*(take(workflows, new, each) for each in happenings))
+    assert sum(bool(each.effects) for each in taken) == 1
+
+
+async def test_a_step_that_raises_leaves_no_memory_of_its_message(
+    workflows: WorkflowStore,
+) -> None:
+    new = workflow()
+    await workflows.accept(new)
+    cause = happening_cause(new)
+
+    def fail(before: Workflow) -> Step:
+        raise RuntimeError("midway")
 
     with pytest.raises(RuntimeError):
-        await fail_midway()
+        await workflows.step_once(cause, CONSUMER, new.workflow_id, fail)
     assert await workflows.get(SCOPE, new.workflow_id) == new
-    assert await take(workflows, new, Analyzed(analyzed(new), AT), message_id)
+    assert (await take(workflows, new, Analyzed(analyzed(new), AT), cause)).effects
 
 
 async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStore) -> None:

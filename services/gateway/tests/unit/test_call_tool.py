@@ -45,9 +45,9 @@ class FrailLedger(MemoryCallLedger):
         self._fail()
         return await super().begin(call, entry)
 
-    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+    async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         self._fail()
-        return await super().settle(call, outcome)
+        return await super().settle(call, entry, outcome)
 
     def _fail(self) -> None:
         if self.failures:

@@ -11,6 +11,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.newsroom import MemoryNewsroom
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.workflow import Workflow
@@ -30,7 +31,7 @@ from services.gateway.tests.examples import (
 from services.gateway.tests.peers import Peers
 from services.gateway.tests.world import FakeServers
 
-Handler = Callable[[], Awaitable[Sequence[Message]]]
+Handler = Callable[..., Awaitable[Sequence[Message]]]
 
 
 async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, MemoryWorkflowStore]:
@@ -46,17 +47,14 @@ async def twice(handle: Handler) -> Sequence[Message]:
     return first
 
 
-def analysis_handler(
-    store: MemoryWorkflowStore, bus: MemoryBus
-) -> Callable[..., Awaitable[Sequence[Message]]]:
-    return partial(
-        on_execution_analyzed,
-        workflows=store,
-        tools=ToolRouter([FakeServers()]),
-        asker=bus,
-        rules=RULES,
-        now=lambda: AT,
-    )
+def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
+    """A handler on a store."""
+    newsroom = MemoryNewsroom()
+    return partial(handler, workflows=store, newsroom=newsroom, rules=RULES, now=lambda: AT)
+
+
+def analysis_handler(store: MemoryWorkflowStore, bus: MemoryBus) -> Handler:
+    return partial(on(store, on_execution_analyzed), tools=ToolRouter([FakeServers()]), asker=bus)
 
 
 async def test_an_allowed_program_is_told_to_run_once() -> None:
@@ -80,7 +78,7 @@ async def test_a_person_is_asked_once() -> None:
 
 async def test_a_rejected_program_ends_once() -> None:
     new, store = await stored()
-    handle = partial(on_analysis_rejected, workflows=store, rules=RULES, now=lambda: AT)
+    handle = on(store, on_analysis_rejected)
     (told,) = await twice(partial(handle, rejected(new)))
     assert isinstance(told, WorkflowFinished)
 
@@ -88,7 +86,7 @@ async def test_a_rejected_program_ends_once() -> None:
 async def test_a_finished_run_ends_its_workflow_once() -> None:
     new, store = await stored()
     await analysis_handler(store, MemoryBus())(analyzed(new))
-    handle = partial(on_run_finished, workflows=store, rules=RULES, now=lambda: AT)
+    handle = on(store, on_run_finished)
     (told,) = await twice(partial(handle, finished(new, result=1)))
     assert isinstance(told, WorkflowFinished)
     assert told.result == 1
@@ -102,7 +100,7 @@ async def test_what_belongs_to_no_workflow_of_ours_states_nothing() -> None:
 
 async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     new, store = await stored()
-    handle = partial(on_run_finished, workflows=store, rules=RULES, now=lambda: AT)
+    handle = on(store, on_run_finished)
     assert await twice(partial(handle, finished(new))) == ()
     assert await store.get(new.scope, new.workflow_id) == new
 

@@ -42,12 +42,12 @@ async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[On
         claimed = await held.fetchval(_CLAIM, message_id, consumer)
         if claimed is None:
             text = await held.fetchval(_FACTS, message_id, consumer)
-            yield Once(held, _decode(text))
+            yield Once(held, decode_facts(text))
             return
         handling = Once(held, None)
         yield handling
         if handling.facts:
-            await held.execute(_CONCLUDE, message_id, consumer, _encode(handling.facts))
+            await held.execute(_CONCLUDE, message_id, consumer, encode_facts(handling.facts))
 
 
 async def forget_handled(pool: Pool, older_than: timedelta) -> None:
@@ -56,7 +56,8 @@ async def forget_handled(pool: Pool, older_than: timedelta) -> None:
         await held.execute(_FORGET, older_than)
 
 
-def _encode(facts: Sequence[Message]) -> str:
+def encode_facts(facts: Sequence[Message]) -> str:
+    """The column `facts`, for a store that claims and concludes in one statement of its own."""
     return json.dumps(
         [
             {"message": catalog.type_of(fact).name, "content": fact.model_dump(mode="json")}
@@ -65,7 +66,8 @@ def _encode(facts: Sequence[Message]) -> str:
     )
 
 
-def _decode(text: str) -> tuple[Message, ...]:
+def decode_facts(text: str) -> tuple[Message, ...]:
+    """What a column `facts` holds."""
     models = {entry.name: entry.model for entry in catalog.MESSAGES}
     return tuple(
         models[entry["message"]].model_validate(entry["content"]) for entry in json.loads(text)

@@ -33,9 +33,9 @@ class MemoryCallLedger:
         self.entries[_key(call)] = replace(known, owner=entry.owner, deadline=entry.deadline)
         return True
 
-    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+    async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """See `ports.CallLedger`."""
-        known = self.entries[_key(call)]
+        known = self.entries.setdefault(_key(call), entry)
         self.entries[_key(call)] = replace(known, outcome=known.outcome or outcome)
         return known.outcome or outcome
 

@@ -1,17 +1,14 @@
 """Workflows and the outbox in memory; the twin of the Postgres stores, under the same suite."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from pml_common.contracts.base import Message
+from pml_common.contracts.base import Event, Message
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryInbox, MemoryOnce
 from pml_gateway.domain.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
 from pml_gateway.domain.workflow import Step, Workflow
-from pml_gateway.ports import Outgoing
+from pml_gateway.ports import Outgoing, Taken
 
 
 class MemoryOutbox:
@@ -44,8 +41,7 @@ class MemoryWorkflowStore:
     def __init__(self) -> None:
         self.outbox = MemoryOutbox()
         self.kept: dict[tuple[Scope, UUID], Workflow] = {}
-        self.inbox = MemoryInbox()
-        self._lock = asyncio.Lock()
+        self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
 
     async def accept(self, workflow: Workflow) -> Workflow | None:
         """See `ports.WorkflowStore`."""
@@ -55,25 +51,34 @@ class MemoryWorkflowStore:
         self.outbox.put(workflow.requested, workflow.traceparent)
         return None
 
-    @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["MemoryHandling"]:
+    async def step_once(
+        self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Taken | None:
         """See `ports.WorkflowStore`."""
-        async with self._lock, self.inbox.once(message_id, consumer) as handling:
-            yield MemoryHandling(self, handling)
+        before = self.kept.get((cause.scope, workflow_id))
+        if before is None:
+            return None
+        handled = self._handled.get((cause.event_id, consumer))
+        if handled is not None:
+            return Taken(handled, None)
+        after, effects = step(before)
+        if after is not before:
+            self.kept[cause.scope, workflow_id] = after
+            self._handled[cause.event_id, consumer] = effects
+        return Taken(effects, after)
 
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
         """See `ports.WorkflowStore`."""
-        async with self._lock:
-            before = self.kept.get((scope, workflow_id))
-            if before is None:
-                return None
-            after, effects = step(before)
-            self.kept[scope, workflow_id] = after
-            for message in effects:
-                self.outbox.put(message, after.traceparent)
-            return after, effects
+        before = self.kept.get((scope, workflow_id))
+        if before is None:
+            return None
+        after, effects = step(before)
+        self.kept[scope, workflow_id] = after
+        for message in effects:
+            self.outbox.put(message, after.traceparent)
+        return after, effects
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """See `ports.WorkflowStore`."""
@@ -107,29 +112,3 @@ class MemoryWorkflowStore:
         ]
         found.sort(key=lambda one: one[0])
         return [key for _, key in found[:limit]]
-
-
-class MemoryHandling:
-    """See `ports.Handling`."""
-
-    def __init__(self, store: MemoryWorkflowStore, handling: MemoryOnce) -> None:
-        self._store = store
-        self._handling = handling
-
-    @property
-    def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
-
-    async def workflow(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        """See `ports.Handling`."""
-        return self._store.kept.get((scope, workflow_id))
-
-    async def save(self, workflow: Workflow) -> None:
-        """See `ports.Handling`."""
-        saved = {(workflow.scope, workflow.workflow_id): workflow}
-        self._handling.stage(lambda: self._store.kept.update(saved))
-
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)

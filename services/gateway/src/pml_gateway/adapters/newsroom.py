@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
+from pml_gateway.domain.workflow import Workflow
 
 
 class MemoryNews:
@@ -14,21 +15,34 @@ class MemoryNews:
 
     def __init__(self, room: "MemoryNewsroom") -> None:
         self._room = room
-        self.bell = asyncio.Event()
+        self._bell = asyncio.Event()
+        self._told: Workflow | None = None
 
-    async def heard(self, timeout_s: float) -> bool:
+    @property
+    def over(self) -> bool:
+        """See `ports.News`."""
+        return self._room.closed
+
+    async def heard(self, timeout_s: float) -> Workflow | None:
         """See `ports.News`."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self.bell.wait()
+                await self._bell.wait()
         except TimeoutError:
             pass
-        self.bell.clear()
-        return not self._room.closed
+        self._bell.clear()
+        told, self._told = self._told, None
+        return told
+
+    def ring(self, workflow: Workflow | None) -> None:
+        """Wake whoever waits."""
+        self._told = workflow or self._told
+        self._bell.set()
 
 
 class MemoryNewsroom:
-    """See `ports.Newsroom`; told what the bus tells every replica."""
+    """See `ports.Newsroom`; told by this process's own handlers, and by the bus what happens in
+    others."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -46,14 +60,19 @@ class MemoryNewsroom:
             if not self._waiting[key]:
                 del self._waiting[key]
 
+    def tell(self, workflow: Workflow) -> None:
+        """See `ports.Newsroom`."""
+        for news in self._waiting.get((workflow.scope, workflow.workflow_id), ()):
+            news.ring(workflow)
+
     async def hear(self, message: WorkflowFinished | ApprovalRequested) -> None:
         """Wake whoever waits for this workflow."""
         for news in self._waiting.get((message.scope, message.workflow_id), ()):
-            news.bell.set()
+            news.ring(None)
 
     def close(self) -> None:
         """Let nobody wait any longer."""
         self.closed = True
         for waiting in self._waiting.values():
             for news in waiting:
-                news.bell.set()
+                news.ring(None)

@@ -23,17 +23,7 @@ class PostgresCallLedger:
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         """See `ports.CallLedger`."""
         async with connection(self._pool) as held:
-            begun = await held.fetchval(
-                _SQL["begin-call"],
-                *_key(call),
-                call.workflow_id,
-                storable(call.node_id),
-                call.occurrence,
-                storable(call.tool),
-                entry.fingerprint,
-                entry.owner,
-                entry.deadline,
-            )
+            begun = await held.fetchval(_SQL["begin-call"], *_columns(call, entry))
         return None if begun is not None else await self.find(call)
 
     async def find(self, call: CallTool) -> Entry | None:
@@ -53,12 +43,11 @@ class PostgresCallLedger:
             )
         return taken is not None
 
-    async def settle(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+    async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """See `ports.CallLedger`."""
+        columns = (*_columns(call, entry), outcome.model_dump_json())
         async with connection(self._pool) as held:
-            settled = await held.fetchval(
-                _SQL["settle-call"], *_key(call), outcome.model_dump_json()
-            )
+            settled = await held.fetchval(_SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)
         return (known.outcome if known else None) or outcome
 
@@ -75,3 +64,16 @@ class PostgresCallLedger:
 
 def _key(call: CallTool) -> tuple[str, str, UUID]:
     return (*key_of(call.scope), call.idempotency_key)
+
+
+def _columns(call: CallTool, entry: Entry) -> tuple[object, ...]:
+    return (
+        *_key(call),
+        call.workflow_id,
+        storable(call.node_id),
+        call.occurrence,
+        storable(call.tool),
+        entry.fingerprint,
+        entry.owner,
+        entry.deadline,
+    )

@@ -60,13 +60,23 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
     )
 
 
-def ending_columns(workflow: Workflow) -> tuple[str | None, str | None, str | None]:
-    """A workflow's columns `run`, `result`, `error`."""
-    run = workflow.run
-    if run is None:
-        return None, None, printed(workflow.error)
-    result = _JSON.dump_json(run.result).decode()
-    return run.model_dump_json(exclude={"result", "error"}), result, printed(run.error)
+def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
+    """The key of a workflow and what a step may change; an analysis that is kept already is
+    null."""
+    analysis, run = after.analysis, after.run
+    return (
+        *key_of(after.scope),
+        after.workflow_id,
+        after.state,
+        None if analysis is before.analysis else printed(analysis),
+        analysis.capability.capability_id if analysis else None,
+        after.approval.approval_id if after.approval else None,
+        run.model_dump_json(exclude={"result", "error"}) if run else None,
+        _JSON.dump_json(run.result).decode() if run else None,
+        printed(run.error if run else after.error),
+        after.due_at,
+        after.finished_at,
+    )
 
 
 def workflow_now(row: asyncpg.Record) -> Workflow:

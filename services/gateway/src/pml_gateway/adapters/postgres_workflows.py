@@ -1,33 +1,34 @@
 """Workflows, approvals and the outbox in Postgres, schema `gateway`."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Message
+from pml_common.contracts.base import Event
 from pml_common.contracts.scope import Scope
-from pml_common.storage import inbox
-from pml_common.storage.inbox import Once
+from pml_common.disposition import Retryable
+from pml_common.storage.inbox import decode_facts, encode_facts
 from pml_common.storage.pool import Connection, Pool, connection, transaction
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
 from pml_gateway.adapters.postgres_patience import promptly
 from pml_gateway.adapters.postgres_rows import (
     approval_of,
-    ending_columns,
     key_of,
     outgoing_columns,
-    printed,
     summary_of,
+    workflow_columns,
     workflow_now,
     workflow_of,
 )
 from pml_gateway.domain.views import ApprovalPage, WorkflowPage, approvals_of
 from pml_gateway.domain.workflow import Approval, Step, Workflow
+from pml_gateway.ports import Taken
 
 _SQL = load_queries("pml_gateway")
+
+_MOST_ATTEMPTS = 8
 
 HEAD_START = timedelta(seconds=5)
 """How long a message stays with whoever stored it before the sweeper publishes it too."""
@@ -72,11 +73,42 @@ class PostgresWorkflowStore:
             raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
         return workflow_now(row)
 
-    @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresHandling"]:
-        """See `ports.WorkflowStore`."""
-        async with inbox.once(self._pool, message_id, consumer) as handling:
-            yield PostgresHandling(handling)
+    async def step_once(
+        self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Taken | None:
+        """See `ports.WorkflowStore`. Two statements, the second of which counts only if nobody
+        took a step in between; else all over again."""
+        for _ in range(_MOST_ATTEMPTS):
+            async with connection(self._pool) as held:
+                row = await held.fetchrow(
+                    _SQL["get-workflow-and-facts"],
+                    *key_of(cause.scope),
+                    workflow_id,
+                    cause.event_id,
+                    consumer,
+                )
+                if row is None:
+                    return None
+                if row["facts"] is not None:
+                    return Taken(decode_facts(row["facts"]), None)
+                before = workflow_now(row)
+                after, effects = step(before)
+                if after is before:
+                    return Taken(effects, before)
+                asked = after.approval if before.approval is None else None
+                taken = await held.fetchval(
+                    _SQL["step-once"],
+                    *workflow_columns(before, after),
+                    row["revision"],
+                    cause.event_id,
+                    consumer,
+                    encode_facts(effects),
+                    asked.requested_at if asked else None,
+                    asked.expires_at if asked else None,
+                )
+            if taken is not None:
+                return Taken(effects, after)
+        raise Retryable(f"workflow {workflow_id} changed {_MOST_ATTEMPTS} times meanwhile")
 
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
@@ -137,32 +169,6 @@ class PostgresWorkflowStore:
         return [(Scope(org=row["org"], project=row["project"]), row["workflow_id"]) for row in rows]
 
 
-class PostgresHandling:
-    """See `ports.Handling`; a transaction that holds the workflow's row."""
-
-    def __init__(self, handling: Once) -> None:
-        self._handling = handling
-        self._before: Workflow | None = None
-
-    @property
-    def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
-
-    async def workflow(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        """See `ports.Handling`."""
-        self._before = await _hold(self._handling.connection, scope, workflow_id)
-        return self._before
-
-    async def save(self, workflow: Workflow) -> None:
-        """See `ports.Handling`."""
-        await _save(self._handling.connection, self._before, workflow)
-
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
-
-
 async def _hold(held: Connection, scope: Scope, workflow_id: UUID) -> Workflow | None:
     """A workflow whose row is locked. Its approval is read after that: a joined one could be older
     than the lock."""
@@ -179,34 +185,17 @@ async def _approval(held: Connection, scope: Scope, approval_id: UUID | None) ->
     return None if row is None else approval_of(approval_id, row)
 
 
-async def _save(held: Connection, before: Workflow | None, after: Workflow) -> None:
-    known = before.analysis if before else None
+async def _save(held: Connection, before: Workflow, after: Workflow) -> None:
+    await held.execute(_SQL["save-workflow"], *workflow_columns(before, after))
+    answer = after.approval
+    if answer is None or answer == before.approval:
+        return
     await held.execute(
-        _SQL["save-workflow"],
+        _SQL["settle-approval"],
         *key_of(after.scope),
-        after.workflow_id,
-        after.state,
-        None if after.analysis is known else printed(after.analysis),
-        after.analysis.capability.capability_id if after.analysis else None,
-        after.approval.approval_id if after.approval else None,
-        *ending_columns(after),
-        after.due_at,
-        after.finished_at,
-    )
-    if after.approval is not None and after.approval != (before.approval if before else None):
-        await _save_approval(held, after, after.approval)
-
-
-async def _save_approval(held: Connection, workflow: Workflow, approval: Approval) -> None:
-    await held.execute(
-        _SQL["save-approval"],
-        *key_of(workflow.scope),
-        workflow.workflow_id,
-        approval.approval_id,
-        approval.requested_at,
-        approval.expires_at,
-        approval.outcome,
-        None if approval.decided_by is None else storable(approval.decided_by),
-        approval.decided_at,
-        None if approval.reason is None else storable(approval.reason),
+        answer.approval_id,
+        answer.outcome,
+        None if answer.decided_by is None else storable(answer.decided_by),
+        answer.decided_at,
+        None if answer.reason is None else storable(answer.reason),
     )

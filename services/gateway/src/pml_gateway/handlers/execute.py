@@ -96,9 +96,9 @@ class Executions:
         clock = asyncio.get_running_loop().time
         deadline = clock() + workflow.timeout_s + self.terms.answer_margin_s
         while workflow.state in ("requested", "running") and (left := deadline - clock()) > 0:
-            more = await news.heard(min(left, self.terms.look_every_s))
-            workflow = await self._look(workflow)
-            if not more:
+            told = await news.heard(min(left, self.terms.look_every_s))
+            workflow = told or await self._look(workflow)
+            if news.over:
                 break
         return workflow
 

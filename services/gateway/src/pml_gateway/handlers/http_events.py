@@ -20,6 +20,7 @@ from pml_gateway.handlers.http_callers import NO_SUCH, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
 KEEP_ALIVE_S = 15.0
+LAST_WORDS_S = 5.0
 
 _SSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events, each with its id."}
@@ -75,15 +76,18 @@ def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> API
 async def _told(
     past: list[Message], live: AsyncIterator[Message], last_seen: str | None, *, ended: bool
 ) -> AsyncGenerator[bytes]:
-    """Each event once. A workflow that had `ended` before its past was read has no future."""
+    """Each event once. What had `ended` before its past was read has at most its end to tell: it
+    is kept before it is stated, and forgotten after a while."""
     told = _seen_until(past, last_seen)
     for message in past:
         if message.message_id not in told:
             told.add(message.message_id)
             yield _event(message)
-    if ended or any(isinstance(message, WorkflowFinished) for message in past):
+    if any(isinstance(message, WorkflowFinished) for message in past):
         return
-    async for message in _with_pauses(live):
+    async for message in _with_pauses(live, LAST_WORDS_S if ended else KEEP_ALIVE_S):
+        if message is None and ended:
+            return
         if message is None:
             yield KEEPALIVE_COMMENT
         elif message.message_id not in told:
@@ -100,11 +104,13 @@ def _seen_until(past: list[Message], last_seen: str | None) -> set[UUID]:
     return set(ids[: known.index(last_seen) + 1]) if last_seen in known else set()
 
 
-async def _with_pauses(live: AsyncIterator[Message]) -> AsyncGenerator[Message | None]:
+async def _with_pauses(
+    live: AsyncIterator[Message], pause_s: float
+) -> AsyncGenerator[Message | None]:
     """Live events, and None after each while without one."""
     while True:
         try:
-            async with asyncio.timeout(KEEP_ALIVE_S):
+            async with asyncio.timeout(pause_s):
                 message = await anext(live)
         except TimeoutError:
             yield None

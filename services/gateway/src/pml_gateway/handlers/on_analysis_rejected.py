@@ -9,7 +9,7 @@ from pml_common.contracts.base import Message
 from pml_gateway.domain.happenings import NotAnalyzed
 from pml_gateway.domain.workflow import Rules
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import WorkflowStore
+from pml_gateway.ports import Newsroom, WorkflowStore
 
 _CONSUMER = catalog.GATEWAY_ON_ANALYSIS_REJECTED.durable
 
@@ -17,9 +17,10 @@ _CONSUMER = catalog.GATEWAY_ON_ANALYSIS_REJECTED.durable
 async def on_analysis_rejected(
     rejection: AnalysisRejected,
     workflows: WorkflowStore,
+    newsroom: Newsroom,
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """End the workflow; a redelivery states the same fact."""
     happening = NotAnalyzed(rejection, now())
-    return await step_once(rejection, _CONSUMER, happening, workflows, rules)
+    return await step_once(rejection, _CONSUMER, happening, workflows, newsroom, rules)

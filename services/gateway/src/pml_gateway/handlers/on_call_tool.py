@@ -90,20 +90,26 @@ class ToolCalls:
             log.info("%s: %s", task.get_name(), error)
 
     async def _make(self, call: CallTool, mark: str) -> ToolOutcome:
+        entry = self._entry(call, mark)
         try:
-            settled = await self._begin(call, self._entry(call, mark))
+            settled = await self._begin(call, entry)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        return settled or await self._keep(call, await self._call(call))
+        return settled or await self._keep(call, entry, await self._call(call))
 
     async def _begin(self, call: CallTool, entry: Entry) -> ToolOutcome | None:
-        """What is known already; None: the call is ours to make."""
+        """What is known already; None: the call is ours to make.
+
+        That a call begins is noted only where it must not be made again.
+        """
         why_not = outdated(call, self._tools.hash_of(call.tool))
-        known = await (self._ledger.find(call) if why_not else self._ledger.begin(call, entry))
+        again = why_not is None and repeatable(self._tools.find(call.tool))
+        only_look = again or why_not is not None
+        known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
         if why_not is not None and not (known and known.outcome):
             self._heard_of(call.tool)
         if known is not None:
-            return await self._look_up(call, known, entry, allowed=why_not is None)
+            return await self._look_up(call, known, entry, again=again)
         return None if why_not is None else ToolOutcome(status="refused", message=why_not)
 
     def _heard_of(self, tool_id: str) -> None:
@@ -119,13 +125,13 @@ class ToolCalls:
         return Entry(mark, self._instance, deadline)
 
     async def _look_up(
-        self, call: CallTool, known: Entry, entry: Entry, *, allowed: bool
+        self, call: CallTool, known: Entry, entry: Entry, *, again: bool
     ) -> ToolOutcome | None:
         """What is known of a call that was begun before; None: it is ours to make again."""
         verdict = judge(
             known,
             call,
-            repeatable=allowed and repeatable(self._tools.find(call.tool)),
+            repeatable=again,
             owner_lives=known.outcome is None and await self._lives(known.owner),
             now=self._now(),
         )
@@ -151,9 +157,9 @@ class ToolCalls:
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 
-    async def _keep(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
+    async def _keep(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """Keep an outcome, whatever time that takes: telling it first could tell two."""
-        return await _until_stored(lambda: self._ledger.settle(call, outcome), call.tool)
+        return await _until_stored(lambda: self._ledger.settle(call, entry, outcome), call.tool)
 
 
 async def _until_stored(store: Callable[[], Awaitable[ToolOutcome]], tool: str) -> ToolOutcome:

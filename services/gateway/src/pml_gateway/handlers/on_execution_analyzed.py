@@ -14,7 +14,7 @@ from pml_gateway.domain.happenings import Analyzed
 from pml_gateway.domain.policy import repeatable_among
 from pml_gateway.domain.workflow import Rules
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import KnownTools, WorkflowStore
+from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
 
 _CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
 
@@ -22,6 +22,7 @@ _CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
 async def on_execution_analyzed(
     analysis: ExecutionAnalyzed,
     workflows: WorkflowStore,
+    newsroom: Newsroom,
     tools: KnownTools,
     asker: Asker,
     rules: Rules,
@@ -34,7 +35,7 @@ async def on_execution_analyzed(
         name_holder=await _name_holder(analysis, asker),
         repeatable_tools=repeatable_among(analysis, tools.find),
     )
-    return await step_once(analysis, _CONSUMER, happening, workflows, rules)
+    return await step_once(analysis, _CONSUMER, happening, workflows, newsroom, rules)
 
 
 async def _name_holder(analysis: ExecutionAnalyzed, asker: Asker) -> UUID | None:

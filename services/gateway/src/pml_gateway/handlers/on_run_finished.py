@@ -9,13 +9,17 @@ from pml_common.contracts.executor import RunFinished
 from pml_gateway.domain.happenings import RunEnded
 from pml_gateway.domain.workflow import Rules
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import WorkflowStore
+from pml_gateway.ports import Newsroom, WorkflowStore
 
 _CONSUMER = catalog.GATEWAY_ON_RUN_FINISHED.durable
 
 
 async def on_run_finished(
-    run: RunFinished, workflows: WorkflowStore, rules: Rules, now: Callable[[], datetime]
+    run: RunFinished,
+    workflows: WorkflowStore,
+    newsroom: Newsroom,
+    rules: Rules,
+    now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Keep the result and state the end; a redelivery states the same fact."""
-    return await step_once(run, _CONSUMER, RunEnded(run, now()), workflows, rules)
+    return await step_once(run, _CONSUMER, RunEnded(run, now()), workflows, newsroom, rules)

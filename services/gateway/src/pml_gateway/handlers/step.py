@@ -8,7 +8,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_gateway.domain.happenings import Happening
 from pml_gateway.domain.workflow import Rules, advance
-from pml_gateway.ports import WorkflowStore
+from pml_gateway.ports import Newsroom, WorkflowStore
 
 log = logging.getLogger(__name__)
 
@@ -18,17 +18,16 @@ async def step_once(
     consumer: str,
     happening: Happening,
     workflows: WorkflowStore,
+    newsroom: Newsroom,
     rules: Rules,
 ) -> Sequence[Message]:
     """Advance the workflow that a message is about; a redelivery states the same facts."""
-    async with workflows.once(message.event_id, consumer) as handling:
-        if handling.replayed is not None:
-            return handling.replayed
-        before = await handling.workflow(message.scope, message.workflow_id)
-        if before is None:
-            log.warning("%s: there is no workflow %s", message.scope, message.workflow_id)
-            return handling.conclude(())
-        after, effects = advance(before, happening, rules)
-        if after is not before:
-            await handling.save(after)
-        return handling.conclude(effects)
+    taken = await workflows.step_once(
+        message, consumer, message.workflow_id, lambda before: advance(before, happening, rules)
+    )
+    if taken is None:
+        log.warning("%s: there is no workflow %s", message.scope, message.workflow_id)
+        return ()
+    if taken.workflow is not None:
+        newsroom.tell(taken.workflow)
+    return taken.effects

@@ -2,7 +2,8 @@
 -- nothing is picked out of a payload in SQL: the operators fail on it.
 
 -- One execution. Its request and its analysis are kept as they crossed the bus, its run without
--- result and error, which have columns of their own; capability_id is the analysis's, to find by.
+-- result and error, which have columns of their own; capability_id is the analysis's, to find by;
+-- revision counts the steps it took.
 CREATE TABLE workflow (
     org text NOT NULL,
     project text NOT NULL,
@@ -24,6 +25,7 @@ CREATE TABLE workflow (
     created_at timestamptz NOT NULL,
     due_at timestamptz,
     finished_at timestamptz,
+    revision integer NOT NULL DEFAULT 0,
     PRIMARY KEY (org, project, workflow_id),
     UNIQUE (org, project, idempotency_key)
 );

@@ -19,9 +19,15 @@ WHERE org = $1 AND project = $2 AND idempotency_key = $3 AND owner = $4 AND outc
 RETURNING idempotency_key
 
 -- name: settle-call
-UPDATE tool_call
-SET outcome = $4, ended_at = now()
-WHERE org = $1 AND project = $2 AND idempotency_key = $3 AND outcome IS NULL
+-- Keeps an outcome once, of a call that was begun here or of one that needed no beginning.
+INSERT INTO tool_call (
+    org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
+    fingerprint, owner, deadline, outcome, ended_at
+)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now())
+ON CONFLICT (org, project, idempotency_key) DO UPDATE
+SET outcome = excluded.outcome, ended_at = excluded.ended_at
+WHERE tool_call.outcome IS NULL
 RETURNING idempotency_key
 
 -- name: forget-calls

@@ -24,16 +24,54 @@ SELECT *
 FROM workflow_now
 WHERE org = $1 AND project = $2 AND idempotency_key = $3
 
+-- name: get-workflow-and-facts
+-- The workflow, and what the handling of a message stated if it was handled.
+SELECT workflow_now.*, inbox.facts
+FROM workflow_now
+LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+
+-- name: step-once
+-- A step and the memory of its message, in one statement; no row: somebody else took a step since
+-- revision $13, or handled the message.
+WITH held AS (
+    SELECT
+    FROM workflow
+    WHERE org = $1 AND project = $2 AND workflow_id = $3 AND revision = $13
+    FOR UPDATE
+), noted AS (
+    INSERT INTO inbox (message_id, consumer, facts)
+    SELECT $14, $15, $16
+    FROM held
+    ON CONFLICT DO NOTHING
+    RETURNING message_id
+), asked AS (
+    INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at)
+    SELECT $1, $2, $3, $7, $17, $18
+    FROM noted
+    WHERE $17::timestamptz IS NOT NULL
+)
+UPDATE workflow
+SET
+    state = $4,
+    analysis = coalesce($5, analysis),
+    capability_id = $6,
+    approval_id = $7,
+    run = $8,
+    result = $9,
+    error = $10,
+    due_at = $11,
+    finished_at = $12,
+    revision = revision + 1
+FROM noted
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+RETURNING revision
+
 -- name: hold-workflow
 SELECT *
 FROM workflow
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 FOR UPDATE
-
--- name: get-approval
-SELECT requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason
-FROM approval
-WHERE org = $1 AND project = $2 AND approval_id = $3
 
 -- name: save-workflow
 -- An analysis comes once and never goes: null leaves it as it is.
@@ -47,21 +85,19 @@ SET
     result = $9,
     error = $10,
     due_at = $11,
-    finished_at = $12
+    finished_at = $12,
+    revision = revision + 1
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 
--- name: save-approval
-INSERT INTO approval (
-    org, project, workflow_id, approval_id, requested_at, expires_at,
-    outcome, decided_by, decided_at, reason
-)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-ON CONFLICT (org, project, approval_id) DO UPDATE
-SET
-    outcome = excluded.outcome,
-    decided_by = excluded.decided_by,
-    decided_at = excluded.decided_at,
-    reason = excluded.reason
+-- name: get-approval
+SELECT requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason
+FROM approval
+WHERE org = $1 AND project = $2 AND approval_id = $3
+
+-- name: settle-approval
+UPDATE approval
+SET outcome = $4, decided_by = $5, decided_at = $6, reason = $7
+WHERE org = $1 AND project = $2 AND approval_id = $3
 
 -- name: list-workflows
 SELECT workflow_id, state, requested, capability_id, error, created_at, finished_at

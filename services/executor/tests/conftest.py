@@ -1,5 +1,6 @@
 """Commands, and executors to handle them."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +28,7 @@ from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
 from pml_executor.domain.limits import RunLimits
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.ports import SandboxPool, Tools
 from pml_executor.settings import ExecutorSettings
 
@@ -88,6 +89,19 @@ def make_executor() -> Callable[..., Executor]:
         )
 
     return make
+
+
+@pytest.fixture
+def finish() -> Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]:
+    """Handles a command to its end, in bounded time."""
+
+    async def handle(command: RunWorkflow, executor: Executor) -> RunFinished:
+        async with asyncio.timeout(30):
+            (fact,) = await on_run_workflow(command, executor)
+        assert isinstance(fact, RunFinished)
+        return fact
+
+    return handle
 
 
 @pytest.fixture

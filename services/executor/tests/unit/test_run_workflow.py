@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.errors import Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
@@ -16,12 +15,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi, ToolFailed
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.domain.limits import RunLimits
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.handlers.on_run_workflow import Executor
 from pml_executor.ports import GatewayUnreachable
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 
@@ -44,12 +43,6 @@ async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
     return await api.call("n1", "fs:read", {"path": "/x"})
 
 
-async def finish(command: RunWorkflow, executor: Executor) -> RunFinished:
-    (fact,) = await on_run_workflow(command, executor)
-    assert isinstance(fact, RunFinished)
-    return fact
-
-
 @pytest.mark.parametrize(
     ("exists", "path", "outcome", "result"),
     [(True, ("n1", "d1", "n2"), "true", "hello"), (False, ("n1", "d1", "n3", "n4"), "false", None)],
@@ -57,6 +50,7 @@ async def finish(command: RunWorkflow, executor: Executor) -> RunFinished:
 async def test_both_branches_of_the_example_are_told_apart(
     make_command: MakeCommand,
     make_executor: MakeExecutor,
+    finish: Finish,
     exists: bool,
     path: tuple[str, ...],
     outcome: str,
@@ -75,7 +69,7 @@ async def test_both_branches_of_the_example_are_told_apart(
 
 
 async def test_a_call_is_stored_before_it_is_made_and_its_end_before_the_program_goes_on(
-    make_command: MakeCommand, make_executor: MakeExecutor, journal_of: JournalOf
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
 ) -> None:
     bus, tools = MemoryBus(), MemoryTools()
     command = make_command("watch")
@@ -99,7 +93,7 @@ async def test_a_call_is_stored_before_it_is_made_and_its_end_before_the_program
 
 
 async def test_a_run_handled_twice_states_the_same_fact_and_calls_nothing_again(
-    make_command: MakeCommand, make_executor: MakeExecutor
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool({"ensure": ensure})
     tools.tools["fs:stat"] = answering({"exists": False})
@@ -114,53 +108,8 @@ async def test_a_run_handled_twice_states_the_same_fact_and_calls_nothing_again(
     assert tools.made == {"fs:stat": 1, "fs:create": 1, "fs:write": 1}
 
 
-async def test_a_tool_outside_the_grant_ends_the_run_and_is_never_called(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    tools = MemoryTools()
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
-
-    fact = await finish(make_command("read", tools=["fs:stat"]), executor)
-
-    assert fact.error is not None
-    assert (fact.error.kind, fact.error.tool, fact.error.node_id) == ("denied", "fs:read", "n1")
-    assert "fs:stat" in fact.error.message
-    assert tools.asked == []
-    assert fact.task_results == ()
-
-
-async def test_a_refused_call_does_not_cut_off_those_under_way(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    async def both(api: ProgramApi, args: JsonObject) -> JsonValue:
-        calls = (api.call("n1", "api:a"), api.call("n2", "fs:write"), api.call("n3", "api:b"))
-        return list(await asyncio.gather(*calls))
-
-    executor = make_executor(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
-    fact = await finish(make_command("both", tools=["api:a", "api:b"]), executor)
-
-    assert fact.error is not None
-    assert (fact.error.kind, fact.error.tool) == ("denied", "fs:write")
-    assert [(task.tool, task.success) for task in fact.task_results] == [("api:a", True)]
-
-
-async def test_a_grant_for_other_code_starts_nothing(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    pool = MemoryPool({"read": read_once})
-    command = make_command("read")
-    grant = command.grant.model_copy(update={"code_hash": "beef"})
-
-    executor = make_executor(MemoryBus(), pool, MemoryTools())
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
-
-    assert fact.error is not None
-    assert fact.error.kind == "denied"
-    assert pool.leased == 0
-
-
 async def test_a_tool_error_can_be_caught(
-    make_command: MakeCommand, make_executor: MakeExecutor
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     async def careful(api: ProgramApi, args: JsonObject) -> JsonValue:
         try:
@@ -191,6 +140,7 @@ async def test_a_tool_error_can_be_caught(
 async def test_an_escaping_tool_error_names_tool_node_and_arguments(
     make_command: MakeCommand,
     make_executor: MakeExecutor,
+    finish: Finish,
     outcome: ToolOutcome,
     kind: str,
     message: str,
@@ -208,7 +158,7 @@ async def test_an_escaping_tool_error_names_tool_node_and_arguments(
 
 
 async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_another_key(
-    make_command: MakeCommand, make_executor: MakeExecutor
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     outcomes = [ToolOutcome(status="unknown"), ToolOutcome(status="ok", result="at last")]
 
@@ -225,7 +175,7 @@ async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_anothe
 
 
 async def test_an_unreachable_gateway_is_named(
-    make_command: MakeCommand, make_executor: MakeExecutor
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     class Nobody(MemoryTools):
         async def call(self, query: object) -> ToolOutcome:
@@ -241,7 +191,7 @@ async def test_an_unreachable_gateway_is_named(
 
 
 async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is(
-    make_command: MakeCommand, make_executor: MakeExecutor, journal_of: JournalOf
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
 ) -> None:
     async def careless(api: ProgramApi, args: JsonObject) -> JsonValue:
         calls = {asyncio.ensure_future(api.call(f"n{i}", "api:a", {"i": i})) for i in range(3)}
@@ -256,74 +206,8 @@ async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is(
     assert [task.success for task in fact.task_results] == [True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("limits", "kind"),
-    [
-        (RunLimits(max_tool_calls=2), "call_limit"),
-        (RunLimits(max_journal_bytes=40), "output_limit"),
-    ],
-)
-async def test_a_run_that_calls_too_much_is_stopped(
-    make_command: MakeCommand, make_executor: MakeExecutor, limits: RunLimits, kind: str
-) -> None:
-    async def greedy(api: ProgramApi, args: JsonObject) -> JsonValue:
-        for i in range(10):
-            await api.call("n1", "api:a", {"round": i})
-        return None
-
-    executor = make_executor(MemoryBus(), MemoryPool({"greedy": greedy}), MemoryTools(), limits)
-    fact = await finish(make_command("greedy"), executor)
-
-    assert fact.error is not None
-    assert fact.error.kind == kind
-
-
-async def test_a_run_that_logs_too_much_is_stopped(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    async def talk(api: ProgramApi, args: JsonObject) -> JsonValue:
-        for _ in range(100):
-            api.log("x" * 100)
-        return None
-
-    limits = RunLimits(max_message_bytes=1000)
-    executor = make_executor(MemoryBus(), MemoryPool({"talk": talk}), MemoryTools(), limits)
-    fact = await finish(make_command("talk"), executor)
-
-    assert fact.error is not None
-    assert fact.error.kind == "output_limit"
-
-
-async def test_an_answer_that_is_too_large_is_the_tools_failure(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    tools = MemoryTools({"fs:read": answering("x" * 2000)})
-    limits = RunLimits(max_message_bytes=1000)
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools, limits)
-
-    fact = await finish(make_command("read"), executor)
-
-    assert fact.error is not None
-    assert fact.error.kind == "tool_error"
-    assert "2002 bytes" in fact.error.message
-
-
-async def test_without_a_sandbox_the_command_is_tried_again(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    bus, pool = MemoryBus(), MemoryPool({"": nothing})
-    pool.problem = "deno cannot be started"
-    command = make_command("")
-
-    with pytest.raises(Retryable, match="deno cannot be started"):
-        await finish(command, make_executor(bus, pool, MemoryTools()))
-
-    pool.problem = None
-    assert (await finish(command, make_executor(bus, pool, MemoryTools()))).success
-
-
 async def test_logs_and_branches_keep_their_order_in_the_journal(
-    make_command: MakeCommand, make_executor: MakeExecutor, journal_of: JournalOf
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
 ) -> None:
     async def chatty(api: ProgramApi, args: JsonObject) -> JsonValue:
         api.log("before")
@@ -345,18 +229,3 @@ async def test_logs_and_branches_keep_their_order_in_the_journal(
         "log",
         "capability_end",
     ]
-
-
-async def test_a_program_that_takes_too_long_ends_in_a_timeout(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
-    async def wait(api: ProgramApi, args: JsonObject) -> JsonValue:
-        await asyncio.Event().wait()
-        return None
-
-    executor = make_executor(MemoryBus(), MemoryPool({"wait": wait}), MemoryTools())
-    fact = await finish(make_command("wait", timeout_s=0.05), executor)
-
-    assert fact.error is not None
-    assert fact.error.kind == "timeout"
-    assert "0.05 s" in fact.error.message

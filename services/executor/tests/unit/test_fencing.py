@@ -1,0 +1,129 @@
+"""Two executors on one run: one of them goes on, the other states nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.bus.errors import BusUnavailable, Fenced
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+
+
+async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
+    api.log("begin")
+    first = await api.call("n1", "api:a", {"x": 1})
+    if api.decide("d1", first == {"x": 1}):
+        second = await api.call("n2", "api:b", {"after": first})
+        api.log("middle")
+        return [first, second, await api.call("n3", "api:c", {"after": second})]
+    return None
+
+
+PROGRAMS = {"three": three_calls}
+
+
+async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
+) -> None:
+    bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
+    called, thawed = asyncio.Event(), asyncio.Event()
+    shared = MemoryTools()
+
+    class Freezing(MemoryTools):
+        async def call(self, query: CallTool) -> ToolOutcome:
+            outcome = await shared.call(query)
+            called.set()
+            await thawed.wait()
+            return outcome
+
+    command = make_command("three")
+    frozen = asyncio.ensure_future(finish(command, make_executor(bus, pool, Freezing())))
+    await called.wait()
+    fact = await finish(command, make_executor(bus, pool, shared))
+    before = await journal_of(bus, command)
+    thawed.set()
+
+    with pytest.raises(Fenced):
+        await frozen
+    assert fact.success
+    assert await journal_of(bus, command) == before
+    assert shared.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+
+
+async def test_taking_over_refuses_the_earlier_executor_at_once(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    """Though the new one has nothing to append yet: it waits for the same call."""
+    bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
+    asked, answer = asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(args: JsonObject) -> ToolOutcome:
+        await answer.wait()
+        return ToolOutcome(status="ok", result=args)
+
+    class Noticed(MemoryTools):
+        async def call(self, query: CallTool) -> ToolOutcome:
+            asked.release()
+            return await super().call(query)
+
+    tools = Noticed({"api:a": slow})
+    command = make_command("three")
+    first = asyncio.ensure_future(finish(command, make_executor(bus, pool, tools)))
+    await asked.acquire()
+    second = asyncio.ensure_future(finish(command, make_executor(bus, pool, tools)))
+    await asked.acquire()
+    answer.set()
+
+    with pytest.raises(Fenced):
+        await first
+    assert (await second).success
+    assert tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+
+
+class Forgetful(MemoryBus):
+    """Stores an append and loses the server's answer, once at `at`."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self._at = at
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        sequence = await super().publish(message, expected_last=expected_last)
+        self._at -= 1
+        if self._at == 0:
+            raise BusUnavailable("no answer")
+        return sequence
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 8])
+async def test_an_append_whose_answer_was_lost_is_recognised_as_its_own(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    finish: Finish,
+    journal_of: JournalOf,
+    at: int,
+) -> None:
+    bus, tools = Forgetful(at), MemoryTools()
+    command = make_command("three")
+
+    fact = await finish(command, make_executor(bus, MemoryPool(PROGRAMS), tools))
+
+    assert fact.success
+    entries = await journal_of(bus, command)
+    assert len(entries) == len({(e.type, e.trace_id, e.node_id, e.ts) for e in entries})
+    assert tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}

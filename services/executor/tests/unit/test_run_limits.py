@@ -1,0 +1,161 @@
+"""Where a run ends though its program would go on: limits, grants, and no sandbox at all."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.bus.errors import Retryable
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools, answering
+from pml_executor.domain.limits import RunLimits
+from pml_executor.handlers.on_run_workflow import Executor
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+
+
+async def nothing(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return None
+
+
+async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "fs:read", {"path": "/x"})
+
+
+async def test_a_tool_outside_the_grant_ends_the_run_and_is_never_called(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    tools = MemoryTools()
+    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+
+    fact = await finish(make_command("read", tools=["fs:stat"]), executor)
+
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.tool, fact.error.node_id) == ("denied", "fs:read", "n1")
+    assert "fs:stat" in fact.error.message
+    assert tools.asked == []
+    assert fact.task_results == ()
+
+
+async def test_a_refused_call_does_not_cut_off_those_under_way(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def both(api: ProgramApi, args: JsonObject) -> JsonValue:
+        calls = (api.call("n1", "api:a"), api.call("n2", "fs:write"), api.call("n3", "api:b"))
+        return list(await asyncio.gather(*calls))
+
+    executor = make_executor(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
+    fact = await finish(make_command("both", tools=["api:a", "api:b"]), executor)
+
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.tool) == ("denied", "fs:write")
+    assert [(task.tool, task.success) for task in fact.task_results] == [("api:a", True)]
+
+
+async def test_a_grant_for_other_code_starts_nothing(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    pool = MemoryPool({"read": read_once})
+    command = make_command("read")
+    grant = command.grant.model_copy(update={"code_hash": "beef"})
+
+    executor = make_executor(MemoryBus(), pool, MemoryTools())
+    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == "denied"
+    assert pool.leased == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "kind"),
+    [
+        (RunLimits(max_tool_calls=2), "call_limit"),
+        (RunLimits(max_journal_bytes=40), "output_limit"),
+    ],
+)
+async def test_a_run_that_calls_too_much_is_stopped(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    finish: Finish,
+    limits: RunLimits,
+    kind: str,
+) -> None:
+    async def greedy(api: ProgramApi, args: JsonObject) -> JsonValue:
+        for i in range(10):
+            await api.call("n1", "api:a", {"round": i})
+        return None
+
+    executor = make_executor(MemoryBus(), MemoryPool({"greedy": greedy}), MemoryTools(), limits)
+    fact = await finish(make_command("greedy"), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == kind
+
+
+async def test_a_run_that_logs_too_much_is_stopped(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def talk(api: ProgramApi, args: JsonObject) -> JsonValue:
+        for _ in range(100):
+            api.log("x" * 100)
+        return None
+
+    limits = RunLimits(max_message_bytes=1000)
+    executor = make_executor(MemoryBus(), MemoryPool({"talk": talk}), MemoryTools(), limits)
+    fact = await finish(make_command("talk"), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == "output_limit"
+
+
+async def test_an_answer_that_is_too_large_is_the_tools_failure(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    tools = MemoryTools({"fs:read": answering("x" * 2000)})
+    limits = RunLimits(max_message_bytes=1000)
+    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools, limits)
+
+    fact = await finish(make_command("read"), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == "tool_error"
+    assert "2002 bytes" in fact.error.message
+
+
+async def test_without_a_sandbox_the_command_is_tried_again(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, pool = MemoryBus(), MemoryPool({"": nothing})
+    pool.problem = "deno cannot be started"
+    command = make_command("")
+
+    with pytest.raises(Retryable, match="deno cannot be started"):
+        await finish(command, make_executor(bus, pool, MemoryTools()))
+
+    pool.problem = None
+    assert (await finish(command, make_executor(bus, pool, MemoryTools()))).success
+
+
+async def test_a_program_that_takes_too_long_ends_in_a_timeout(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def wait(api: ProgramApi, args: JsonObject) -> JsonValue:
+        await asyncio.Event().wait()
+        return None
+
+    executor = make_executor(MemoryBus(), MemoryPool({"wait": wait}), MemoryTools())
+    fact = await finish(make_command("wait", timeout_s=0.05), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == "timeout"
+    assert "0.05 s" in fact.error.message

@@ -205,3 +205,9 @@ async def test_a_fault_of_ours_is_told_without_its_secrets(
         assert answer.status_code == 500
         assert error_of(answer)["kind"] == "internal"
         assert "hunter2" not in answer.text
+
+
+async def test_a_gateway_told_so_answers_to_any_name() -> None:
+    async with world(peers_there=False, gateway_allowed_hosts=("*",)) as w:
+        headers = {"host": "pml.example", "origin": "https://pml.example"}
+        assert (await w.http.get("/api/tools", headers=headers)).status_code == 200

@@ -216,6 +216,7 @@ def test_what_stands_still_is_asked_for_again_under_the_same_id() -> None:
     assert effects == (new.requested,)
     assert still.due_at == later(120)
     assert after(still, Due(later(119))) == (still, ())
+    assert after(still, Due(later(500)))[0].due_at == later(1000)
 
     running, (command,) = after(new, Analyzed(analyzed(new), AT))
     assert running.due_at is not None

@@ -181,15 +181,18 @@ def _answered(
 
 
 def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
-    """Ask again, under the same ids, for what stands still; end what nobody approved."""
-    approval, analysis = workflow.approval, workflow.analysis
+    """End what nobody approved; ask again, under the same ids and ever more rarely, for what
+    stands still."""
+    approval, analysis, at = workflow.approval, workflow.analysis, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
-        decided, told = _answered(workflow, approval, "expired", CLOCK, due.at)
-        after, effects = _fail(decided, failures.expired(), due.at)
+        decided, told = _answered(workflow, approval, "expired", CLOCK, at)
+        after, effects = _fail(decided, failures.expired(), at)
         return after, (told, *effects)
+    rarely = at + max(rules.patience, at - workflow.requested.requested_at)
     if workflow.state == "running" and analysis is not None:
-        return _run(workflow, analysis, due.at, due.repeatable_tools, rules)
-    return replace(workflow, due_at=due.at + rules.patience), (workflow.requested,)
+        after, effects = _run(workflow, analysis, at, due.repeatable_tools, rules)
+        return replace(after, due_at=max(rarely, after.due_at or at)), effects
+    return replace(workflow, due_at=rarely), (workflow.requested,)
 
 
 def _run(

@@ -21,6 +21,8 @@ from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.workflow import Rules, Workflow
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
 
+_tracer = trace.get_tracer(__name__)
+
 SUGGESTIONS = 10
 
 
@@ -44,6 +46,12 @@ class Executions:
     ) -> ExecuteResponse:
         """Run and wait, as long as the program may run and a little more. Raises errors of the
         domain, the bus and storage."""
+        with _tracer.start_as_current_span("execute"):
+            return await self._execute(scope, principal, request)
+
+    async def _execute(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
         match mode_of(request, self.terms.max_timeout_s):
             case "suggest":
                 return await self._suggest(scope, request)

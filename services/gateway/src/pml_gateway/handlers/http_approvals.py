@@ -5,6 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide
 from pml_gateway.domain.views import ApprovalPage
@@ -42,7 +43,8 @@ def approval_routes(
         caller: Annotated[Caller, Depends(caller_of)],
     ) -> Response:
         """Let a workflow run, or not. A decision counts once and only in time."""
-        with serving(request, "/api/workflows/{workflow_id}/approval"):
+        with serving(request, "/api/workflows/{workflow_id}/approval") as span:
+            span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
             answer = await decisions.decide(caller, workflow_id, body)
         return Response(answer.to_json(), media_type="application/json")
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
 from pml_gateway.handlers.http_tracing import serving
@@ -28,8 +29,10 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         Answers when it has ended, waits for approval, or has run out of time to wait (`running`);
         the workflow goes on whether or not somebody waits.
         """
-        with serving(request, "/api/execute"):
+        with serving(request, "/api/execute") as span:
             answer = await agents.execute(caller.scope, caller.principal, body)
+            if answer.workflow_id is not None:
+                span.set_attribute(vocabulary.WORKFLOW_ID, str(answer.workflow_id))
         return Response(answer.to_json(), media_type="application/json")
 
     return router

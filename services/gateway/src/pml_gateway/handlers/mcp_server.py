@@ -44,7 +44,7 @@ class McpServerFace:
 
     `hosts` are the host names, with any port, by which requests may name us and from which web
     pages may call us: another site's page cannot reach us through a name of its own (DNS
-    rebinding).
+    rebinding). `*` lets every name in.
     """
 
     def __init__(
@@ -149,6 +149,8 @@ class McpServerFace:
 
 
 def _only(hosts: Sequence[str]) -> TransportSecuritySettings:
+    if "*" in hosts:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
         allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
         allowed_origins=[

@@ -6,15 +6,13 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.contracts.base import Event, Message
-from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded, Settled
-from pml_gateway.domain.views import approvals_of, summary_of
-from pml_gateway.domain.workflow import Approval, Step, Workflow, advance
-from pml_gateway.ports import Taken, WorkflowStore
+from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.workflow import Step, Workflow, advance
+from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import (
     AT,
@@ -28,42 +26,12 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-
-CONSUMER = "gateway-on-something"
-NASTY = 'quote " backslash \\ NUL \x00 é 😀 \u2028 </script>'
+from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
 @pytest.fixture
 def workflows(stores: Stores) -> WorkflowStore:
     return stores.workflows
-
-
-async def take(
-    store: WorkflowStore, of: Workflow, happening: Happening, message: Event | None = None
-) -> Taken:
-    """Advance a stored workflow as a handler does."""
-    cause = message or happening_cause(of)
-    taken = await store.step_once(
-        cause, CONSUMER, of.workflow_id, lambda before: advance(before, happening, RULES)
-    )
-    assert taken is not None
-    return taken
-
-
-def happening_cause(of: Workflow) -> Event:
-    """A message of its own in the workflow's scope."""
-    return of.requested.model_copy(update={"event_id": uuid4()})
-
-
-async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
-    """A stored workflow that waits for approval."""
-    new = workflow(**more)  # pyright: ignore[reportArgumentType] - handed on
-    await store.accept(new)
-    await take(store, new, Analyzed(analyzed(new, "ask"), new.requested.requested_at))
-    found = await store.get(new.scope, new.workflow_id)
-    assert found is not None
-    assert found.approval is not None
-    return found, found.approval
 
 
 async def test_what_was_accepted_is_found_as_it_was(workflows: WorkflowStore) -> None:
@@ -190,7 +158,7 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
 ) -> None:
     new = workflow()
     await workflows.accept(new)
-    cause, happening = happening_cause(new), Analyzed(analyzed(new, "ask"), AT)
+    cause, happening = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
     first = await take(workflows, new, happening, cause)
     assert first.effects
     assert first.workflow == await workflows.get(SCOPE, new.workflow_id)
@@ -203,7 +171,7 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
 async def test_a_message_handled_by_many_at_once_takes_one_step(workflows: WorkflowStore) -> None:
     new = workflow()
     await workflows.accept(new)
-    cause, happening = happening_cause(new), Analyzed(analyzed(new, "ask"), AT)
+    cause, happening = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
     taken = await asyncio.gather(*(take(workflows, new, happening, cause) for _ in range(6)))
     assert len({message.message_id for each in taken for message in each.effects}) == 1
     assert sum(each.workflow is not None for each in taken) == 1
@@ -224,7 +192,7 @@ async def test_a_step_that_raises_leaves_no_memory_of_its_message(
 ) -> None:
     new = workflow()
     await workflows.accept(new)
-    cause = happening_cause(new)
+    cause = cause_of(new)
 
     def fail(before: Workflow) -> Step:
         raise RuntimeError("midway")
@@ -233,43 +201,3 @@ async def test_a_step_that_raises_leaves_no_memory_of_its_message(
         await workflows.step_once(cause, CONSUMER, new.workflow_id, fail)
     assert await workflows.get(SCOPE, new.workflow_id) == new
     assert (await take(workflows, new, Analyzed(analyzed(new), AT), cause)).effects
-
-
-async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStore) -> None:
-    error = WorkflowError(kind="tool_error", message=NASTY)
-    kept = [workflow(ExecuteRequest(code=NASTY, intent=NASTY), at=later(n)) for n in range(5)]
-    for one in (*kept, workflow(scope=ELSEWHERE)):
-        await workflows.accept(one)
-    for happening in (
-        Analyzed(analyzed(kept[1]), AT),
-        RunEnded(finished(kept[1], error=error), AT),
-    ):
-        await take(workflows, kept[1], happening)
-    await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))
-    page = await workflows.page(SCOPE, limit=3, offset=1)
-    wanted = [await workflows.get(SCOPE, kept[n].workflow_id) for n in (3, 2, 1)]
-    assert page.total == 5
-    assert list(page.workflows) == [summary_of(one) for one in wanted if one]
-    assert page.workflows[2].error == error
-
-
-async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore) -> None:
-    late, _ = await waiting(workflows, at=later(10))
-    soon, approval = await waiting(workflows)
-    await waiting(workflows, scope=ELSEWHERE)
-    await workflows.accept(workflow())
-    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([soon, late], 2)
-    assert await workflows.waiting(SCOPE, 1, 1) == approvals_of([late], 2)
-    no = Settled(approval.approval_id, "denied", "mira", later(5))
-    await workflows.change(SCOPE, soon.workflow_id, lambda one: advance(one, no, RULES))
-    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([late], 1)
-
-
-async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:
-    here, there = workflow(), workflow(scope=ELSEWHERE, at=later(1))
-    for one in (here, there, workflow(at=later(100))):
-        await workflows.accept(one)
-    assert await workflows.due(later(59), 10) == []
-    due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
-    assert await workflows.due(later(61), 10) == due
-    assert await workflows.due(later(61), 1) == due[:1]

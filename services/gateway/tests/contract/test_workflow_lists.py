@@ -1,0 +1,68 @@
+"""What every store of workflows lists."""
+
+import pytest
+
+from pml_common.contracts.error import WorkflowError
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.views import approvals_of, summary_of
+from pml_gateway.domain.workflow import advance
+from pml_gateway.ports import WorkflowStore
+from services.gateway.tests.conftest import Stores
+from services.gateway.tests.examples import (
+    AT,
+    ELSEWHERE,
+    RULES,
+    SCOPE,
+    analyzed,
+    finished,
+    later,
+    rejected,
+    workflow,
+)
+from services.gateway.tests.stored import NASTY, take, waiting
+
+
+@pytest.fixture
+def workflows(stores: Stores) -> WorkflowStore:
+    return stores.workflows
+
+
+async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStore) -> None:
+    error = WorkflowError(kind="tool_error", message=NASTY)
+    kept = [workflow(ExecuteRequest(code=NASTY, intent=NASTY), at=later(n)) for n in range(5)]
+    for one in (*kept, workflow(scope=ELSEWHERE)):
+        await workflows.accept(one)
+    for happening in (
+        Analyzed(analyzed(kept[1]), AT),
+        RunEnded(finished(kept[1], error=error), AT),
+    ):
+        await take(workflows, kept[1], happening)
+    await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))
+    page = await workflows.page(SCOPE, limit=3, offset=1)
+    wanted = [await workflows.get(SCOPE, kept[n].workflow_id) for n in (3, 2, 1)]
+    assert page.total == 5
+    assert list(page.workflows) == [summary_of(one) for one in wanted if one]
+    assert page.workflows[2].error == error
+
+
+async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore) -> None:
+    late, _ = await waiting(workflows, at=later(10))
+    soon, approval = await waiting(workflows)
+    await waiting(workflows, scope=ELSEWHERE)
+    await workflows.accept(workflow())
+    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([soon, late], 2)
+    assert await workflows.waiting(SCOPE, 1, 1) == approvals_of([late], 2)
+    no = Settled(approval.approval_id, "denied", "mira", later(5))
+    await workflows.change(SCOPE, soon.workflow_id, lambda one: advance(one, no, RULES))
+    assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([late], 1)
+
+
+async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:
+    here, there = workflow(), workflow(scope=ELSEWHERE, at=later(1))
+    for one in (here, there, workflow(at=later(100))):
+        await workflows.accept(one)
+    assert await workflows.due(later(59), 10) == []
+    due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
+    assert await workflows.due(later(61), 10) == due
+    assert await workflows.due(later(61), 1) == due[:1]

@@ -1,0 +1,44 @@
+"""Workflows that are kept already, advanced as handlers do it."""
+
+from uuid import uuid4
+
+from pml_common.contracts.base import Event
+from pml_gateway.domain.happenings import Analyzed, Happening
+from pml_gateway.domain.workflow import Approval, Workflow, advance
+from pml_gateway.ports import Taken, WorkflowStore
+from services.gateway.tests.examples import (
+    RULES,
+    analyzed,
+    workflow,
+)
+
+CONSUMER = "gateway-on-something"
+NASTY = 'quote " backslash \\ NUL \x00 é 😀 \u2028 </script>'
+
+
+async def take(
+    store: WorkflowStore, of: Workflow, happening: Happening, message: Event | None = None
+) -> Taken:
+    """Advance a stored workflow as a handler does."""
+    cause = message or cause_of(of)
+    taken = await store.step_once(
+        cause, CONSUMER, of.workflow_id, lambda before: advance(before, happening, RULES)
+    )
+    assert taken is not None
+    return taken
+
+
+def cause_of(of: Workflow) -> Event:
+    """A message of its own in the workflow's scope."""
+    return of.requested.model_copy(update={"event_id": uuid4()})
+
+
+async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
+    """A stored workflow that waits for approval."""
+    new = workflow(**more)  # pyright: ignore[reportArgumentType] - handed on
+    await store.accept(new)
+    await take(store, new, Analyzed(analyzed(new, "ask"), new.requested.requested_at))
+    found = await store.get(new.scope, new.workflow_id)
+    assert found is not None
+    assert found.approval is not None
+    return found, found.approval

@@ -1,5 +1,13 @@
 /** What a program finds in its global scope: the language, a few pure web APIs, nothing else. */
-import { defineProperty, deleteProperty, freeze, getOwnPropertyNames } from "./primordials.ts";
+import {
+  defineProperty,
+  deleteProperty,
+  freeze,
+  getOwnPropertyDescriptor,
+  getOwnPropertyNames,
+  getPrototypeOf,
+  preventExtensions,
+} from "./primordials.ts";
 
 const KEPT = freeze(
   [
@@ -26,5 +34,40 @@ export function reduceGlobals(own: Record<string, unknown>): void {
   for (const name of getOwnPropertyNames(own)) {
     const value = own[name];
     defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }
+  for (const name of getOwnPropertyNames(globalThis)) {
+    close(getOwnPropertyDescriptor(globalThis, name)?.value);
+  }
+  for (const hidden of HIDDEN) close(hidden);
+}
+
+/** What the language is made of but has no name for. */
+const HIDDEN = [
+  [][Symbol.iterator](),
+  new Map()[Symbol.iterator](),
+  new Set()[Symbol.iterator](),
+  ""[Symbol.iterator](),
+  function* () {},
+  (function* () {})(),
+  async () => {},
+  async function* () {},
+  (async function* () {})(),
+].map(getPrototypeOf);
+
+/**
+ * Takes nothing more on, it and all it inherits from: a program that gives `Object.prototype` a
+ * `toJSON` or a proxy trap would speak in the place of others. What is there can still be replaced
+ * (freezing would forbid objects properties of the same names); nothing of ours relies on it.
+ */
+function close(value: unknown): void {
+  let object = value;
+  while ((typeof object === "object" || typeof object === "function") && object !== null) {
+    if (object === globalThis) return;
+    preventExtensions(object);
+    if (typeof object === "function") {
+      const prototype = getOwnPropertyDescriptor(object, "prototype")?.value;
+      if (prototype !== undefined && prototype !== object) close(prototype);
+    }
+    object = getPrototypeOf(object);
   }
 }

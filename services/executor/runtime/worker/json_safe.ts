@@ -1,54 +1,138 @@
 /**
  * Values as JSON text, the only form in which they leave the program.
  *
- * `undefined`, functions and symbols vanish from objects and become null elsewhere; NaN and the
- * infinities become null; a BigInt becomes its digits; a Map an object or a list of pairs; a Set
- * and a typed array a list; an Error its name and message; what contains itself "[Circular]".
- * Half surrogates become U+FFFD. Deeper nesting than `MAX_DEPTH` is an error.
+ * Written here and not by JSON.stringify: what a person approved is what an object literal says,
+ * so no `toJSON`, own or inherited, has a say. `undefined`, functions and symbols vanish from
+ * objects and become null elsewhere; NaN and the infinities become null; a BigInt becomes its
+ * digits; a Date and a URL their text; a Map an object or a list of pairs; a Set and a typed array
+ * a list; an Error its name and message; what contains itself "[Circular]". Half surrogates become
+ * U+FFFD. Deeper nesting than `MAX_DEPTH` is an error.
  */
 import {
-  arrayFrom,
   charCodeAt,
   contains,
-  create,
+  dateTime,
   exec,
   getOwnPropertyNames,
   includes,
+  isArray,
+  isoText,
   isView,
   jsonStringify,
+  keysOf,
+  mapForEach,
   pop,
   push,
   RealDataView,
+  RealDate,
   RealError,
   RealMap,
   RealRangeError,
   RealSet,
+  RealURL,
+  setForEach,
   slice,
   toText,
+  urlText,
+  viewLength,
 } from "./primordials.ts";
 
 export const MAX_DEPTH = 100;
 
 /** JSON text of `value`; "null" where JSON has no word for it. Throws RangeError when too deep. */
 export function toJson(value: unknown): string {
-  const ancestors: unknown[] = []; // as they are written
-  const originals: unknown[] = []; // as the program has them
-  const text = jsonStringify(value, function (this: unknown, _key: string, item: unknown) {
-    while (ancestors.length > 0 && ancestors[ancestors.length - 1] !== this) {
-      pop(ancestors);
-      pop(originals);
-    }
-    const plain = simplify(item);
-    if (typeof plain !== "object" || plain === null) return plain;
-    if (includes(originals, item)) return "[Circular]";
-    if (ancestors.length >= MAX_DEPTH) {
-      throw new RealRangeError(`the value is nested deeper than ${MAX_DEPTH} levels`);
-    }
-    push(ancestors, plain);
-    push(originals, item);
-    return plain;
+  return write(value, []) ?? "null";
+}
+
+/** The text; undefined for what an object leaves out. `ancestors` contain the value. */
+function write(value: unknown, ancestors: unknown[]): string | undefined {
+  switch (typeof value) {
+    case "string":
+      return quoted(value);
+    case "bigint":
+      return quoted(toText(value));
+    case "number":
+    case "boolean":
+      return jsonStringify(value);
+    case "object":
+      return value === null ? "null" : nested(value, ancestors);
+    default:
+      return undefined;
+  }
+}
+
+function nested(value: object, ancestors: unknown[]): string {
+  if (value instanceof RealDate) {
+    const time = dateTime(value);
+    return time === time ? quoted(isoText(value)) : "null";
+  }
+  if (value instanceof RealURL) return quoted(urlText(value));
+  if (includes(ancestors, value)) return '"[Circular]"';
+  if (ancestors.length >= MAX_DEPTH) {
+    throw new RealRangeError(`the value is nested deeper than ${MAX_DEPTH} levels`);
+  }
+  push(ancestors, value);
+  const text = container(value, ancestors);
+  pop(ancestors);
+  return text;
+}
+
+function container(value: object, ancestors: unknown[]): string {
+  if (value instanceof RealMap) return ofMap(value, ancestors);
+  if (value instanceof RealError) {
+    return ofFields(["name", "message"], [toText(value.name), toText(value.message)], ancestors);
+  }
+  if (value instanceof RealSet) {
+    const items: unknown[] = [];
+    setForEach(value, (item: unknown) => push(items, item));
+    return ofList(items, items.length, ancestors);
+  }
+  if (isArray(value)) return ofList(value, value.length, ancestors);
+  if (isView(value) && !(value instanceof RealDataView)) {
+    return ofList(value as Uint8Array, viewLength(value), ancestors);
+  }
+  const keys = keysOf(value);
+  const values: unknown[] = [];
+  for (let i = 0; i < keys.length; i++) push(values, (value as Record<string, unknown>)[keys[i]!]);
+  return ofFields(keys, values, ancestors);
+}
+
+/** An object where every key is a text, else a list of pairs. */
+function ofMap(map: Map<unknown, unknown>, ancestors: unknown[]): string {
+  const keys: unknown[] = [];
+  const values: unknown[] = [];
+  const pairs: unknown[] = [];
+  let texts = true;
+  mapForEach(map, (value: unknown, key: unknown) => {
+    texts = texts && typeof key === "string";
+    push(keys, key);
+    push(values, value);
+    push(pairs, [key, value]);
   });
-  return text === undefined ? "null" : wellFormed(text);
+  return texts
+    ? ofFields(keys as string[], values, ancestors)
+    : ofList(pairs, pairs.length, ancestors);
+}
+
+function ofList(items: ArrayLike<unknown>, length: number, ancestors: unknown[]): string {
+  let text = "";
+  for (let i = 0; i < length; i++) {
+    text += `${i === 0 ? "" : ","}${write(items[i], ancestors) ?? "null"}`;
+  }
+  return `[${text}]`;
+}
+
+function ofFields(keys: string[], values: unknown[], ancestors: unknown[]): string {
+  let text = "";
+  for (let i = 0; i < keys.length; i++) {
+    const written = write(values[i], ancestors);
+    if (written !== undefined) text += `${text === "" ? "" : ","}${quoted(keys[i]!)}:${written}`;
+  }
+  return `{${text}}`;
+}
+
+function quoted(text: string): string {
+  return wellFormed(jsonStringify(text));
 }
 
 /** A record of plain values, which no method of the program's can have a hand in. */
@@ -60,26 +144,6 @@ export function flat(fields: Record<string, string | number | null>): string {
     text += `${i === 0 ? "" : ","}${jsonStringify(name)}:${jsonStringify(fields[name])}`;
   }
   return wellFormed(`{${text}}`);
-}
-
-function simplify(item: unknown): unknown {
-  if (typeof item === "bigint") return toText(item);
-  if (item instanceof RealMap) return mapToPlain(item);
-  if (item instanceof RealSet) return arrayFrom(item);
-  if (isView(item) && !(item instanceof RealDataView)) return arrayFrom(item as Uint8Array);
-  if (item instanceof RealError) return { name: toText(item.name), message: toText(item.message) };
-  return item;
-}
-
-function mapToPlain(map: Map<unknown, unknown>): unknown {
-  const pairs = arrayFrom(map);
-  const plain = create(null);
-  for (let i = 0; i < pairs.length; i++) {
-    const [key, value] = pairs[i] as [unknown, unknown];
-    if (typeof key !== "string") return pairs;
-    plain[key] = value;
-  }
-  return plain;
 }
 
 /** JSON.stringify escapes half surrogates, and only those, as \ud8xx to \udfxx. */

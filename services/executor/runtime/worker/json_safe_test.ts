@@ -22,7 +22,8 @@ Deno.test("what JSON has no word for is told by what comes next to it", () => {
     [new Set([1, new Set()]), [1, []]],
     [new Uint8Array([1, 2]), [1, 2]],
     [new TypeError("no"), { name: "TypeError", message: "no" }],
-    [{ toJSON: () => ({ x: 1n }) }, { x: "1" }],
+    [new URL("https://a.example/b"), "https://a.example/b"],
+    [{ path: "ok", toJSON: () => ({ path: "evil" }) }, { path: "ok" }],
     [
       "half \ud800, whole \u{1f600}, written \\ud800",
       "half \ufffd, whole \u{1f600}, written \\ud800",
@@ -49,6 +50,29 @@ Deno.test("what stands side by side twice is no cycle", () => {
 Deno.test("nesting has an end", () => {
   toJson(nested(MAX_DEPTH - 1));
   throws(() => toJson(nested(MAX_DEPTH + 1)), /nested deeper than 100 levels/);
+});
+
+Deno.test("what a program gives every object has no say in what leaves", () => {
+  const evil = { value: () => ({ path: "evil" }), configurable: true };
+  const before = Array.prototype[Symbol.iterator];
+  const given = { path: ["ok", new Set(["a"])] };
+  Object.defineProperty(Object.prototype, "toJSON", evil);
+  Object.defineProperty(Array.prototype, Symbol.iterator, {
+    value: function* () {
+      yield "evil";
+    },
+    configurable: true,
+  });
+  try {
+    strictEqual(toJson(given), '{"path":["ok",["a"]]}');
+  } finally {
+    delete (Object.prototype as { toJSON?: unknown }).toJSON;
+    Object.defineProperty(Array.prototype, Symbol.iterator, {
+      value: before,
+      configurable: true,
+      writable: true,
+    });
+  }
 });
 
 Deno.test("a flat record is out of a program's reach", () => {

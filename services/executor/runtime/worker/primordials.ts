@@ -15,14 +15,16 @@ const uncurry: <M extends Method>(method: M) => Uncurried<M> = bind.bind(call) a
 
 export const jsonStringify = JSON.stringify;
 export const jsonParse = JSON.parse;
-export const { freeze, create, defineProperty, getOwnPropertyNames } = Object;
+export const { freeze, create, defineProperty, getOwnPropertyNames, preventExtensions } = Object;
+export const { getPrototypeOf, getOwnPropertyDescriptor, keys: keysOf } = Object;
 export const { construct, deleteProperty, apply } = Reflect;
-export const { from: arrayFrom } = Array;
+export const { isArray } = Array;
 export const { isView } = ArrayBuffer;
 export const RealDataView = DataView;
 export const { max, floor } = Math;
 export const toText = String;
 export const RealDate = Date;
+export const RealURL = URL;
 export const RealError = Error;
 export const RealMap = Map;
 export const RealSet = Set;
@@ -41,6 +43,13 @@ export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(
 export const mapGet = uncurry(Map.prototype.get);
 export const mapSet = uncurry(Map.prototype.set);
 export const mapForEach = uncurry(Map.prototype.forEach);
+export const setForEach = uncurry(Set.prototype.forEach);
+export const dateTime = uncurry(Date.prototype.getTime);
+export const isoText = uncurry(Date.prototype.toISOString);
+export const urlText = uncurry(URL.prototype.toString);
+export const viewLength: (view: object) => number = uncurry(
+  getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), "length")!.get!,
+);
 export const mapDelete = uncurry(Map.prototype.delete);
 export const weakGet = uncurry(WeakMap.prototype.get);
 export const weakSet = uncurry(WeakMap.prototype.set);

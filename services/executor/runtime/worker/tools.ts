@@ -2,6 +2,7 @@
 import {
   create,
   freeze,
+  includes,
   mapDelete,
   mapGet,
   mapSet,
@@ -138,23 +139,30 @@ export function apiOf(calls: Calls, bridge: Bridge): Api {
   });
 }
 
-/** A frozen object that has every name; `then` is left out so that it can be awaited. */
+/** Names that the language itself asks for, to await, print or convert an object. */
+const LANGUAGE = ["then", "toString", "valueOf", "toJSON"];
+
+/** A frozen object that has every name but those of the language. */
 function names(make: (name: string) => object): object {
   const made = new RealMap<string, object>();
   const refuse = () => {
     throw new RealTypeError("this object cannot be changed");
   };
-  return new RealProxy(create(null), {
+  const known = (name: unknown) => typeof name === "string" && !includes(LANGUAGE, name);
+  // Without a prototype: a trap that is missing here is missing, whatever the program defines.
+  const traps: ProxyHandler<object> & { __proto__: null } = {
+    __proto__: null,
     get(_target, name) {
-      if (typeof name !== "string" || name === "then") return undefined;
+      if (!known(name)) return undefined;
       let value = mapGet(made, name) as object | undefined;
-      if (value === undefined) mapSet(made, name, value = make(name));
+      if (value === undefined) mapSet(made, name, value = make(name as string));
       return value;
     },
-    has: (_target, name) => typeof name === "string" && name !== "then",
+    has: (_target, name) => known(name),
     set: refuse,
     defineProperty: refuse,
     deleteProperty: refuse,
     setPrototypeOf: refuse,
-  });
+  };
+  return new RealProxy(create(null), freeze(traps));
 }

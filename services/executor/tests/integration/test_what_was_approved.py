@@ -1,0 +1,84 @@
+"""What a person approved is what is called: no program speaks in the place of its literals."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.executor import RunWorkflow
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+
+pytestmark = pytest.mark.integration
+
+APPROVED = {"path": "ok", "content": "x"}
+CALL = 'return await __pml.at("n1", mcp.fs.write)({ path: "ok", content: "x" });'
+EVIL = '{ path: "evil" }'
+ATTACKS = {
+    "an inherited toJSON": (
+        f'Object.defineProperty(Object.prototype, "toJSON", {{ value() {{ return {EVIL}; }} }});'
+    ),
+    "a toJSON by assignment": (
+        f"Object.assign(Object.prototype, {{ toJSON() {{ return {EVIL}; }} }});"
+    ),
+    "a toJSON by reflection": (
+        f'Reflect.set(Object.getPrototypeOf({{}}), "toJSON", () => ({EVIL}));'
+    ),
+    "a toJSON of texts": (
+        'Object.defineProperty(String.prototype, "toJSON", { value: () => "evil" });'
+    ),
+    "everything is a Map": """
+        Object.defineProperty(Map, Symbol.hasInstance, { value: () => true });
+        Object.defineProperty(Object.prototype, Symbol.iterator,
+            { value: function* () { yield ["path", "evil"]; } });""",
+    "a proxy trap for everybody": """
+        Object.defineProperty(Object.prototype, "ownKeys", { value() {
+            const old = this.get;
+            this.get = (x, n) => ({ write: () => old(x, n).write({ path: "evil", content: "y" }) });
+            return [];
+        } });
+        for (const k in mcp) {}""",
+    "a function called otherwise": """
+        Function.prototype.call = () => ({}); Function.prototype.apply = () => ({});
+        Reflect.apply = () => ({});""",
+    "another writer of texts": """
+        JSON.stringify = () => '{"path":"evil"}'; Object.keys = () => [];
+        Array.isArray = () => true; Array.prototype.includes = () => true;
+        String.prototype.includes = () => true;""",
+    "another prototype for all": (
+        "Object.setPrototypeOf(Map, { [Symbol.hasInstance]: () => true });"
+    ),
+    "a setter on every list": """
+        Object.defineProperty(Array.prototype, 0, { set() {}, get: () => "evil" });""",
+    "a frozen world": "Object.freeze(Array.prototype); Object.freeze(Object.prototype);",
+    "other constructors": """
+        globalThis.Map = class {}; globalThis.Promise = class {}; globalThis.Error = class {};""",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+async def test_the_tool_gets_what_the_literal_says_or_nothing(
+    attack: str,
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> None:
+    tools = MemoryTools()
+    executor = make_executor(MemoryBus(), deno_pool, tools)
+    swallowed = f"try {{ {attack} }} catch {{}}"
+    await on_run_workflow(make_command(f"{swallowed} {CALL}", tools=("fs:write",)), executor)
+    assert [query.args for query in tools.asked] == [APPROVED]
+    assert [query.node_id for query in tools.asked] == ["n1"]
+
+
+async def test_a_tojson_of_the_literals_own_has_no_say(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> None:
+    tools = MemoryTools()
+    executor = make_executor(MemoryBus(), deno_pool, tools)
+    code = f'await __pml.at("n1", mcp.fs.write)({{ path: "ok", toJSON() {{ return {EVIL}; }} }});'
+    await on_run_workflow(make_command(code, tools=("fs:write",)), executor)
+    assert [query.args for query in tools.asked] == [{"path": "ok"}]

@@ -92,7 +92,8 @@ def test_nested_arguments_are_shown_and_long_ones_cut() -> None:
 
 def test_a_dynamic_call_is_explained() -> None:
     assert analysed("mcp[args.s].x({});").decision.reasons == (
-        "Which tool mcp[args.s].x({}) on line 1 reaches is known only when it runs: ask.",
+        "Which tool mcp[args.s].x({}) on line 1 reaches is known only when it runs; "
+        "it may reach the tools named here and those that need no approval: ask.",
     )
 
 
@@ -112,3 +113,16 @@ def test_a_server_describes_its_tool_in_one_visible_sentence(
     description: str, sentence: str
 ) -> None:
     assert first_sentence(description) == sentence
+
+
+def test_a_call_known_only_when_it_runs_may_reach_what_needs_no_approval_and_nothing_else() -> None:
+    decided = analysed("return await mcp.fs[args.tool]({ path: 'x' });").decision.tools
+    free = {tool.tool_id for tool in TOOLS if tool.annotations.read_only}
+    assert free
+    assert {tool.tool for tool in decided} == free
+    assert {tool.verdict for tool in decided} == {"allow"}
+    assert not any(tool.node_ids for tool in decided)
+
+
+def test_a_program_whose_calls_are_all_known_reaches_only_those() -> None:
+    assert [tool.tool for tool in analysed(READ).decision.tools] == ["fs:read"]

@@ -25,7 +25,8 @@ class Policy(Contract):
 
 
 class ToolDecision(Contract):
-    """The verdict on one tool; `definition_hash` is the definition it was given for."""
+    """The verdict on one tool; `definition_hash` is the definition it was given for. Without
+    `node_ids`, only calls that are known when they run may reach it."""
 
     tool: str
     verdict: Verdict

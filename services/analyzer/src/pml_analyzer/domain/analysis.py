@@ -160,7 +160,7 @@ def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limit
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
         diagnostics=(),
-        decision=decide(uses, dynamic, policy),
+        decision=decide(uses, dynamic, policy, toolbox.tools),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),
         instrumented=instrument(tree, numbered.sites, numbered.decisions, bound),

@@ -35,12 +35,24 @@ class ToolUse:
     tasks: Sequence[TaskNode]
 
 
-def decide(uses: Sequence[ToolUse], dynamic: Sequence[DynamicCall], policy: Policy) -> Decision:
-    """The strictest verdict of all tools; a call that nobody can name is asked for at least."""
+def decide(
+    uses: Sequence[ToolUse],
+    dynamic: Sequence[DynamicCall],
+    policy: Policy,
+    catalogue: Sequence[ToolDefinition] = (),
+) -> Decision:
+    """The strictest verdict of all tools; a call that nobody can name is asked for at least, and
+    may then reach those of the catalogue that need no approval."""
     tools = tuple(_decide_tool(use, policy) for use in uses)
+    if dynamic:
+        used = {tool.tool for tool in tools}
+        others = [tool for tool in catalogue if tool.tool_id not in used]
+        tools += tuple(
+            _within_reach(tool) for tool in others if _verdict(tool, policy)[0] == "allow"
+        )
     verdicts: list[Verdict] = ["ask" if dynamic else "allow", *(tool.verdict for tool in tools)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
-    reasons = [tool.reason for tool in tools if tool.verdict == verdict]
+    reasons = [tool.reason for tool in tools if tool.verdict == verdict and tool.node_ids]
     if verdict == "ask":
         reasons += [_dynamic_reason(call) for call in dynamic]
     return Decision(
@@ -59,6 +71,16 @@ def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
         reason=f"{_what(use)} {why}",
         definition_hash=tool.definition_hash,
         node_ids=tuple(task.id for task in use.tasks),
+    )
+
+
+def _within_reach(tool: ToolDefinition) -> ToolDecision:
+    return ToolDecision(
+        tool=tool.tool_id,
+        verdict="allow",
+        reason=f"A call that is known only when it runs may reach {tool.tool_id}.",
+        definition_hash=tool.definition_hash,
+        node_ids=(),
     )
 
 
@@ -113,7 +135,8 @@ def _composed(argument: ObjectArgument | ArrayArgument) -> str:
 def _dynamic_reason(call: DynamicCall) -> str:
     return (
         f"Which tool {_short(call.expression)} on line {call.line} reaches "
-        "is known only when it runs: ask."
+        "is known only when it runs; it may reach the tools named here and those that need no "
+        "approval: ask."
     )
 
 

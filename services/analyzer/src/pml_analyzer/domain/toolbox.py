@@ -24,6 +24,11 @@ class Toolbox:
         for tool in tools:
             self._servers.setdefault(tool.server, {})[tool.name] = tool
 
+    @property
+    def tools(self) -> Sequence[ToolDefinition]:
+        """All of them, by server."""
+        return [tool for known in self._servers.values() for tool in known.values()]
+
     def __contains__(self, site: CallSite) -> bool:
         return site.tool in self._servers.get(site.server, {})
 

@@ -171,3 +171,15 @@ async def test_an_mcp_client_lists_and_calls_the_same_things(world: World) -> No
         asked = await client.call_tool("counting_step", {"n": 901})
         assert asked.is_error
         assert world.steps()[901] == 0
+
+
+async def test_a_call_known_only_when_it_runs_reaches_what_needs_no_approval_once_approved(
+    world: World,
+) -> None:
+    code = "return await mcp.counting[args.tool](args.given);"
+    looked = await world.execute(code, args={"tool": "peek", "given": {"path": "/nowhere"}})
+    assert looked["status"] == "success", looked
+    assert looked["result"] == {"path": "/nowhere", "exists": False}
+    stepped = await world.execute(code, args={"tool": "step", "given": {"n": 902}})
+    assert cast(Json, stepped["error"])["kind"] == "denied"
+    assert world.steps()[902] == 0

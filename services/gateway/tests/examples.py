@@ -26,7 +26,8 @@ from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.grant import issue
-from pml_gateway.domain.workflow import Rules, Workflow
+from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.workflow import Workflow
 
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")

@@ -14,7 +14,7 @@ from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings
 from pml_gateway.domain.acceptance import Terms
 from pml_gateway.domain.origin import LOOPBACK, is_loopback
-from pml_gateway.domain.workflow import Rules
+from pml_gateway.domain.rules import Rules
 
 SHORTEST_SECRET = 16
 

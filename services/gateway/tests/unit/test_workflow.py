@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
@@ -12,13 +11,11 @@ from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, Wor
 from pml_common.contracts.structure import Diagnostic
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.grant import refusal
-from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
-from pml_gateway.domain.workflow import Workflow, advance
+from pml_gateway.domain.happenings import Analyzed, Due, NotAnalyzed, RunEnded
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
     READ,
-    RULES,
     SECRET,
     WRITE,
     analyzed,
@@ -28,24 +25,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-
-
-def after(before: Workflow, *happenings: Happening) -> tuple[Workflow, tuple[Message, ...]]:
-    """The workflow after all of them, and what followed from the last."""
-    effects: tuple[Message, ...] = ()
-    for happening in happenings:
-        before, effects = advance(before, happening, RULES)
-    return before, effects
-
-
-def asking(of: Workflow) -> Analyzed:
-    return Analyzed(analyzed(of, "ask", (READ, WRITE)), AT)
-
-
-def approve(of: Workflow, seconds: float = 1) -> Settled:
-    waiting, _ = after(of, asking(of))
-    assert waiting.approval is not None
-    return Settled(waiting.approval.approval_id, "approved", "mira", later(seconds))
+from services.gateway.tests.steps import after, approve, asking
 
 
 def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
@@ -208,31 +188,6 @@ def test_a_run_ends_its_workflow_as_it_ended() -> None:
     (told,) = effects
     assert isinstance(told, WorkflowFinished)
     assert (bad.state, told.status, told.error) == ("failed", "error", error)
-
-
-def test_what_stands_still_is_asked_for_again_under_the_same_id() -> None:
-    new = workflow()
-    still, effects = after(new, Due(later(60)))
-    assert effects == (new.requested,)
-    assert still.due_at == later(120)
-    assert after(still, Due(later(119))) == (still, ())
-    assert after(still, Due(later(500)))[0].due_at == later(1000)
-
-    running, (command,) = after(new, Analyzed(analyzed(new), AT))
-    assert running.due_at is not None
-    again, (repeated,) = after(running, Due(running.due_at, repeatable_tools=("fs:read",)))
-    assert isinstance(repeated, RunWorkflow)
-    assert repeated.message_id == command.message_id
-    assert repeated.repeatable_tools == ("fs:read",)
-    assert again.state == "running"
-
-
-def test_an_approved_run_that_stands_still_is_asked_for_under_its_own_id() -> None:
-    new = workflow()
-    running, (_, command) = after(new, asking(new), approve(new))
-    assert running.due_at is not None
-    _, (repeated,) = after(running, Due(running.due_at))
-    assert repeated.message_id == command.message_id
 
 
 def test_what_happened_to_another_workflow_changes_nothing() -> None:

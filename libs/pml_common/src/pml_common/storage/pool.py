@@ -24,6 +24,7 @@ UNREACHABLE = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
     asyncpg.InterfaceError,
 )
 """Errors that mean "no server", not "bad statement"."""

@@ -8,7 +8,8 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api import ExecuteRequest, request_hash
-from pml_gateway.domain.workflow import Rules, Workflow
+from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.workflow import Workflow
 
 
 @dataclass(frozen=True)

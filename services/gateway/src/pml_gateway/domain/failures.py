@@ -57,3 +57,18 @@ def expired() -> WorkflowError:
     return WorkflowError(
         kind="denied", message="nobody approved it in time; run it again to ask anew"
     )
+
+
+def abandoned(running: bool) -> WorkflowError:
+    """It was asked for again and again, and its end never came."""
+    if running:
+        return WorkflowError(
+            kind="outcome_unknown",
+            message="no executor finished the run in time, so it is not known what was called; "
+            "its journal tells what was, PML_DEAD and the executor's log why",
+        )
+    return WorkflowError(
+        kind="internal",
+        message="the program was never analysed, and nothing of it ran; "
+        "PML_DEAD and the analyzer's log tell why",
+    )

@@ -24,25 +24,12 @@ from pml_common.contracts.scope import Scope
 from pml_gateway.domain import failures
 from pml_gateway.domain.grant import issue
 from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.rules import Rules
 
 State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
 ApprovalOutcome = Literal["approved", "denied", "expired"]
 CLOCK = "the clock"
 """Who decides when nobody does."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What holds for every workflow.
-
-    A grant outlives the time its run may take by `grant_slack`: queues and crashes take theirs.
-    What stands still for `patience` longer than it should is asked for again.
-    """
-
-    secret: bytes
-    approval_ttl: timedelta = timedelta(hours=1)
-    grant_slack: timedelta = timedelta(hours=1)
-    patience: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -181,18 +168,30 @@ def _answered(
 
 
 def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
-    """End what nobody approved; ask again, under the same ids and ever more rarely, for what
-    stands still."""
+    """End what nobody approved and what nobody will finish any more; ask again, under the same
+    ids and ever more rarely, for what stands still."""
     approval, analysis, at = workflow.approval, workflow.analysis, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, told = _answered(workflow, approval, "expired", CLOCK, at)
         after, effects = _fail(decided, failures.expired(), at)
         return after, (told, *effects)
+    if at >= _hopeless_at(workflow, rules):
+        return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
     rarely = at + max(rules.patience, at - workflow.requested.requested_at)
     if workflow.state == "running" and analysis is not None:
         after, effects = _run(workflow, analysis, at, due.repeatable_tools, rules)
         return replace(after, due_at=max(rarely, after.due_at or at)), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
+
+
+def _hopeless_at(workflow: Workflow, rules: Rules) -> datetime:
+    """When the first grant of a run has expired, or what should be analysed has waited as long."""
+    if workflow.state != "running":
+        return workflow.requested.requested_at + rules.grant_slack
+    approval = workflow.approval
+    decided_at = approval.decided_at if approval else None
+    began = decided_at or workflow.requested.requested_at
+    return began + timedelta(seconds=workflow.timeout_s) + rules.grant_slack
 
 
 def _run(

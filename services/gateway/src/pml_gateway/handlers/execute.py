@@ -18,7 +18,8 @@ from pml_gateway.domain.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.answer import answer_of
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.workflow import Rules, Workflow
+from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.workflow import Workflow
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
 
 _tracer = trace.get_tracer(__name__)

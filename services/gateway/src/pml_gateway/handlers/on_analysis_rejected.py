@@ -7,7 +7,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
 from pml_gateway.domain.happenings import NotAnalyzed
-from pml_gateway.domain.workflow import Rules
+from pml_gateway.domain.rules import Rules
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import Newsroom, WorkflowStore
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from pml_gateway.domain.happenings import Due
 from pml_gateway.domain.policy import repeatable_among
-from pml_gateway.domain.workflow import Rules, Step, Workflow, advance
+from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.ports import KnownTools, Outgoing, Relay, WorkflowStore
 
 _MOST_AT_ONCE = 100

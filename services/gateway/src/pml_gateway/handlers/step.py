@@ -7,7 +7,8 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_gateway.domain.happenings import Happening
-from pml_gateway.domain.workflow import Rules, advance
+from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.workflow import advance
 from pml_gateway.ports import Newsroom, WorkflowStore
 
 log = logging.getLogger(__name__)

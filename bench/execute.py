@@ -90,6 +90,7 @@ async def execute(http: httpx2.AsyncClient, code: str) -> Json:
 async def workflows(stack: Stack) -> tuple[float, list[float]]:
     """p50 of one-call workflows in ms, and the call-to-call times of one long run in seconds."""
     async with httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http:
+        await eventually(lambda: _known(http), within=20.0)
         await timed(WARM_UP, lambda: execute(http, CODE))
         one = p50(await timed(RUNS, lambda: execute(http, CODE)))
         workflow = (await execute(http, MANY))["workflowId"]
@@ -102,6 +103,12 @@ async def workflows(stack: Stack) -> tuple[float, list[float]]:
     starts = sorted(call.started_at for call in found.task_results)
     assert len(starts) == CALLS
     return one, [(later - earlier) / 1000 for earlier, later in pairwise(starts)]
+
+
+async def _known(http: httpx2.AsyncClient) -> bool:
+    """Whether the registry, and so the analyzer, knows the stub."""
+    answer = await http.post("/api/discover", json={"intent": "echo", "type": "tool"})
+    return answer.is_success and bool(answer.json()["hits"])
 
 
 async def raw_request(url: str) -> float:

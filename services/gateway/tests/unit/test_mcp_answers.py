@@ -103,8 +103,8 @@ def test_a_tools_value_is_the_same_by_either_road(answer: ToolOutcome | ExecuteR
         (ToolOutcome(status="tool_error", message="disk full"), "disk full"),
         (ToolOutcome(status="refused"), "refused"),
         (ExecuteResponse(status="running", workflow_id=WORKFLOW), f"running (workflow {WORKFLOW})"),
-        (WAITING, "fs:write: not run yet: a person must approve it first: fs:write changes things"),
-        (WAITING, "approval 00000000-0000-0000-0000-000000000008 until 2030-01-02 03:04 UTC"),
+        (WAITING, "fs:write: not run yet: a person must approve it first (workflow 00000000-"),
+        (WAITING, "before 2030-01-02 03:04 UTC. fs:write changes things"),
     ],
 )
 def test_a_tool_without_a_value_says_why(answer: ToolOutcome | ExecuteResponse, words: str) -> None:

@@ -29,6 +29,11 @@ def analyze(out: Output, file: str, catalog: str | None, policy: str | None) -> 
     rules = Policy() if policy is None else _policy(policy)
     found = read(read_source(file), tools=tools, policy=rules)
     readable = _rejection(found) if isinstance(found, Rejection) else _analysis(file, found)
+    if catalog is None and isinstance(found, Rejection) and found.missing_tools:
+        out.note(
+            "offline, only tools of a catalogue are known: pml tools --json > tools.json, "
+            "then --catalog tools.json"
+        )
     out.show(to_json(found), *readable)
     return FAILED if isinstance(found, Rejection) else 0
 

@@ -34,7 +34,7 @@ def show_answer(out: Output, answer: Json) -> int:
         case "success":
             readable = [f"[green]success[/] {_of(answer)}", escape(_pretty(answer.get("result")))]
         case "error":
-            readable = [_failure(cast(Json, answer["error"]))]
+            readable = [_failure(cast(Json, answer["error"])), _of(answer)]
         case "approval_required":
             readable = _approval(answer)
         case "suggestions":
@@ -47,7 +47,7 @@ def show_answer(out: Output, answer: Json) -> int:
 
 def _of(answer: Json) -> str:
     name = answer.get("capabilityName") or answer.get("capabilityId") or ""
-    return f"[dim]{escape(str(name))} · workflow {answer.get('workflowId')}[/]"
+    return f"[dim]{escape(str(name))} · workflow {answer.get('workflowId')}[/]".replace("  ", " ")
 
 
 def _pretty(value: object) -> str:
@@ -73,10 +73,10 @@ def _approval(answer: Json) -> list[str]:
     asked = cast(Json, answer.get("approval") or {})
     lines = ["[yellow]approval required[/]: nothing has run yet"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
-    lines.append(
-        f"decide with [bold]pml approvals approve {answer['workflowId']}[/] or "
-        f"[bold]deny[/], before {asked.get('expiresAt')}"
-    )
+    lines.append(f"until {asked.get('expiresAt')}, decide with one of")
+    lines += [
+        f"  [bold]pml approvals {word} {answer['workflowId']}[/]" for word in ("approve", "deny")
+    ]
     return lines
 
 
@@ -86,8 +86,12 @@ def list_approvals(client: Client, out: Output) -> None:
     lines: list[str] = []
     for one in cast(list[Json], answer["approvals"]):
         lines.append(f"[bold]{one['workflow_id']}[/]  [dim]until {one['expires_at']}[/]")
+        if one.get("intent"):
+            lines.append(f"  {escape(str(one['intent']))}")
         reasons = cast(list[str], one.get("reasons") or [])
         lines += [f"  {escape(reason)}" for reason in reasons]
+        given = cast(Json, one.get("args") or {})
+        lines += [f"  [dim]{escape(key)}[/] = {escape(short(given[key], 240))}" for key in given]
     out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from pml_cli.client import Client, Json
 from pml_cli.commands.execution import workflow_id
@@ -39,7 +39,9 @@ def status(client: Client, out: Output, home: Path) -> int:
     for name, part in parts.items():
         table.add_row(name, str(part.pid), str(part.port), str(part.log))
     checks = cast(Json, health.get("checks") or {})
+    servers = cast(Json, health.get("mcp_servers") or {})
     lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
+    lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
     colour = "green" if code == 200 else "red"
     data = {"url": client.url, "health": health} | {
         "parts": {name: part.model_dump(mode="json") for name, part in parts.items()}
@@ -65,7 +67,7 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
 def tools(client: Client, out: Output) -> None:
     """Every tool of every connected server."""
     answer = client.get("/api/tools")
-    table = Table("tool", "hints", "what it does", box=None)
+    table = Table(Column("tool", no_wrap=True), "hints", "what it does", box=None)
     for tool in cast(list[Json], answer["tools"]):
         hints = cast(Json, tool.get("annotations") or {})
         named = ", ".join(name for name, given in hints.items() if given)
@@ -97,6 +99,9 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     if found.get("structure"):
         structure = StaticStructure.model_validate(found["structure"])
         readable.append(structure_tree(structure, "structure"))
+    if found.get("error"):
+        error = cast(Json, found["error"])
+        readable.append(f"[red]{error['kind']}[/]: {escape(str(error['message']))}")
     readable.append(trace_tree(parsed) if parsed else "[dim]not learned yet, or never ran[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
 

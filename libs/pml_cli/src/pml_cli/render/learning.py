@@ -11,7 +11,7 @@ def learned_paths(learning: Learning) -> Table:
     table = Table(title="learned paths", title_justify="left")
     for heading, justify in (("path", "left"), ("runs", "right"), ("value", "right")):
         table.add_column(heading, justify="left" if justify == "left" else "right")
-    table.add_column("mean time", justify="right")
+    table.add_column("moving mean", justify="right")
     table.add_column("")
     for path in learning.paths:
         dominant = path.path == learning.dominant_path

@@ -47,11 +47,14 @@ async def _stay(dsn: str, instance: UUID, entered: asyncio.Event) -> None:
 
 
 async def _hold(session: asyncpg.Connection, instance: UUID, entered: asyncio.Event) -> None:
-    """Hold the lock until the session ends."""
+    """Hold the lock until the session ends; return at once while a session we lost still has it:
+    the caller tries again."""
     ended = asyncio.Event()
     session.add_termination_listener(lambda _: ended.set())
     try:
-        await session.execute(_SQL["enter"], lock_of(instance))
+        if not await session.fetchval(_SQL["enter"], lock_of(instance)):
+            log.warning("an earlier session of ours still shows us alive; following it")
+            return
         entered.set()
         await ended.wait()
     except UNREACHABLE as error:

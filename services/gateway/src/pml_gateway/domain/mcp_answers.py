@@ -37,12 +37,9 @@ def _whole(response: ExecuteResponse) -> JsonObject:
 def _reason(response: ExecuteResponse) -> str:
     workflow = f" (workflow {response.workflow_id})" if response.workflow_id else ""
     if response.approval is not None:
-        reasons = "; ".join(response.approval.reasons)
-        return (
-            f"not run yet: a person must approve it first: {reasons}. It waits as approval "
-            f"{response.approval.id} until {response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
-            f"{workflow}"
-        )
+        until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
+        reasons = " ".join(response.approval.reasons)
+        return f"not run yet: a person must approve it first{workflow}, before {until}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
     return f"{_in_words(response.error)}{workflow}"

@@ -48,6 +48,7 @@ class ApprovalView(Contract):
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
     calls: tuple[PlannedCall, ...]
+    args: JsonObject
     requested_at: AwareDatetime
     expires_at: AwareDatetime
     outcome: ApprovalOutcome | None
@@ -149,6 +150,7 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         reasons=analysis.decision.reasons if analysis else (),
         tools=asked_tools(analysis) if analysis else (),
         calls=planned_calls(analysis) if analysis else (),
+        args=workflow.requested.args,
         requested_at=approval.requested_at,
         expires_at=approval.expires_at,
         outcome=approval.outcome,

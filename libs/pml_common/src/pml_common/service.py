@@ -45,12 +45,19 @@ Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks]]
 """Wires a service to the bus for as long as the block runs; yields its own health checks."""
 
 
+class CannotStart(Exception):
+    """What the operator has to mend first; its message is all that is told."""
+
+
 def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     """Run until SIGTERM or SIGINT, then drain. Exits non-zero when it cannot start."""
     set_up_logging(name, settings.log_level)
     tracing = set_up_tracing(name, settings.otlp_endpoint)
     try:
         uvloop.run(_live(name, settings, serve))
+    except CannotStart as error:
+        log.critical("cannot start: %s", error)
+        raise SystemExit(1) from None
     finally:
         if tracing is not None:
             tracing.shutdown()

@@ -31,11 +31,11 @@ run_service("learner", ServiceSettings(), serve)
 
 
 @asynccontextmanager
-async def running(**env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+async def running(program: str = SERVICE, **env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
-        SERVICE,
+        program,
         env={**os.environ, **env},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -70,6 +70,18 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
         assert process.returncode == 0, err.decode()
         assert out.decode() == "closed what it opened\n"
         assert "INFO learner pml_common.service trace=- ready" in err.decode()
+
+
+async def test_what_the_operator_has_to_mend_is_told_in_a_line(nats_url: str) -> None:
+    refusing = SERVICE.replace(
+        "    async def kettle():",
+        "    raise CannotStart('the kettle has no water')\n    async def kettle():",
+    ).replace("import ServiceSettings", "import CannotStart, ServiceSettings")
+    async with running(refusing, PML_NATS_URL=nats_url) as process:
+        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode == 1
+        assert "cannot start: the kettle has no water" in err.decode()
+        assert "Traceback" not in err.decode()
 
 
 async def test_a_service_that_finds_no_bus_gives_up_in_time() -> None:

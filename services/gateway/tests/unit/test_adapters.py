@@ -13,6 +13,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.service import CannotStart
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.bus_watch import BusWatch
 from pml_gateway.adapters.capability_names import HeardCapabilityNames
@@ -145,6 +146,17 @@ async def test_no_file_means_no_servers(tmp_path: Path) -> None:
     for file in (None, tmp_path / "missing.json"):
         async with configured_servers(file, {}, nobody) as servers:
             assert servers.status() == {}
+
+
+async def test_a_file_that_cannot_be_used_is_named_with_its_fault(tmp_path: Path) -> None:
+    async def nobody(server: str, tools: tuple[ToolDefinition, ...]) -> None:
+        raise AssertionError(server)
+
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"Fs": {}}}', encoding="utf-8")
+    with pytest.raises(CannotStart, match=r"mcp\.json: mcpServers\.Fs: not a server name"):
+        async with configured_servers(file, {}, nobody):
+            pass
 
 
 async def test_a_store_that_hangs_is_not_waited_for_even_while_it_is_cancelled() -> None:

@@ -132,20 +132,25 @@ class DenoPool:
 
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("starting a sandbox failed", exc_info=error)
         self._refill()
+
+    async def _back_off(self, problem: str) -> None:
+        self._problem = problem
+        delay = _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)]
+        self._failures += 1
+        await asyncio.sleep(delay)
 
     async def _start_one(self) -> None:
         """One more spare; after a failure, hold the place for a while."""
         try:
             sandbox = await self._start()
         except SandboxUnavailable as error:
-            self._problem = str(error)
             log.warning("%s", error)
-            delay = _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)]
-            self._failures += 1
-            await asyncio.sleep(delay)
+            await self._back_off(str(error))
+            return
+        except Exception as error:
+            log.exception("starting a sandbox failed")
+            await self._back_off(f"{type(error).__name__}: {error}")
             return
         self._problem, self._failures = None, 0
         async with self._changed:

@@ -5,8 +5,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from pml_common.service import CannotStart
 from pml_gateway.adapters.mcp_servers import McpServers, OnTools
-from pml_gateway.domain.server_config import parse_servers
+from pml_gateway.domain.server_config import ServersInvalid, parse_servers
 
 log = logging.getLogger(__name__)
 
@@ -16,8 +17,11 @@ async def configured_servers(
     file: Path | None, environment: Mapping[str, str], on_tools: OnTools
 ) -> AsyncGenerator[McpServers]:
     """The servers of an `mcpServers` file, not started yet, disconnected when the block ends; none
-    without a file. Raises ServersInvalid."""
-    configured = parse_servers(_text_of(file), environment)
+    without a file. Raises CannotStart, naming the file and every fault."""
+    try:
+        configured = parse_servers(_text_of(file), environment)
+    except ServersInvalid as error:
+        raise CannotStart(f"{file}: {error}") from error
     servers = McpServers(configured, environment=environment, on_tools=on_tools)
     try:
         yield servers

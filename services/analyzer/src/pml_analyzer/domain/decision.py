@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final
 
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
@@ -48,7 +47,7 @@ def decide(
         used = {tool.tool for tool in tools}
         others = [tool for tool in catalogue if tool.tool_id not in used]
         tools += tuple(
-            _within_reach(tool) for tool in others if _verdict(tool, policy)[0] == "allow"
+            _within_reach(tool) for tool in others if policy.verdict_on(tool)[0] == "allow"
         )
     verdicts: list[Verdict] = ["ask" if dynamic else "allow", *(tool.verdict for tool in tools)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
@@ -64,7 +63,7 @@ def decide(
 
 def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
     tool = use.tool
-    verdict, why = _verdict(tool, policy)
+    verdict, why = policy.verdict_on(tool)
     return ToolDecision(
         tool=tool.tool_id,
         verdict=verdict,
@@ -82,18 +81,6 @@ def _within_reach(tool: ToolDefinition) -> ToolDecision:
         definition_hash=tool.definition_hash,
         node_ids=(),
     )
-
-
-def _verdict(tool: ToolDefinition, policy: Policy) -> tuple[Verdict, str]:
-    """The first rule that matches, else what the server says of its tool; and why, in words."""
-    for rule in policy.rules:
-        if fnmatchcase(tool.tool_id, rule.pattern):
-            return rule.verdict, f"The rule {rule.pattern} says {rule.verdict}."
-    if tool.annotations.read_only:
-        return policy.read_only, f"Its server marks it read-only: {policy.read_only}."
-    if tool.annotations.destructive:
-        return policy.otherwise, f"Its server marks it destructive: {policy.otherwise}."
-    return policy.otherwise, f"Its server does not mark it read-only: {policy.otherwise}."
 
 
 def _what(use: ToolUse) -> str:

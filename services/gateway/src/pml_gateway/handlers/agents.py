@@ -12,7 +12,6 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.mcp_tools import did_you_mean
-from pml_gateway.domain.policy import verdict_on
 from pml_gateway.handlers.dependencies import in_our_words
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.ports import KnownTools
@@ -45,7 +44,7 @@ class Agents:
         if tool is None:
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
-        match verdict_on(tool, self.executions.terms.policy):
+        match self.executions.terms.policy.verdict_on(tool)[0]:
             case "allow":
                 return await self.tools.call(tool_id, args, timeout_s)
             case "deny":
@@ -59,5 +58,5 @@ class Agents:
         """See `ports.AllowedTools`."""
         policy = self.executions.terms.policy
         listed = (tool for tools in self.tools.list_tools().values() for tool in tools)
-        allowed = [tool for tool in listed if verdict_on(tool, policy) != "deny"]
+        allowed = [tool for tool in listed if policy.verdict_on(tool)[0] != "deny"]
         return sorted(allowed, key=lambda tool: tool.tool_id)

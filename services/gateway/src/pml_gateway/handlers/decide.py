@@ -8,7 +8,7 @@ from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide, answerable
 from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.happenings import Settled
-from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.ports import Caller, KnownTools, Outgoing

@@ -16,7 +16,7 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.grant import outdated, refusal
 from pml_gateway.domain.ledger import MISUSED, Answer, CallAgain, Entry, Wait, fingerprint, judge
-from pml_gateway.domain.policy import repeatable
+from pml_gateway.domain.repeatable import repeatable
 from pml_gateway.ports import CallLedger, KnownTools
 
 log = logging.getLogger(__name__)

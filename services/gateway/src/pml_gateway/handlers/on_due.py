@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pml_gateway.domain.happenings import Due
-from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.ports import KnownTools, Outgoing, Relay, WorkflowStore

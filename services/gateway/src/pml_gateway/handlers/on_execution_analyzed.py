@@ -11,7 +11,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import ResolveCapability
 from pml_gateway.domain.happenings import Analyzed
-from pml_gateway.domain.policy import repeatable_among
+from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore

@@ -1,19 +1,9 @@
-"""What a tool's own definition and the scope's policy say about calls of it."""
+"""What a tool's own definition says about calls of it."""
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.decision import Policy, Verdict
 from pml_common.contracts.tool import ToolDefinition
-
-
-def verdict_on(tool: ToolDefinition, policy: Policy) -> Verdict:
-    """The first rule that matches, else what the tool's own hint calls for."""
-    for rule in policy.rules:
-        if fnmatchcase(tool.tool_id, rule.pattern):
-            return rule.verdict
-    return policy.read_only if tool.annotations.read_only else policy.otherwise
 
 
 def repeatable(tool: ToolDefinition | None) -> bool:

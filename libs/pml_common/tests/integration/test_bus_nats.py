@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -26,22 +25,6 @@ from pml_common.contracts.tool import ToolDefinition
 pytestmark = pytest.mark.integration
 
 SCOPE = Scope(org="acme", project="webapp")
-
-
-@pytest.fixture
-async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
-    bus = await NatsBus.connect(nats_url, service="registry", instance="r1")
-    yield bus
-    await bus.drain(0.1)
-
-
-@pytest.fixture
-async def client(nats_url: str) -> AsyncIterator[Client]:
-    """A connection beside the bus."""
-    client = Client()
-    await client.connect(nats_url)
-    yield client
-    await client.close()
 
 
 def tools_listed() -> ToolsListed:

@@ -1,7 +1,6 @@
 """The server goes away and comes back, or forgets."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -23,22 +22,6 @@ pytestmark = pytest.mark.integration
 
 DURABLE = catalog.REGISTRY_ON_TOOLS_LISTED.durable
 SCOPE = Scope(org="acme", project="webapp")
-
-
-@pytest.fixture
-async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
-    bus = await NatsBus.connect(nats_url, service="registry", instance="r1")
-    yield bus
-    await bus.drain(0.1)
-
-
-@pytest.fixture
-async def client(nats_url: str) -> AsyncIterator[Client]:
-    """A connection beside the bus."""
-    client = Client()
-    await client.connect(nats_url)
-    yield client
-    await client.close()
 
 
 def tools_listed() -> ToolsListed:
@@ -77,9 +60,11 @@ async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     await nats_server.start()
     await eventually(bus.healthy, within=10)
     await bus.publish(after)
-    await recorder.has_seen(2)
+    await eventually(lambda: after.event_id in recorder.seen)
     await heard.has_seen(2)
-    assert recorder.seen == [before.event_id, after.event_id]
+    # The server died right after the first was handled: its ack may be lost, so it may come again.
+    assert set(recorder.seen) == {before.event_id, after.event_id}
+    assert recorder.seen.count(after.event_id) == 1
     assert await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE)) == ToolCatalog(tools=())
     history = await bus.history(SCOPE, "fs")
     assert [record.message for record in history] == [before, after]

@@ -21,6 +21,7 @@ from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres_presence import present
 from pml_gateway.domain.ledger import LOST
+from pml_local.link import forwarded
 from pml_local.ports import free_port
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE, call, workflow
@@ -30,7 +31,6 @@ from services.gateway.tests.integration.gateways import (
     servers_file,
 )
 from services.gateway.tests.integration.mcp.world import ServerWorld
-from services.learner.tests.link import forwarded
 
 pytestmark = pytest.mark.integration
 

@@ -6,9 +6,9 @@ from time import perf_counter
 import httpx2
 import pytest
 
+from pml_local.link import forwarded
 from pml_local.testing import RunningNats, eventually
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
-from services.learner.tests.link import forwarded
 
 pytestmark = pytest.mark.integration
 

@@ -9,16 +9,16 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.port import Bus, Handler
+from pml_common.bus.port import Bus
+from pml_common.bus.testing import ForgetfulBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
+from pml_local.link import forwarded
 from pml_local.testing import eventually
-from services.learner.tests.link import forwarded
 from services.learner.tests.runs import SCOPE, call, finished
 
 pytestmark = pytest.mark.integration
@@ -91,23 +91,6 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
             assert (await _traces(executor)).total == 20
     finally:
         await executor.drain()
-
-
-class ForgetfulBus(NatsBus):
-    """Loses what each handler states for the first time, as a crash after the commit would."""
-
-    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
-        crashed = False
-
-        async def crash_first(message: M) -> Sequence[Message]:
-            nonlocal crashed
-            facts = await handler(message)
-            if crashed:
-                return facts
-            crashed = True
-            raise ConnectionResetError("died before telling")
-
-        await super().consume(consumer, crash_first)
 
 
 async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(

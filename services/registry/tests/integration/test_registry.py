@@ -8,11 +8,11 @@ from typing import TypeVar
 import pytest
 
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.port import Bus, Handler
+from pml_common.bus.port import Bus
+from pml_common.bus.testing import ForgetfulBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
-from pml_common.contracts.catalog import Consumer
 from pml_common.contracts.registry import (
     CapabilityChanged,
     CatalogChanged,
@@ -137,23 +137,6 @@ async def test_questions_asked_before_the_model_is_loaded_are_answered(
 ) -> None:
     async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
         assert await _discover(outside, "read a file") == DiscoveryPage(hits=(), total=0)
-
-
-class ForgetfulBus(NatsBus):
-    """Loses what each handler states for the first time, as a crash after the commit would."""
-
-    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
-        crashed = False
-
-        async def crash_first(message: M) -> Sequence[Message]:
-            nonlocal crashed
-            facts = await handler(message)
-            if crashed:
-                return facts
-            crashed = True
-            raise ConnectionResetError("died before telling")
-
-        await super().consume(consumer, crash_first)
 
 
 async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from nats.aio.client import Client
@@ -15,8 +15,11 @@ from pml_common.bus.dead_letters import DeadLetter, read_dead
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.port import Bus
+from pml_common.bus.port import Bus, Handler
 from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer
+
+M = TypeVar("M", bound=Message)
 
 
 class BusWorld(Protocol):
@@ -187,3 +190,20 @@ class Hanging:
         """Wait until a message is in hand."""
         async with asyncio.timeout(5):
             await self._taken.wait()
+
+
+class ForgetfulBus(NatsBus):
+    """Loses what each handler states for the first time, as a crash after the commit would."""
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        crashed = False
+
+        async def crash_first(message: M) -> Sequence[Message]:
+            nonlocal crashed
+            facts = await handler(message)
+            if crashed:
+                return facts
+            crashed = True
+            raise ConnectionResetError("died before telling")
+
+        await super().consume(consumer, crash_first)

@@ -1,0 +1,24 @@
+"""A bus on a server of its own, and a bare connection beside it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from nats.aio.client import Client
+
+from pml_common.bus.nats_bus import NatsBus
+
+
+@pytest.fixture
+async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
+    bus = await NatsBus.connect(nats_url, service="registry", instance="r1")
+    yield bus
+    await bus.drain(0.1)
+
+
+@pytest.fixture
+async def client(nats_url: str) -> AsyncIterator[Client]:
+    """A connection beside the bus."""
+    client = Client()
+    await client.connect(nats_url)
+    yield client
+    await client.close()

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -14,8 +15,9 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ExecutionRequested, ToolsListed
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.registry import CapabilityPage
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.structure import Edge
+from pml_common.contracts.structure import Edge, Node, TaskNode
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -51,6 +53,14 @@ def test_fields_that_a_newer_sender_added_are_ignored(name: str) -> None:
     model = _models()[name]
     newer = {**json.loads(_example(name)), "added_later": {"x": 1}}
     assert model.model_validate(newer) == model.model_validate_json(_example(name))
+
+
+def test_every_kind_of_node_stands_in_an_example_with_the_ways_that_lead_to_it() -> None:
+    page = CapabilityPage.model_validate_json(_example("qry.registry.list-capabilities.v1.reply"))
+    nodes = [node for record in page.capabilities for node in record.structure.nodes]
+    kinds = get_args(get_args(Node)[0])
+    assert {type(node) for node in nodes} == set(kinds)
+    assert any(node.via for node in nodes if isinstance(node, TaskNode))
 
 
 def test_every_message_name_is_a_subject_token() -> None:

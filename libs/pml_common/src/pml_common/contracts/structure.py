@@ -49,6 +49,13 @@ Argument = Annotated[
 ]
 
 
+class Position(Contract):
+    """A place in the submitted source; line and column count from 1."""
+
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+
+
 class SourceNode(Contract):
     """A node with its place in the submitted source; line and column count from 1."""
 
@@ -58,20 +65,25 @@ class SourceNode(Contract):
 
 
 class TaskNode(SourceNode):
-    """One call site of one tool."""
+    """One call site of one tool, once for each way its function is invoked.
+
+    `via`: the invocations of local functions that lead there, outermost first.
+    """
 
     type: Literal["task"] = "task"
     tool: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
+    via: tuple[Position, ...] = ()
 
 
 class CapabilityNode(SourceNode):
-    """One call site of another capability."""
+    """One call site of another capability; `via` as in TaskNode."""
 
     type: Literal["capability"] = "capability"
     capability_id: str | None = None
     name: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
+    via: tuple[Position, ...] = ()
 
 
 class DecisionNode(SourceNode):
@@ -82,9 +94,11 @@ class DecisionNode(SourceNode):
 
 
 class ForkNode(SourceNode):
-    """Where calls start side by side."""
+    """Where calls start side by side; `over`: the items of which each makes them, if any."""
 
     type: Literal["fork"] = "fork"
+    kind: Literal["all", "allSettled", "race", "any"] = "all"
+    over: str | None = None
 
 
 class JoinNode(SourceNode):

@@ -94,7 +94,8 @@ def analyzed(
         ),
         intent=of.requested.intent,
         code=of.requested.code,
-        instrumented=of.requested.code,
+        instrumented=f"/**/{of.requested.code}",
+        insertions=((0, 4),),
         structure=StaticStructure(nodes=nodes),
         decision=Decision(
             verdict=verdict, reasons=tuple(each.reason for each in decisions), tools=decisions

@@ -36,6 +36,7 @@ def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     assert isinstance(command, RunWorkflow)
     assert running.state == "running"
     assert running.due_at == later(7 + 60)
+    assert (command.instrumented, command.insertions) == ("/**/return 1;", ((0, 4),))
     assert command.args == {"n": 1}
     assert command.timeout_s == 7
     assert command.repeatable_tools == ("fs:read",)

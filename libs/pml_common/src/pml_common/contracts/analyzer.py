@@ -14,6 +14,8 @@ class ExecutionAnalyzed(Event):
     """A program was understood.
 
     `instrumented` is what runs: `code` with node ids at its calls and outcomes at its decisions.
+    `insertions` are the spans `[start, end)` of it, in code points and in order, that the author
+    did not write: without them it is `code`.
     """
 
     workflow_id: UUID
@@ -22,6 +24,7 @@ class ExecutionAnalyzed(Event):
     intent: str | None = None
     code: str
     instrumented: str
+    insertions: tuple[tuple[int, int], ...] = ()
     structure: StaticStructure
     dynamic_calls: tuple[DynamicCall, ...] = ()
     decision: Decision

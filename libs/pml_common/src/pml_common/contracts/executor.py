@@ -15,6 +15,7 @@ from pml_common.contracts.trace import BranchDecision, TaskResult, TraceEvent
 class RunWorkflow(Command):
     """Run this instrumented program under this grant.
 
+    `insertions` are as in `ExecutionAnalyzed`: by them places in errors become the author's.
     `repeatable_tools` may be called again when a crash leaves an outcome unknown.
     """
 
@@ -23,6 +24,7 @@ class RunWorkflow(Command):
     capability: CapabilityIdentity
     intent: str | None = None
     instrumented: str
+    insertions: tuple[tuple[int, int], ...] = ()
     args: JsonObject = Field(default_factory=dict)
     grant: Grant
     repeatable_tools: tuple[str, ...] = ()

@@ -64,17 +64,24 @@ class CapabilityEnd(TraceEventBase):
 
 
 class DecisionTaken(TraceEventBase):
-    """A condition was evaluated."""
+    """A decision went one way; `counted`, unless 0, stands for so many times at once.
+
+    A run's first reports stand one by one (1,000 of a node, 5,000 in all). Of what a hot loop does
+    after them there is an entry at each doubling, and one when the program ends.
+    """
 
     type: Literal["decision"] = "decision"
     outcome: str
+    counted: int = Field(default=0, ge=0)
 
 
 class LoopPassed(TraceEventBase):
-    """A loop ended after `iterations` rounds."""
+    """A round of a loop began; `iterations` counts the rounds begun at this node in this run,
+    from 1. `counted` is as in `DecisionTaken`."""
 
     type: Literal["loop"] = "loop"
     iterations: int = Field(ge=0)
+    counted: int = Field(default=0, ge=0)
 
 
 class LogWritten(TraceEventBase):
@@ -108,7 +115,8 @@ class TaskResult(Contract):
 
 
 class BranchDecision(Contract):
-    """One decision of a finished run."""
+    """One decision of a finished run that went the same way `times` times in a row."""
 
     node_id: str
     outcome: str
+    times: int = Field(default=1, ge=1)

@@ -213,6 +213,7 @@ def _run(
         capability=analysis.capability,
         intent=workflow.requested.intent,
         instrumented=analysis.instrumented,
+        insertions=analysis.insertions,
         args=workflow.requested.args,
         grant=grant,
         repeatable_tools=tuple(tool for tool in repeatable if tool in grant.tools),

@@ -121,6 +121,9 @@ Node = Annotated[
 ]
 
 
+EdgeType = Literal["sequence", "conditional", "provides", "contains", "loop_body"]
+
+
 class FieldMapping(Contract):
     """One output field that feeds one input field."""
 
@@ -138,7 +141,7 @@ class Edge(Contract):
 
     from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
     to: str
-    type: Literal["sequence", "conditional", "provides", "contains", "loop_body"]
+    type: EdgeType
     outcome: str | None = None
     coverage: Literal["strict", "partial", "optional"] | None = None
     field_mapping: tuple[FieldMapping, ...] = ()

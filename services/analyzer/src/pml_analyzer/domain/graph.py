@@ -1,0 +1,109 @@
+"""A structure as a networkx graph: layers, reachability, dominators (A4)."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, TypeAlias
+
+import networkx as nx
+
+from pml_common.contracts.structure import Edge, EdgeType, LoopNode, StaticStructure
+
+Graph: TypeAlias = "nx.DiGraph[str]"
+
+FLOW: Final[Collection[EdgeType]] = ("sequence", "conditional", "loop_body")
+"""The edges along which a program runs."""
+
+
+def digraph(structure: StaticStructure, types: Collection[EdgeType] | None = None) -> Graph:
+    """Node ids, each with its contract as `node`; one edge for each pair that is related, with the
+    contract edges of these types (None: all) between the two as `edges`, in their order.
+
+    Ids that only edges name are left out with these edges.
+    """
+    graph: Graph = nx.DiGraph()
+    for node in structure.nodes:
+        graph.add_node(node.id, node=node)
+    between: dict[tuple[str, str], list[Edge]] = {}
+    for edge in structure.edges:
+        known = edge.from_ in graph and edge.to in graph
+        if known and (types is None or edge.type in types):
+            between.setdefault((edge.from_, edge.to), []).append(edge)
+    for (start, end), edges in between.items():
+        graph.add_edge(start, end, edges=tuple(edges))
+    return graph
+
+
+def layers(
+    structure: StaticStructure, types: Collection[EdgeType] = FLOW
+) -> tuple[tuple[str, ...], ...]:
+    """Ids by how many others at most must come first, each layer in source order.
+
+    The ways back of loops are left out; what nothing leads to stands in the first layer.
+    """
+    graph = digraph(structure, types)
+    graph.remove_edges_from(list(_ways_back(graph)))
+    place = {node_id: position for position, node_id in enumerate(graph)}
+    found = nx.topological_generations(graph)
+    return tuple(tuple(sorted(layer, key=place.__getitem__)) for layer in found)
+
+
+def reachable(
+    structure: StaticStructure, node_id: str, types: Collection[EdgeType] = FLOW
+) -> frozenset[str]:
+    """What may come after a node, itself too where a loop leads back to it.
+
+    Raises KeyError on an unknown id.
+    """
+    graph = digraph(structure, types)
+    if node_id not in graph:
+        raise KeyError(node_id)
+    return frozenset(end for _, end in nx.edge_bfs(graph, node_id))
+
+
+def dominators(structure: StaticStructure) -> Mapping[str, str | None]:
+    """For each id the nearest node that every way to it passes; None: the start alone."""
+    graph, start = _with_start(digraph(structure, FLOW))
+    nearest = nx.immediate_dominators(graph, start)
+    return {
+        node.id: None if nearest[node.id] == start else nearest[node.id] for node in structure.nodes
+    }
+
+
+def _ways_back(graph: Graph) -> Iterator[tuple[str, str]]:
+    """Edges to a node that is still open when everything is visited in depth from the entries."""
+    graph, start = _with_start(graph)
+    open_: set[str] = set()
+    for begin, end, step in nx.dfs_labeled_edges(graph, start):
+        if step == "forward":
+            open_.add(end)
+        elif step == "reverse":
+            open_.discard(end)
+        elif end in open_:
+            yield begin, end
+
+
+def _with_start(graph: Graph) -> tuple[Graph, str]:
+    """The graph with a node of no contract before its entries, and that node's id."""
+    start = "start"
+    while start in graph:
+        start += "_"
+    whole = graph.copy()
+    whole.add_node(start)
+    whole.add_edges_from((start, entry) for entry in _entries(graph))
+    return whole, start
+
+
+def _entries(graph: Graph) -> Iterator[str]:
+    """Where it begins: what nothing leads to, then what is not reached yet, loops before others
+    and outer ones before inner ones, as they stand in the source."""
+
+    def rank(node_id: str) -> int:
+        if graph.in_degree(node_id) == 0:
+            return 0
+        return 1 if isinstance(graph.nodes[node_id]["node"], LoopNode) else 2
+
+    reached: set[str] = set()
+    for node_id in sorted(graph, key=rank):
+        if node_id not in reached:
+            yield node_id
+            reached.add(node_id)
+            reached.update(end for _, end in nx.edge_bfs(graph, node_id))

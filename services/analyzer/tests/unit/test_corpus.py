@@ -1,0 +1,31 @@
+"""Files of this project's own sandbox, made into programs; `bench/corpus.py` takes any others."""
+
+from pathlib import Path
+
+import pytest
+
+from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_common.contracts.decision import Policy
+from services.analyzer.tests.rewriting import rewritten
+from services.analyzer.tests.tool_calls import CATALOGUE, places_of_calls, places_of_nodes
+from services.analyzer.tests.wellformed import faults
+
+RUNTIME = Path(__file__).parents[4] / "services/executor/runtime"
+FILES = sorted(RUNTIME.rglob("*.ts"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_call_that_a_plain_query_finds_is_a_node_or_dynamic(path: Path) -> None:
+    code = rewritten(path.read_text())
+    outcome = analyze(code, tools=CATALOGUE, policy=Policy())
+    assert isinstance(outcome, Analysis), outcome
+    assert not faults(code, outcome)
+    called = places_of_calls(code)
+    nodes, dynamic = places_of_nodes(outcome)
+    assert called
+    assert nodes <= called <= nodes | dynamic
+
+
+def test_a_file_is_made_the_same_program_every_time() -> None:
+    text = FILES[0].read_text()
+    assert rewritten(text) == rewritten(text)

@@ -1,0 +1,20 @@
+"""Nothing but an answer comes out, whatever the text; `bench/fuzz.py` looks for longer."""
+
+from pathlib import Path
+
+from hypothesis import given, settings
+
+from services.analyzer.tests.fuzzing import check
+from services.analyzer.tests.mutations import snippets, texts
+
+PROGRAMS = snippets(Path(__file__).parent.parent)
+
+
+def test_there_are_programs_to_damage() -> None:
+    assert len(PROGRAMS) > 300
+
+
+@given(texts(PROGRAMS))
+@settings(max_examples=1_500, derandomize=True, deadline=None)
+def test_a_damaged_program_is_analysed_or_refused_with_a_place_in_it(text: str) -> None:
+    check(text)

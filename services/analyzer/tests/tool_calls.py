@@ -64,7 +64,7 @@ def parses(text: str) -> bool:
 
 
 def places_of_calls(text: str) -> set[tuple[int, int]]:
-    """Line and column of every call whose callee is a root, a part of one, or one of its aliases."""
+    """Line and column of every call whose callee is a root, part of one, or one of its aliases."""
     data, source = text.encode(), Source(text)
     return {
         source.position(len(data[: captured["call"][0].start_byte].decode()))

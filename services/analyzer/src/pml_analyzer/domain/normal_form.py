@@ -32,11 +32,7 @@ def code_hash(tree: Tree, scopes: Scopes) -> str:
 
 def normal_form(tree: Tree, scopes: Scopes) -> str:
     """The normal form itself."""
-    writer = _Writer(tree, scopes)
-    for node in tree.nodes:
-        if not _is_left_out(tree, node):
-            writer.write(node)
-    return "\n".join(writer.lines)
+    return "\n".join(_Writer(tree, scopes).write())
 
 
 class _Writer:
@@ -51,6 +47,10 @@ class _Writer:
         """By wrapper that is not written: the place that its operand has instead."""
         self._unusual: dict[str, Callable[[Node, int, str | None], int]] = {
             **dict.fromkeys(WRAPPERS, self._wrapper),
+            **dict.fromkeys(_LEFT_OUT, _nothing),
+            **dict.fromkeys(_WORDS, self._word),
+            **dict.fromkeys(_TEXTS, self._text),
+            ",": self._hole,
             "identifier": self._identifier,
             "number": self._number,
             "object_assignment_pattern": self._default,
@@ -61,26 +61,26 @@ class _Writer:
             "type_identifier": self._identifier,
         }
 
-    def write(self, node: Node) -> None:
-        """Write one node; the depth of its children follows from what was written."""
-        parent = node.parent
-        depth, place = 0, node.field
-        if parent is not None:
-            depth = self._depth[parent.index]
-            if parent.index in self._inherited:
-                place = self._inherited[parent.index]
-        kind = node.kind
-        unusual = self._unusual.get(kind)
-        if unusual is not None:
-            self._depth[node.index] = unusual(node, depth, place)
-            return
-        if kind in _WORDS:
-            self.lines.append(f"{depth} {place} {kind} {self._tree.name(node)}")
-        elif kind in _TEXTS:
-            self.lines.append(f"{depth} {place} {kind} {json.dumps(self._tree.text(node))}")
-        else:
-            self.lines.append(f"{depth} {place} {kind}")
-        self._depth[node.index] = depth + 1
+    def write(self) -> list[str]:
+        """Write every node; the depth of its children follows from what was written."""
+        depths, inherited, unusual = self._depth, self._inherited, self._unusual
+        lines = self.lines
+        for node in self._tree.nodes:
+            parent, place = node.parent, node.field
+            depth = 0
+            if parent is not None:
+                depth = depths[parent.index]
+                if parent.index in inherited:
+                    if parent.children[0] is not node and parent.kind in CASTS:
+                        continue  # the type
+                    place = inherited[parent.index]
+            write = unusual.get(node.kind)
+            if write is None:
+                lines.append(f"{depth} {place} {node.kind}")
+                depths[node.index] = depth + 1
+            else:
+                depths[node.index] = write(node, depth, place)
+        return lines
 
     def _wrapper(self, node: Node, depth: int, place: str | None) -> int:
         """Wrappers change nothing, but for the parentheses that end an optional chain."""
@@ -109,7 +109,7 @@ class _Writer:
         """As a key, `"a"` is `a`."""
         value = string_value(self._tree.text(node))
         if place in _KEYS:
-            self.lines.append(f"{depth} {place} property_identifier {_word(value)}")
+            self.lines.append(f"{depth} {place} property_identifier {_key(value)}")
         else:
             self.lines.append(f"{depth} {place} string {json.dumps(value)}")
         return depth
@@ -135,6 +135,21 @@ class _Writer:
         self.lines.append(f"{depth + 1} value assignment_pattern")
         return depth + 2
 
+    def _word(self, node: Node, depth: int, place: str | None) -> int:
+        self.lines.append(f"{depth} {place} {node.kind} {self._tree.name(node)}")
+        return depth + 1
+
+    def _text(self, node: Node, depth: int, place: str | None) -> int:
+        self.lines.append(f"{depth} {place} {node.kind} {json.dumps(self._tree.text(node))}")
+        return depth + 1
+
+    def _hole(self, comma: Node, depth: int, place: str | None) -> int:
+        """A comma that stands for an item that is not there: `[, a]`, `[a, , b]`."""
+        before = self._tree.nodes[comma.index - 1]
+        if before is comma.parent or (before.kind == "," and before.parent is comma.parent):
+            self.lines.append(f"{depth} {place} ,")
+        return depth
+
     def _name(self, node: Node) -> str:
         """A free name as it is; a local by the order in which it is met."""
         binding = self._bindings.get(node.index)
@@ -143,22 +158,11 @@ class _Writer:
         return self._locals.setdefault(binding, f"%{len(self._locals)}")
 
 
-def _word(value: str) -> str:
+def _key(value: str) -> str:
     """A key as an identifier is written, or quoted where it is none."""
     return value if value.isidentifier() else json.dumps(value)
 
 
-def _is_left_out(tree: Tree, node: Node) -> bool:
-    """Whether a node, always a leaf of the tree, says nothing of what the program does."""
-    kind = node.kind
-    if kind == ",":
-        return not _is_hole(tree, node)
-    parent = node.parent
-    is_type = parent is not None and parent.kind in CASTS and parent.children[0] is not node
-    return is_type or kind in _LEFT_OUT
-
-
-def _is_hole(tree: Tree, comma: Node) -> bool:
-    """Whether a comma stands for an item that is not there: `[, a]`, `[a, , b]`."""
-    before = tree.nodes[comma.index - 1]
-    return before is comma.parent or (before.kind == "," and before.parent is comma.parent)
+def _nothing(_: Node, depth: int, __: str | None) -> int:
+    """What says nothing of what the program does; always a leaf of the tree."""
+    return depth

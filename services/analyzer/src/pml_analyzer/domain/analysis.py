@@ -1,21 +1,24 @@
 """The analysis of one program: the passes in their order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import ArgumentReader
 from pml_analyzer.domain.bindings import Scopes
-from pml_analyzer.domain.calls import Calls, find_calls
+from pml_analyzer.domain.calls import Calls, CallSite, find_calls
 from pml_analyzer.domain.control_flow import control_flow
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.decision import ToolUse, decide
 from pml_analyzer.domain.edges import TooManyEdges, edges_of
 from pml_analyzer.domain.escapes import add_escapes
+from pml_analyzer.domain.expansion import Expansion, Instance, TooManyNodes, expand
 from pml_analyzer.domain.forbidden import forbidden
+from pml_analyzer.domain.handed_in import HandedIn
 from pml_analyzer.domain.instrument import arguments_name, instrument, prologue
-from pml_analyzer.domain.nodes import Numbered, dynamic_calls, nodes_of, number
+from pml_analyzer.domain.marks import Mark, find_marks
+from pml_analyzer.domain.nodes import dynamic_calls, nodes_of
 from pml_analyzer.domain.normal_form import code_hash
 from pml_analyzer.domain.origins import Origins
 from pml_analyzer.domain.parameters import free_parameters, parameters_schema
@@ -25,6 +28,7 @@ from pml_analyzer.domain.readable import DEFAULT_LIMITS, EMPTY, Limits, unreadab
 from pml_analyzer.domain.scopes import resolve_scopes
 from pml_analyzer.domain.syntax_errors import syntax_errors
 from pml_analyzer.domain.toolbox import Toolbox
+from pml_analyzer.domain.units import find_units
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import Tree
@@ -51,6 +55,8 @@ class Analysis:
     parameters_schema: JsonObject
     code_hash: str
     instrumented: str
+    insertions: tuple[tuple[int, int], ...]
+    """Spans of `instrumented` that are not the author's."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,17 @@ def analyze(
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
     try:
         tree = view(raw, source, nesting=limits.nesting)
-        meaning = _understand(tree)
+        meaning = _understand(tree, limits)
         toolbox = Toolbox(tools)
-        return _refuse(meaning, toolbox, limits) or _describe(meaning, toolbox, policy, limits)
+        return _refuse(meaning, toolbox) or _describe(meaning, toolbox, policy, limits)
     except TooDeep as error:
         message = "This stands too deep inside other code: move parts of it into functions."
+        return _rejection(source, [Problem(error.offset, message)])
+    except TooManyNodes as error:
+        message = (
+            f"More than {limits.nodes:,} calls and decisions, those of functions counted once for "
+            "each way they are invoked: nobody can approve that; split it."
+        )
         return _rejection(source, [Problem(error.offset, message)])
     except TooManyEdges:
         message = (
@@ -101,26 +113,28 @@ class _Meaning:
     scopes: Scopes
     origins: Origins
     calls: Calls
-    numbered: Numbered
+    marks: Sequence[Mark]
+    expansion: Expansion
     free: Sequence[str]
     """Free names that stand for parameters."""
 
 
-def _understand(tree: Tree) -> _Meaning:
+def _understand(tree: Tree, limits: Limits) -> _Meaning:
     scopes = resolve_scopes(tree)
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
     add_escapes(calls, origins)
-    return _Meaning(tree, scopes, origins, calls, number(tree, calls), free_parameters(origins))
+    marks = find_marks(tree, origins, calls, find_units(tree, scopes))
+    expansion = expand(marks, limit=limits.nodes)
+    return _Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
 
 
-def _refuse(meaning: _Meaning, toolbox: Toolbox, limits: Limits) -> Rejection | None:
+def _refuse(meaning: _Meaning, toolbox: Toolbox) -> Rejection | None:
     """Everything that stops the program from running."""
     tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
     if not tree.root.children:
         return _rejection(tree.source, [Problem(0, EMPTY)])
     refused = [*forbidden(tree, scopes, meaning.origins), *calls.problems]
-    refused += _too_many_nodes(meaning, limits)
     from_caller = meaning.free or meaning.origins.spoken_roots
     if from_caller and arguments_name(scopes.top) is None:
         message = "args and context are both declared: give one of them another name."
@@ -131,31 +145,24 @@ def _refuse(meaning: _Meaning, toolbox: Toolbox, limits: Limits) -> Rejection | 
     return _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
 
 
-def _too_many_nodes(meaning: _Meaning, limits: Limits) -> list[Problem]:
-    calls = [*(site.call for site in meaning.calls.sites), *meaning.calls.dynamic]
-    nodes = sorted([*calls, *meaning.numbered.decisions.values()], key=lambda node: node.index)
-    if len(nodes) <= limits.nodes:
-        return []
-    message = f"More than {limits.nodes:,} calls and decisions: nobody can approve that; split it."
-    return [Problem(nodes[limits.nodes].start, message)]
-
-
 def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limits) -> Analysis:
     """Everything that is to be known of a program that may be decided on."""
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
-    numbered = meaning.numbered
-    data = DataFlow(tree, scopes, numbered.tasks)
-    reader = ArgumentReader(origins, data, numbered.tasks)
-    nodes = nodes_of(tree, numbered, reader)
-    flow = control_flow(tree, numbered.tasks, numbered.branches)
-    edges = edges_of(flow, limit=limits.edges)
-    edges += provides_edges(numbered.sites, origins, data, toolbox, limit=limits.edges)
-    dynamic = dynamic_calls(tree, meaning.calls, reader)
+    expansion, calls = meaning.expansion, meaning.calls
+    handed_in = HandedIn(origins, expansion)
+    data = DataFlow(origins, expansion, handed_in)
+    reader = ArgumentReader(origins, data, handed_in)
+    nodes = nodes_of(tree, calls, expansion, reader)
+    edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
+    sites = _sites(meaning)
+    edges += provides_edges(sites, origins, data, toolbox, limit=limits.edges)
+    dynamic = dynamic_calls(tree, calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
-    uses = _uses(tasks, numbered, toolbox)
-    given = [(toolbox[numbered.sites[task.id]], task.arguments) for task in tasks]
+    uses = _uses(tasks, sites, toolbox)
+    given = [(toolbox[sites[task.id][0]], task.arguments) for task in tasks]
     whole = arguments_name(scopes.top) or ""
-    bound = prologue(meaning.free, sorted(origins.spoken_roots), whole)
+    bindings = prologue(meaning.free, sorted(origins.spoken_roots), whole)
+    edited = instrument(tree, calls, expansion, bindings)
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
@@ -163,16 +170,29 @@ def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limit
         decision=decide(uses, dynamic, policy, toolbox.tools),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),
-        instrumented=instrument(tree, numbered.sites, numbered.decisions, bound),
+        instrumented=edited.text,
+        insertions=edited.insertions,
     )
 
 
-def _uses(tasks: Sequence[TaskNode], numbered: Numbered, toolbox: Toolbox) -> list[ToolUse]:
+def _sites(meaning: _Meaning) -> dict[str, tuple[CallSite, Instance]]:
+    """The call sites by node id."""
+    by_call = {site.call.index: site for site in meaning.calls.sites}
+    return {
+        node_id: (by_call[made.by.node.index], made.instance)
+        for node_id, made in meaning.expansion.nodes.items()
+        if isinstance(made.by, Mark) and made.by.kind == "call"
+    }
+
+
+def _uses(
+    tasks: Sequence[TaskNode], sites: Mapping[str, tuple[CallSite, Instance]], toolbox: Toolbox
+) -> list[ToolUse]:
     """The tools that are called, in the order of their first call."""
     found: dict[str, list[TaskNode]] = {}
     for task in tasks:
         found.setdefault(task.tool, []).append(task)
-    return [ToolUse(toolbox[numbered.sites[calls[0].id]], calls) for calls in found.values()]
+    return [ToolUse(toolbox[sites[calls[0].id][0]], calls) for calls in found.values()]
 
 
 def _rejection(

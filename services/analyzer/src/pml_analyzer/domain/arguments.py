@@ -8,10 +8,12 @@ from pydantic import JsonValue
 
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.entries import Entry, entries
+from pml_analyzer.domain.expansion import Instance
+from pml_analyzer.domain.handed_in import Given, HandedIn
 from pml_analyzer.domain.origins import Origins
-from pml_analyzer.domain.values import Constant, FromArguments, FromCall
+from pml_analyzer.domain.values import Constant, FromArguments, Origin
 from pml_analyzer.syntax.literals import is_unicode
-from pml_analyzer.syntax.patterns import Path
+from pml_analyzer.syntax.patterns import Part, Path
 from pml_analyzer.syntax.tree import Node
 from pml_common.contracts.structure import (
     Argument,
@@ -35,37 +37,40 @@ _DEFAULTING: Final = frozenset({"??", "||"})
 
 
 class ArgumentReader:
-    """Reads the arguments of calls; `tasks` are node ids by index of the call's syntax node."""
+    """Reads the arguments of calls, in one instance of the function that the call stands in."""
 
-    def __init__(self, origins: Origins, flow: DataFlow, tasks: Mapping[int, str]) -> None:
+    def __init__(self, origins: Origins, flow: DataFlow, handed_in: HandedIn) -> None:
         self._tree = origins.tree
         self._origins = origins
         self._flow = flow
-        self._tasks = tasks
+        self._handed_in = handed_in
 
-    def read(self, given: Node | None) -> dict[str, Argument]:
+    def read(self, given: Node | None, at: Instance) -> dict[str, Argument]:
         """The arguments of a call by name."""
-        return self._fields(given, 0) if given is not None else {}
+        return self._fields(given, at, 0) if given is not None else {}
 
-    def _value(self, node: Node, depth: int) -> Argument:
+    def _value(self, node: Node, at: Instance, depth: int) -> Argument:
         node = node.inner
         if depth < _DEEPEST and node.kind == "object":
-            fields = self._fields(node, depth + 1)
+            fields = self._fields(node, at, depth + 1)
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
             return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
         if depth < _DEEPEST and node.kind == "array" and not _has_holes(node):
-            return self._array(node, depth + 1)
-        return self._scalar(node)
+            return self._array(node, at, depth + 1)
+        return self._scalar(node, at, depth)
 
-    def _fields(self, node: Node, depth: int) -> dict[str, Argument]:
+    def _fields(self, node: Node, at: Instance, depth: int) -> dict[str, Argument]:
+        given = self._handed_in.follow(node, at)
+        if given is not None and not given.path:
+            node, at = given.value, given.at
         found = list(entries(self._origins, node))
         # What stands before a spread or a computed key may be overwritten by it.
         certain_from = max((i for i, entry in enumerate(found) if entry.key is None), default=0)
         return {
-            self._key(entry): self._value(entry.value, depth)
+            self._key(entry): self._value(entry.value, at, depth)
             if i >= certain_from
-            else self._reference(entry.value)
+            else self._reference(entry.value, at)
             for i, entry in enumerate(found)
         }
 
@@ -75,32 +80,46 @@ class ArgumentReader:
         text = self.expression(entry.value)
         return f"{SPREAD}{text}" if entry.is_spread else f"[{text}]"
 
-    def _array(self, node: Node, depth: int) -> Argument:
+    def _array(self, node: Node, at: Instance, depth: int) -> Argument:
         items: list[Argument] = []
         for child in node.children:
             if child.kind == "spread_element":
-                items.append(self._reference(child))
+                items.append(self._reference(child, at))
             elif child.kind != ",":
-                items.append(self._value(child, depth))
+                items.append(self._value(child, at, depth))
         values = [item.value for item in items if isinstance(item, LiteralArgument)]
         whole = len(values) == len(items)
         return LiteralArgument(value=values) if whole else ArrayArgument(items=tuple(items))
 
-    def _scalar(self, node: Node) -> Argument:
-        origin = self._origins.of(node)
+    def _scalar(self, node: Node, at: Instance, depth: int) -> Argument:
+        given = self._handed_in.follow(node, at)
+        if given is not None and not given.path and depth < _DEEPEST:
+            return self._value(given.value, given.at, depth + 1)
+        origin = self._origins.of(node) if given is None else self._origins.part(_part(given))
         if isinstance(origin, Constant) and _is_json(origin, node):
             return LiteralArgument(value=cast(JsonValue, origin.value))
-        path = parameter_path(self._origins, node)
+        path = parameter_path(self._origins, node) if given is None else _given_path(origin)
         if path and path[0] is not None:
             return ParameterArgument(parameter_name=dotted(path))
-        return self._reference(node)
+        return self._reference(node, at) if given is None else self._outside(given)
 
-    def _reference(self, node: Node) -> ReferenceArgument:
-        origin = self._origins.of(node)
-        exact = self._tasks.get(origin.call.index) if isinstance(origin, FromCall) else None
-        producers = [exact] if exact is not None else self._flow.producers(node)
-        only = producers[0] if len(producers) == 1 else None
-        return ReferenceArgument(expression=self.expression(node), node_id=only)
+    def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
+        return ReferenceArgument(expression=self.expression(node), node_id=self._producer(node, at))
+
+    def _outside(self, given: Given) -> ReferenceArgument:
+        """A part of what a caller gives to the function that a call stands in."""
+        inside = dotted(given.path)
+        joined = inside if inside.startswith("[") or not inside else f".{inside}"
+        return ReferenceArgument(
+            expression=f"{self.expression(given.value)}{joined}",
+            node_id=self._producer(given.value, given.at),
+        )
+
+    def _producer(self, node: Node, at: Instance) -> str | None:
+        """The call whose result a value is, or is made from if there is only one."""
+        exact = self._flow.exact(node, at)
+        producers = self._flow.producers(node, at) if exact is None else [exact[0]]
+        return producers[0] if len(producers) == 1 else None
 
     def expression(self, node: Node) -> str:
         """The author's text on one line, shortened when very long."""
@@ -114,6 +133,14 @@ def _is_json(found: Constant, node: Node) -> bool:
     if found.value is None:
         return node.kind == "null"
     return not isinstance(found.value, str) or is_unicode(found.value)
+
+
+def _part(given: Given) -> Part:
+    return Part(given.value, given.path)
+
+
+def _given_path(origin: Origin) -> Path | None:
+    return origin.path if isinstance(origin, FromArguments) else None
 
 
 def parameter_path(origins: Origins, node: Node) -> Path | None:

@@ -1,8 +1,10 @@
 """Expressions whose value is that of one of their operands."""
 
+import re
 from typing import Final
 
-from pml_analyzer.syntax.tree import Node
+from pml_analyzer.syntax.literals import string_value
+from pml_analyzer.syntax.tree import Node, Tree
 
 _CHOOSING: Final = frozenset({"&&", "||", "??", "&&=", "||=", "??="})
 _EITHER_SIDE: Final = ("left", "right")
@@ -12,6 +14,9 @@ _ARMS: Final[dict[str, tuple[str, ...]]] = {
     "binary_expression": _EITHER_SIDE,
     "ternary_expression": ("consequence", "alternative"),
 }
+
+_SPACES: Final = re.compile(r"\s+")
+_LONGEST_LABEL: Final = 60
 
 
 def choices(node: Node) -> list[Node]:
@@ -42,3 +47,21 @@ def condition_of(node: Node) -> Node:
     condition = node["condition"]
     inside = condition.operand if condition.kind == "parenthesized_expression" else None
     return inside or condition
+
+
+def is_plain(node: Node) -> bool:
+    """A name, or members of one under fixed keys: reading it twice changes nothing but getters."""
+    node = node.inner
+    while node.kind == "member_expression":
+        node = node["object"].inner
+    return node.kind == "identifier"
+
+
+def case_outcome(tree: Tree, clause: Node) -> str:
+    """How a clause of a switch is told apart: `case:open`, `default`."""
+    value = clause.child("value")
+    if value is None:
+        return "default"
+    text = tree.text(value)
+    label = string_value(text) if value.kind == "string" else _SPACES.sub(" ", text)
+    return f"case:{label[:_LONGEST_LABEL]}"

@@ -1,23 +1,28 @@
 """Control flow pass: the tree, reduced to the flow between calls, decisions and jumps."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from pml_analyzer.domain.choices import arms
+from pml_analyzer.domain.callbacks import given_function
+from pml_analyzer.domain.choices import arms, case_outcome
 from pml_analyzer.domain.flow import (
     NOTHING,
     Attempt,
     Branch,
-    Choice,
+    Enter,
     Flow,
     Jump,
     JumpKind,
     Labelled,
-    Perhaps,
-    Repeat,
+    Loop,
+    Parallel,
     Routine,
     Step,
+    Switch,
     in_order,
+    perhaps,
 )
+from pml_analyzer.domain.marks import INLINE, LOOPS, Mark, combined
 from pml_analyzer.syntax.parser import TooDeep
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
@@ -30,39 +35,47 @@ _JUMPS: dict[str, JumpKind] = {
     "return_statement": "return",
     "throw_statement": "throw",
 }
+_RUNS_ON: Final = {"&&": True, "||": False, "??": True}
+"""By operator: the outcome of its decision on which the right side runs."""
 
 
-def control_flow(tree: Tree, tasks: Mapping[int, str], decisions: Mapping[int, str]) -> Flow:
-    """The flow of a program; `tasks` and `decisions` are node ids by index of the syntax node.
+def control_flow(tree: Tree, marks: Sequence[Mark]) -> Mapping[int | None, Flow]:
+    """The flow of the program (None) and of each local function, by the function's index.
 
     Raises TooDeep where constructs stand inside each other beyond what later passes follow.
     """
-    reducer = _Reducer(tree, tasks, decisions)
-    for index in sorted(_relevant(tree, (*tasks, *decisions)), reverse=True):
+    reducer = _Reducer(tree, marks)
+    for index in sorted(_relevant(tree, marks), reverse=True):
         reducer.reduce(tree.nodes[index])
-    return reducer.flow(tree.root)
+    return {None: reducer.flow(tree.root), **reducer.bodies}
 
 
 class _Reducer:
     """Reduces nodes one by one, children before their parents."""
 
-    def __init__(self, tree: Tree, tasks: Mapping[int, str], decisions: Mapping[int, str]) -> None:
+    def __init__(self, tree: Tree, marks: Sequence[Mark]) -> None:
         self._tree = tree
-        self._tasks = tasks
-        self._decisions = decisions
+        self._marks: dict[int, set[str]] = {}
+        for mark in marks:
+            self._marks.setdefault(mark.node.index, set()).add(mark.kind)
+        self._units = {mark.unit.function.index for mark in marks if mark.unit is not None}
         self._done: dict[int, tuple[Flow, int]] = {}
+        self.bodies: dict[int, Flow] = {}
+        """What is in functions, by their index."""
         self._cases: dict[str, Callable[[Node], Flow]] = {
+            "assignment_pattern": self._with_default,
             "augmented_assignment_expression": self._short_circuit,
             "binary_expression": self._short_circuit,
-            "do_statement": self._do,
-            "for_in_statement": self._for_in,
-            "for_statement": self._for,
+            "call_expression": self._call,
             "if_statement": self._branch,
             "labeled_statement": self._labelled,
+            "object_assignment_pattern": self._with_default,
+            "optional_parameter": self._with_default,
+            "required_parameter": self._with_default,
             "switch_statement": self._switch,
             "ternary_expression": self._branch,
             "try_statement": self._try,
-            "while_statement": self._while,
+            **dict.fromkeys(LOOPS, self._loop),
             **dict.fromkeys(FUNCTIONS, self._function),
             **dict.fromkeys(_JUMPS, self._jump),
         }
@@ -71,13 +84,13 @@ class _Reducer:
         """What a node does, in the order it is evaluated."""
         below = [self._done[child.index] for child in node.children if child.index in self._done]
         case = self._cases.get(node.kind)
-        if case is None and len(below) == 1 and node.index not in self._tasks:
+        if case is None and len(below) == 1 and node.index not in self._marks:
             self._done[node.index] = below[0]
             return
         level = max((inner for _, inner in below), default=0) + (case is not None)
         if level > DEEPEST:
             raise TooDeep(node.start)
-        self._done[node.index] = (case(node) if case is not None else self._in_order(node), level)
+        self._done[node.index] = (case(node) if case is not None else self._plain(node), level)
 
     def flow(self, node: Node | None) -> Flow:
         """The flow of a reduced node; of any other, nothing."""
@@ -85,77 +98,169 @@ class _Reducer:
             self._done[node.index][0] if node is not None and node.index in self._done else NOTHING
         )
 
+    def _is(self, node: Node, kind: str) -> bool:
+        return kind in self._marks.get(node.index, ())
+
     def _in(self, node: Node, place: str) -> Flow:
         return self.flow(node.child(place))
 
-    def _in_order(self, node: Node) -> Flow:
-        parts = [self.flow(child) for child in _as_evaluated(node)]
-        task = self._tasks.get(node.index)
-        return in_order(*parts) if task is None else in_order(*parts, Step(task))
+    def _in_order(self, nodes: Iterable[Node]) -> Flow:
+        return in_order(*map(self.flow, nodes))
+
+    def _plain(self, node: Node) -> Flow:
+        inside = self._in_order(node.children)
+        # The name of a local function, given to a method that runs it when it likes.
+        return Enter(node.index, certain=False) if self._is(node, "entry") else inside
+
+    def _with_default(self, node: Node) -> Flow:
+        return in_order(*map(self.flow, node.children[:1]), perhaps(self._rest(node)))
+
+    def _rest(self, node: Node) -> Flow:
+        return self._in_order(node.children[1:])
 
     def _short_circuit(self, node: Node) -> Flow:
         left, right = self._in(node, "left"), self._in(node, "right")
-        return in_order(left, Perhaps(right) if arms(node) and right is not NOTHING else right)
+        if not arms(node):
+            return in_order(left, right)
+        if not self._is(node, "decision"):
+            return in_order(left, perhaps(right))
+        runs_on = _RUNS_ON[node["operator"].kind.removesuffix("=")]
+        ways = (right, NOTHING) if runs_on else (NOTHING, right)
+        return Branch(node.index, left, *ways)
 
     def _branch(self, node: Node) -> Flow:
-        decision = self._decisions.get(node.index)
-        if decision is None:
-            return self._in_order(node)
         places = ("condition", "consequence", "alternative")
-        return Branch(decision, *(self._in(node, place) for place in places))
+        parts = [self._in(node, place) for place in places]
+        return Branch(node.index, *parts) if self._is(node, "decision") else in_order(*parts)
+
+    def _call(self, node: Node) -> Flow:
+        callee, arguments = node["function"], node["arguments"]
+        if self._is(node, "parallel"):
+            return self._parallel(node)
+        if self._is(node, "loop"):
+            return self._method_loop(node)
+        function = callee.inner
+        if function.kind in INLINE:  # called where it is written
+            body = Routine(self.bodies.get(function.index, NOTHING), certain=True)
+            return in_order(self.flow(arguments), body)
+        given = self.flow(arguments)
+        if any(child.kind == "optional_chain" for child in self._chain(node)):
+            given = perhaps(given)
+        flow = in_order(self.flow(callee), given)
+        if self._is(node, "call"):
+            return in_order(flow, Step(node.index))
+        return in_order(flow, Enter(node.index)) if self._is(node, "entry") else flow
+
+    def _chain(self, call: Node) -> Iterator[Node]:
+        """What stands in the chain that a call ends, outside of arguments."""
+        node = call
+        while node.kind in ("call_expression", "member_expression"):
+            yield from node.children
+            node = node.children[0]
+
+    def _parallel(self, node: Node) -> Flow:
+        given = combined(node)
+        if given is None or given.kind == "array":
+            parts = tuple(map(self.flow, given.children)) if given is not None else ()
+            return Parallel(node.index, parts, is_repeated=False)
+        before, body = self._handed_over(given)
+        return in_order(before, Parallel(node.index, (body,), is_repeated=True))
+
+    def _method_loop(self, node: Node) -> Flow:
+        before, body = self._handed_over(node)
+        return in_order(before, Loop(node.index, NOTHING, body, NOTHING))
+
+    def _handed_over(self, call: Node) -> tuple[Flow, Flow]:
+        """What runs before a method does, and what it runs again and again."""
+        given = given_function(self._tree, call)
+        function = None if given is None else given.inner
+        others = self._in_order(call["arguments"].children[1:])
+        before = in_order(self._in(call, "function"), others)
+        if function is None:
+            return before, NOTHING
+        if function.kind in INLINE:
+            return before, Routine(self.bodies.get(function.index, NOTHING), certain=True)
+        return before, Enter(function.index)
 
     def _function(self, node: Node) -> Flow:
-        return Routine(self._in_order(node))
+        body = self.bodies[node.index] = self._in_order(node.children)
+        if node.index not in self._units:
+            return Routine(body)
+        return Enter(node.index, certain=False) if self._is(node, "written") else NOTHING
 
     def _jump(self, node: Node) -> Flow:
         label = node.child("label")
         name = self._tree.name(label) if label is not None else None
-        return in_order(self._in_order(node), Jump(_JUMPS[node.kind], name))
+        return in_order(self._in_order(node.children), Jump(_JUMPS[node.kind], name))
 
     def _labelled(self, node: Node) -> Flow:
         return Labelled(self._tree.name(node["label"]), self._in(node, "body"))
 
-    def _for(self, node: Node) -> Flow:
-        head, body, tail = (self._in(node, p) for p in ("condition", "body", "increment"))
-        return in_order(self._in(node, "initializer"), Repeat(head, body, tail))
+    def _loop(self, node: Node) -> Flow:
+        if not self._is(node, "loop"):
+            return NOTHING
+        head, body, tail = self._in(node, "condition"), self._in(node, "body"), NOTHING
+        before = NOTHING
+        match node.kind:
+            case "for_statement":
+                before, tail = self._in(node, "initializer"), self._in(node, "increment")
+            case "for_in_statement":
+                before, body = self._in(node, "right"), in_order(self._in(node, "left"), body)
+            case "do_statement":
+                head, tail = NOTHING, head
+            case _:
+                pass
+        loop = Loop(node.index, head, body, tail, self._labels(node), _is_endless(node))
+        return in_order(before, loop)
 
-    def _for_in(self, node: Node) -> Flow:
-        body = in_order(self._in(node, "left"), self._in(node, "body"))
-        return in_order(self._in(node, "right"), Repeat(NOTHING, body, NOTHING))
-
-    def _while(self, node: Node) -> Flow:
-        return Repeat(self._in(node, "condition"), self._in(node, "body"), NOTHING)
-
-    def _do(self, node: Node) -> Flow:
-        tail = self._in(node, "condition")
-        return Repeat(NOTHING, self._in(node, "body"), tail, at_least_once=True)
+    def _labels(self, loop: Node) -> tuple[str, ...]:
+        found: list[str] = []
+        above = loop.above
+        while above.kind == "labeled_statement":
+            found.append(self._tree.name(above["label"]))
+            above = above.above
+        return tuple(found)
 
     def _switch(self, node: Node) -> Flow:
-        cases = node["body"].children
-        exhaustive = any(case.kind == "switch_default" for case in cases)
-        return Choice(self._in(node, "value"), tuple(map(self.flow, cases)), exhaustive)
+        if not self._is(node, "decision"):
+            return NOTHING
+        clauses = node["body"].children
+        tests = [perhaps(self._in(clause, "value")) for clause in clauses]
+        subject = in_order(self._in(node, "value"), *tests)
+        cases = tuple(
+            (
+                case_outcome(self._tree, clause),
+                self._in_order(child for child in clause.children if child.field == "body"),
+            )
+            for clause in clauses
+        )
+        has_default = any(clause.kind == "switch_default" for clause in clauses)
+        return Switch(node.index, subject, cases, has_default)
 
     def _try(self, node: Node) -> Flow:
         handler, finalizer = node.child("handler"), node.child("finalizer")
         return Attempt(
+            node.index if self._is(node, "decision") else None,
             self._in(node, "body"),
             None if handler is None else self.flow(handler),
             None if finalizer is None else self.flow(finalizer),
         )
 
 
-def _as_evaluated(node: Node) -> list[Node]:
-    """The children in the order of their effects: a function called where it is written runs after
-    its arguments are made."""
-    calls = node.kind == "call_expression" and node["function"].inner.kind in FUNCTIONS
-    return node.children[::-1] if calls else node.children
+def _is_endless(loop: Node) -> bool:
+    """`for (;;)`, `while (true)`."""
+    condition = loop.child("condition")
+    if loop.kind == "for_statement":
+        return condition is None or condition.kind == "empty_statement"
+    return condition is not None and condition.inner.kind == "true"
 
 
-def _relevant(tree: Tree, nodes: Iterable[int]) -> set[int]:
+def _relevant(tree: Tree, marks: Iterable[Mark]) -> set[int]:
     """The nodes with a call, a decision or a jump in them."""
     found: set[int] = set()
-    for index in (*nodes, *(jump.index for jump in tree.of(*_JUMPS))):
-        node: Node | None = tree.nodes[index]
+    marked = (mark.node for mark in marks)
+    for start in (*marked, *tree.of(*_JUMPS)):
+        node: Node | None = start
         while node is not None and node.index not in found:
             found.add(node.index)
             node = node.parent

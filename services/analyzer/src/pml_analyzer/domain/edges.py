@@ -1,28 +1,28 @@
-"""Edges pass: the flow, drawn as sequence and conditional edges.
+"""Edges pass: the flow, drawn as sequence, conditional and loop edges.
 
-Every way through the program that ends is a way through these edges; rounds of a loop after the
-first add none.
+Every way through the program that ends is a way through these edges.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
 
+from pml_analyzer.domain.expansion import Expansion, Instance
 from pml_analyzer.domain.flow import (
+    NOTHING,
     Attempt,
     Branch,
-    Choice,
+    Enter,
     Flow,
     Jump,
-    JumpKind,
     Labelled,
+    Loop,
+    Parallel,
     Perhaps,
-    Repeat,
     Routine,
     Sequence,
     Step,
-    nodes_in,
+    Switch,
 )
+from pml_analyzer.domain.frontiers import Exit, Frontier, Placeholders, Target, Ways, merged
 from pml_common.contracts.structure import Edge
 
 
@@ -30,166 +30,211 @@ class TooManyEdges(Exception):
     """The structure would have more edges than a reader or a message should get."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """An edge that still looks for its end."""
-
-    node_id: str
-    type: Literal["sequence", "conditional"] = "sequence"
-    outcome: str | None = None
-
-
-Frontier = dict[Exit, None]
-"""Everything after which the next node may come, in order and once each; empty: nothing before."""
-
-Target = tuple[JumpKind, str | None]
-
-
-@dataclass
-class _Ways:
-    """How a part is left: by its end, unless that is never reached, or by jumps."""
-
-    end: Frontier | None
-    jumps: dict[Target, Frontier] = field(default_factory=dict[Target, Frontier])
-
-    def land(self, *targets: Target) -> Frontier | None:
-        """Where the jumps to these targets join the end; they are jumps no more."""
-        landed = [self.jumps.pop(target) for target in targets if target in self.jumps]
-        return _merged(landed if self.end is None else [self.end, *landed])
-
-
-def edges_of(flow: Flow, *, limit: int) -> list[Edge]:
+def edges_of(flows: Mapping[int | None, Flow], expansion: Expansion, *, limit: int) -> list[Edge]:
     """Edges in program order, each once. Raises TooManyEdges beyond `limit`."""
-    drawing = _Drawing(limit)
-    drawing.draw(flow, {})
+    drawing = _Drawing(flows, expansion, limit)
+    drawing.draw(flows[None], {}, expansion.instances[0])
     return [
         Edge.model_validate(
             {"from": exit_.node_id, "to": to, "type": exit_.type, "outcome": exit_.outcome}
         )
-        for exit_, to in drawing.edges
+        for exit_, to in drawing.edges()
     ]
 
 
 class _Drawing:
-    def __init__(self, limit: int) -> None:
-        self.edges: dict[tuple[Exit, str], None] = {}
+    def __init__(self, flows: Mapping[int | None, Flow], expansion: Expansion, limit: int) -> None:
+        self._flows = flows
+        self._expansion = expansion
         self._limit = limit
+        self._edges: dict[tuple[Exit, str], None] = {}
+        self._made: list[Exit] = []
+        """Every exit so far, in the order of drawing: after any of them something may fail."""
+        self._placeholders = Placeholders()
+        self._returns: dict[int, Exit] = {}
+        """The placeholder for a recursive instance's end, while it is drawn."""
 
-    def draw(self, flow: Flow, entry: Frontier) -> _Ways:
+    def edges(self) -> list[tuple[Exit, str]]:
+        """The edges, with what placeholders stand for in their places."""
+        found: dict[tuple[Exit, str], None] = {}
+        for exit_, to in self._edges:
+            for real in self._placeholders.real(exit_):
+                found[real, to] = None
+            if len(found) > self._limit:
+                raise TooManyEdges
+        return list(found)
+
+    def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Ways:
         """Draw a flow that is entered from a frontier; tells how it is left."""
         match flow:
             case Step():
-                return _Ways(self._reach(flow.node_id, entry))
+                return Ways(self._reach(self._id(flow.at, at), entry))
             case Sequence():
-                return self._sequence(flow, entry)
-            case Branch():
-                return self._branch(flow, entry)
-            case Perhaps():
-                ways = self.draw(flow.part, entry)
-                return _Ways(_merged([entry, ways.end]), ways.jumps)
-            case Repeat():
-                return self._repeat(flow, entry)
-            case Choice():
-                return self._choice(flow, entry)
-            case Attempt():
-                return self._attempt(flow, entry)
+                return self._sequence(flow, entry, at)
+            case Branch() | Switch() | Attempt():
+                return self._decision(flow, entry, at)
+            case Loop():
+                return self._loop(flow, entry, at)
+            case Parallel():
+                return self._parallel(flow, entry, at)
+            case Enter():
+                return self._enter(flow, entry, at)
+            case Jump():
+                return Ways(None, {(flow.kind, flow.label): entry})
             case _:
-                return self._other(flow, entry)
+                return self._part(flow, entry, at)
 
-    def _other(self, flow: Routine | Labelled | Jump, entry: Frontier) -> _Ways:
-        if isinstance(flow, Jump):
-            return _Ways(None, {(flow.kind, flow.label): entry})
-        ways = self.draw(flow.body, entry)
-        if isinstance(flow, Routine):
-            return _Ways(_merged([entry, ways.land(*ways.jumps)]))
-        targets: list[Target] = [("break", flow.label), ("continue", flow.label)]
-        return _Ways(ways.land(*targets), ways.jumps)
+    def _decision(self, flow: Branch | Switch | Attempt, entry: Frontier, at: Instance) -> Ways:
+        match flow:
+            case Branch():
+                return self._branch(flow, entry, at)
+            case Switch():
+                return self._switch(flow, entry, at)
+            case Attempt():
+                return self._attempt(flow, entry, at)
+
+    def _part(self, flow: Perhaps | Routine | Labelled, entry: Frontier, at: Instance) -> Ways:
+        match flow:
+            case Perhaps():
+                ways = self.draw(flow.part, entry, at)
+                return Ways(merged([entry, ways.end]), ways.jumps)
+            case Routine():
+                return _left(self.draw(flow.body, entry, at), entry, certain=flow.certain)
+            case Labelled():
+                ways = self.draw(flow.body, entry, at)
+                return Ways(ways.land(("break", flow.label)), ways.jumps)
+
+    def _id(self, syntax: int, at: Instance) -> str:
+        return self._expansion.ids[syntax, at.number]
 
     def _reach(self, node_id: str, entry: Frontier) -> Frontier:
         for exit_ in entry:
-            self.edges[exit_, node_id] = None
-        if len(self.edges) > self._limit:
+            self._edges[exit_, node_id] = None
+        if len(self._edges) > self._limit:
             raise TooManyEdges
-        return {Exit(node_id): None}
+        return self._leave(Exit(node_id))
 
-    def _sequence(self, flow: Sequence, entry: Frontier) -> _Ways:
-        jumps: dict[Target, Frontier] = {}
-        end: Frontier | None = entry
+    def _leave(self, exit_: Exit) -> Frontier:
+        self._made.append(exit_)
+        return {exit_: None}
+
+    def _sequence(self, flow: Sequence, entry: Frontier, at: Instance) -> Ways:
+        all_ways = Ways(entry)
         for part in flow.parts:
-            if end is None:  # not reached: its nodes are shown, but nothing leads in or out
-                self.draw(part, {})
+            if all_ways.end is None:  # its nodes are shown, but nothing leads in or out
+                self.draw(part, {}, at)
                 continue
-            ways = self.draw(part, end)
-            _add(jumps, ways.jumps)
-            end = ways.end
-        return _Ways(end, jumps)
+            ways = self.draw(part, all_ways.end, at)
+            all_ways.take(ways)
+            all_ways.end = ways.end
+        return all_ways
 
-    def _branch(self, flow: Branch, entry: Frontier) -> _Ways:
-        condition = self.draw(flow.condition, entry)
-        self._reach(flow.node_id, condition.end or {})
-        chosen = self.draw(flow.if_true, {Exit(flow.node_id, "conditional", "true"): None})
-        other = self.draw(flow.if_false, {Exit(flow.node_id, "conditional", "false"): None})
-        _add(chosen.jumps, other.jumps)
-        return _Ways(_merged([chosen.end, other.end]), chosen.jumps)
+    def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Ways:
+        condition = self.draw(flow.condition, entry, at)
+        node_id = self._id(flow.at, at)
+        self._reach(node_id, condition.end or {})
+        chosen = self.draw(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
+        other = self.draw(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
+        ways = Ways(merged([chosen.end, other.end]), condition.jumps)
+        ways.take(chosen, other)
+        return ways
 
-    def _repeat(self, flow: Repeat, entry: Frontier) -> _Ways:
-        head = self.draw(flow.head, entry).end or {}
-        body = self.draw(flow.body, head)
-        round_ = self.draw(flow.tail, body.land(("continue", None)) or {}).end
-        end = _merged([round_] if flow.at_least_once else [head, round_])
-        leaving = _Ways(end, body.jumps)
-        return _Ways(leaving.land(("break", None)), leaving.jumps)
+    def _loop(self, flow: Loop, entry: Frontier, at: Instance) -> Ways:
+        again = self._placeholders.fresh()
+        head = self.draw(flow.head, {**entry, again: None}, at)
+        node_id = self._id(flow.at, at)
+        after = self._reach(node_id, head.end or {})
+        ways = self.draw(flow.body, self._leave(Exit(node_id, "loop_body")), at)
+        continues: list[Target] = [("continue", label) for label in (None, *flow.labels)]
+        round_ = self.draw(flow.tail, ways.land(*continues) or {}, at)
+        self._placeholders.resolve(again, round_.end)
+        ways.take(head, round_)
+        ways.end = None if flow.is_endless else after
+        return Ways(ways.land(("break", None)), ways.jumps)
 
-    def _choice(self, flow: Choice, entry: Frontier) -> _Ways:
-        subject = self.draw(flow.subject, entry).end or {}
-        leaving = _Ways(None)
-        for case in flow.cases:
-            ways = self.draw(case, _merged([subject, leaving.end]) or {})
+    def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Ways:
+        subject = self.draw(flow.subject, entry, at)
+        node_id = self._id(flow.at, at)
+        self._reach(node_id, subject.end or {})
+        leaving = Ways(None, subject.jumps)
+        for outcome, body in flow.cases:
+            chosen = self._leave(Exit(node_id, "conditional", outcome))
+            ways = self.draw(body, merged([leaving.end, chosen]) or {}, at)
             leaving.end = ways.end
-            _add(leaving.jumps, ways.jumps)
-        if not flow.exhaustive:
-            leaving.end = _merged([subject, leaving.end])
-        return _Ways(leaving.land(("break", None)), leaving.jumps)
+            leaving.take(ways)
+        if not flow.has_default:
+            default = self._leave(Exit(node_id, "conditional", "default"))
+            leaving.end = merged([leaving.end, default])
+        return Ways(leaving.land(("break", None)), leaving.jumps)
 
-    def _attempt(self, flow: Attempt, entry: Frontier) -> _Ways:
-        ways = self.draw(flow.body, entry)
-        failing: list[Frontier | None] = [entry, _exits_in(flow.body)]
+    def _attempt(self, flow: Attempt, entry: Frontier, at: Instance) -> Ways:
+        before = len(self._made)
+        ways = self.draw(flow.body, entry, at)
+        failing: list[Frontier | None] = [entry, dict.fromkeys(self._made[before:])]
         if flow.handler is not None:
             failing.append(ways.jumps.pop(("throw", None), None))
-            handled = self.draw(flow.handler, _merged(failing) or {})
-            ways.end = _merged([ways.end, handled.end])
-            _add(ways.jumps, handled.jumps)
-            failing = []
-        if flow.finalizer is None:
+            failing = [self._handle(flow, flow.handler, ways, merged(failing) or {}, at)]
+        if flow.finalizer is None or flow.finalizer == NOTHING:
             return ways
-        before = _merged([ways.end, *ways.jumps.values(), *failing]) or {}
-        finalizer = self.draw(flow.finalizer, before)
-        if finalizer.end == before:  # no node in it: every way goes on as it was
-            _add(ways.jumps, finalizer.jumps)
+        into = merged([ways.end, *ways.jumps.values(), *failing]) or {}
+        finalizer = self.draw(flow.finalizer, into, at)
+        if finalizer.end == into:  # no node in it: every way goes on as it was
+            ways.take(finalizer)
             return ways
         after = finalizer.end or {}
         jumps = {**dict.fromkeys(ways.jumps, after), **finalizer.jumps}
-        return _Ways(None if ways.end is None else finalizer.end, jumps)
+        return Ways(None if ways.end is None else finalizer.end, jumps)
+
+    def _handle(
+        self, flow: Attempt, handler: Flow, ways: Ways, failing: Frontier, at: Instance
+    ) -> Frontier:
+        """Draw the decision of a try, and its handler; tells where the handler itself may fail."""
+        before = len(self._made)
+        if flow.at is not None:
+            node_id = self._id(flow.at, at)
+            self._reach(node_id, merged([ways.end, failing]) or {})
+            if ways.end is not None:
+                ways.end = self._leave(Exit(node_id, "conditional", "ok"))
+            before = len(self._made)
+            failing = self._leave(Exit(node_id, "conditional", "error"))
+        handled = self.draw(handler, failing, at)
+        ways.end = merged([ways.end, handled.end])
+        ways.take(handled)
+        return {**failing, **dict.fromkeys(self._made[before:])}
+
+    def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Ways:
+        started = self._reach(self._id(flow.at, at), entry)
+        ways = [self.draw(part, started, at) for part in flow.parts]
+        ends = [way.end for way in ways if way.end != started]
+        if flow.is_repeated or not ends:
+            ends.append(started)
+        joined = self._reach(self._expansion.joins[flow.at, at.number], merged(ends) or {})
+        leaving = Ways(joined)
+        leaving.take(*ways)
+        return leaving
+
+    def _enter(self, flow: Enter, entry: Frontier, at: Instance) -> Ways:
+        callee = self._expansion.entered[flow.at, at.number]
+        loop = self._expansion.loops.get(callee.number)
+        if callee.number in self._returns and loop is not None:
+            self._reach(loop, entry)
+            return Ways({self._returns[callee.number]: None})
+        inside, returns = entry, self._placeholders.fresh()
+        if loop is not None:
+            self._reach(loop, entry)
+            inside = self._leave(Exit(loop, "loop_body"))
+            self._returns[callee.number] = returns
+        function = callee.unit.function.index if callee.unit is not None else None
+        ways = _left(self.draw(self._flows[function], inside, callee), entry, certain=True)
+        self._placeholders.resolve(returns, ways.end)
+        self._returns.pop(callee.number, None)
+        return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))
 
 
-def _merged(frontiers: Iterable[Frontier | None]) -> Frontier | None:
-    """All exits of several frontiers; None when none of them is reached."""
-    found = [frontier for frontier in frontiers if frontier is not None]
-    return {exit_: None for frontier in found for exit_ in frontier} if found else None
-
-
-def _add(jumps: dict[Target, Frontier], more: dict[Target, Frontier]) -> None:
-    for target, frontier in more.items():
-        jumps[target] = {**jumps.get(target, {}), **frontier}
-
-
-def _exits_in(flow: Flow) -> Frontier:
-    """Every place in a flow after which something may fail."""
-    exits: Frontier = {}
-    for part in nodes_in(flow):
-        if isinstance(part, Step):
-            exits[Exit(part.node_id)] = None
-        else:
-            exits[Exit(part.node_id, "conditional", "true")] = None
-            exits[Exit(part.node_id, "conditional", "false")] = None
-    return exits
+def _left(ways: Ways, entry: Frontier, *, certain: bool) -> Ways:
+    """Leave a function; from one that nobody is known to wait for, nothing is thrown."""
+    if not certain:
+        return Ways(merged([entry, ways.land(*ways.jumps)]))
+    thrown = ways.jumps.pop(("throw", None), None)
+    end = ways.land(*ways.jumps)
+    return Ways(end, {} if thrown is None else {("throw", None): thrown})

@@ -1,10 +1,10 @@
 """Control flow as data: what a program may do in which order, reduced to what makes nodes.
 
+`at` is the index of the syntax that makes the node; which node that is depends on the instance.
 A construct that gets its own kind of node becomes a class here, a case in `control_flow.py` that
 builds it and one in `edges.py` that draws it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,9 +13,9 @@ JumpKind = Literal["return", "throw", "break", "continue"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A task is done."""
+    """A call is made."""
 
-    node_id: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Sequence:
 class Branch:
     """A decision between two ways."""
 
-    node_id: str
+    at: int
     condition: "Flow"
     if_true: "Flow"
     if_false: "Flow"
@@ -37,44 +37,70 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Perhaps:
-    """A part that may not run: the right side of `&&`."""
+    """A part that may not run: a default value."""
 
     part: "Flow"
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
-    """A loop. `head` runs before each round, and `body` and `tail` in it."""
+class Loop:
+    """A loop: `head` runs before each look whether there is one more round, then `body`, `tail`.
 
+    `labels` are those that `continue` may name; an endless one is left by jumps only.
+    """
+
+    at: int
     head: "Flow"
     body: "Flow"
     tail: "Flow"
-    at_least_once: bool = False
+    labels: tuple[str, ...] = ()
+    is_endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A switch: one case after the subject, and those that follow it until a break."""
+class Switch:
+    """One case after the subject, by outcome, and those that follow it until a break."""
 
+    at: int
     subject: "Flow"
-    cases: "tuple[Flow, ...]"
-    exhaustive: bool
+    cases: "tuple[tuple[str, Flow], ...]"
+    has_default: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """try, catch, finally."""
+    """try, catch, finally; `at` where the outcome of the try is a decision."""
 
+    at: int | None
     body: "Flow"
     handler: "Flow | None"
     finalizer: "Flow | None"
 
 
 @dataclass(frozen=True, slots=True)
+class Parallel:
+    """Parts side by side; a repeated one runs once for each of some items, if there are any."""
+
+    at: int
+    parts: "tuple[Flow, ...]"
+    is_repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Routine:
-    """The body of a function, where it is written; it may not run, and no jump leaves it."""
+    """The body of a function: no jump but a throw leaves it. Not `certain`: it may not run, and
+    when is not known."""
 
     body: "Flow"
+    certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """A local function is entered."""
+
+    at: int
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +119,20 @@ class Jump:
     label: str | None = None
 
 
-Flow = Step | Sequence | Branch | Perhaps | Repeat | Choice | Attempt | Routine | Labelled | Jump
+Flow = (
+    Step
+    | Sequence
+    | Branch
+    | Perhaps
+    | Loop
+    | Switch
+    | Attempt
+    | Parallel
+    | Routine
+    | Enter
+    | Labelled
+    | Jump
+)
 NOTHING = Sequence()
 
 
@@ -108,32 +147,6 @@ def in_order(*parts: Flow) -> Flow:
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat)) if flat else NOTHING
 
 
-def nodes_in(flow: Flow) -> Iterator[Step | Branch]:
-    """Every part of a flow that makes a node, in program order."""
-    waiting: list[Flow] = [flow]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Step | Branch):
-            yield part
-        waiting.extend(reversed(parts_of(part)))
-
-
-def parts_of(flow: Flow) -> tuple[Flow, ...]:
-    """The flows that a flow is made of."""
-    match flow:
-        case Sequence(parts=parts):
-            return parts
-        case Branch():
-            return (flow.condition, flow.if_true, flow.if_false)
-        case Perhaps(part=part):
-            return (part,)
-        case Repeat():
-            return (flow.head, flow.body, flow.tail)
-        case Choice():
-            return (flow.subject, *flow.cases)
-        case Attempt():
-            return (flow.body, flow.handler or NOTHING, flow.finalizer or NOTHING)
-        case Routine(body=body) | Labelled(body=body):
-            return (body,)
-        case _:
-            return ()
+def perhaps(part: Flow) -> Flow:
+    """The part as one that may not run."""
+    return part if part == NOTHING else Perhaps(part)

@@ -4,28 +4,39 @@ Nothing is taken away and no line is added, so that lines in errors stay the aut
 can tell only by the text of its own functions (`f.toString()`).
 """
 
-from collections.abc import Container, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Final
 
-from pml_analyzer.domain.calls import CallSite
-from pml_analyzer.domain.choices import condition_of
+from pml_analyzer.domain.callbacks import given_function
+from pml_analyzer.domain.calls import Calls, CallSite
+from pml_analyzer.domain.choices import case_outcome, condition_of
+from pml_analyzer.domain.expansion import Expansion
+from pml_analyzer.domain.marks import INLINE, Mark
 from pml_analyzer.domain.origins import BOUND_ROOTS
-from pml_analyzer.syntax.edits import Wrap, apply
+from pml_analyzer.domain.rows import Rows
+from pml_analyzer.domain.units import Unit
+from pml_analyzer.syntax.edits import Edited, Wrap, apply
 from pml_analyzer.syntax.tree import Node, Tree
 
+_TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
+_GIVEN: Final = "...__pml_given"
 
-def instrument(
-    tree: Tree,
-    sites: Mapping[str, CallSite],
-    decisions: Mapping[str, Node],
-    prologue: str,
-) -> str:
-    """The program that runs; `sites` and `decisions` by node id."""
+
+def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
+    """The program that runs; `bindings` come before it, on its first line."""
+    rows = Rows(expansion)
+    sites = {site.call.index: site for site in calls.sites}
+    writer = _Writer(tree, rows, sites)
     wraps: list[Wrap] = []
-    for node_id, site in sites.items():
-        wraps += _call(tree, node_id, site)
-    for node_id, node in decisions.items():
-        wraps.append(_condition(node_id, condition_of(node)))
-    return prologue + apply(tree.source.text, wraps)
+    for function, marks in expansion.marks.items():
+        for mark in marks:
+            wraps += writer.mark(mark, function)
+    units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
+    for unit in sorted(units, key=lambda unit: unit.function.index):
+        wraps += writer.body(unit)
+    return apply(tree.source.text, wraps, first=bindings + rows.table())
 
 
 def prologue(free: Sequence[str], spoken: Sequence[str], arguments: str) -> str:
@@ -40,24 +51,139 @@ def arguments_name(top: Container[str]) -> str | None:
     return next((name for name in BOUND_ROOTS if name not in top), None)
 
 
-def _call(tree: Tree, node_id: str, site: CallSite) -> list[Wrap]:
-    """`E(…)` → `__pml.at("n1", E)(…)`.
+class _Writer:
+    def __init__(self, tree: Tree, rows: Rows, sites: Mapping[int, CallSite]) -> None:
+        self._tree = tree
+        self._rows = rows
+        self._sites = sites
+        self._decisions: dict[str, Callable[[Node, str], Iterator[Wrap]]] = {
+            "augmented_assignment_expression": self._assignment,
+            "binary_expression": self._short_circuit,
+            "if_statement": self._condition,
+            "switch_statement": self._switch,
+            "ternary_expression": self._condition,
+            "try_statement": self._try,
+        }
 
-    A callee that an optional chain may leave undefined stays so: `a?.b(…)` →
-    `__pml.at("n1", a?.b)?.(…)`.
-    """
-    callee = site.callee
-    wraps = [Wrap(callee.start, callee.end, f'__pml.at("{node_id}", ', ")")]
-    optional = any(node.kind == "optional_chain" for node in tree.subtree(callee))
-    if optional and callee.kind != "parenthesized_expression":
-        follows = site.call.child("type_arguments") or site.call["arguments"]
-        if tree.source.text[callee.end : follows.start].strip() == "":
-            wraps.append(Wrap(follows.start, follows.start, "?."))
-    return wraps
+    def mark(self, mark: Mark, function: int | None) -> Iterator[Wrap]:
+        """What is put in for one mark of a function."""
+        match mark.kind:
+            case "call":
+                yield from self._call(self._sites[mark.node.index], self._rows.node(mark, function))
+            case "decision":
+                yield from self._decisions[mark.node.kind](
+                    mark.node, self._rows.node(mark, function)
+                )
+            case "loop":
+                yield self._loop(mark.node, self._rows.node(mark, function))
+            case "entry":
+                entering = self._rows.entering(mark, function)
+                if entering is not None:
+                    row, key = entering
+                    is_call = mark.node.kind == "call_expression"
+                    callee = mark.node["function"] if is_call else mark.node
+                    yield _round(callee, f'__pml.via({row}, "{key}", ', ")")
+            case _:
+                pass
+
+    def body(self, unit: Unit) -> Iterator[Wrap]:
+        """What is put at the beginning of a local function's body."""
+        entry, loop = self._rows.entry(unit), self._rows.recursion(unit.function.index)
+        first = ""
+        if entry is not None:
+            name, key, otherwise = entry
+            first = f'const {name} = __pml.entered("{key}", {otherwise}); '
+        if loop is not None:
+            first += f"{loop} && __pml.round({loop}); " if entry else f"__pml.round({loop}); "
+        if first:
+            yield _at_start(unit.function["body"], first)
+
+    def _call(self, site: CallSite, node_id: str) -> Iterator[Wrap]:
+        """`E(…)` → `__pml.at("n1", E)(…)`.
+
+        A callee that an optional chain may leave undefined stays so: `a?.b(…)` →
+        `__pml.at("n1", a?.b)?.(…)`.
+        """
+        callee, text = site.callee, self._tree.source.text
+        yield _round(callee, f"__pml.at({node_id}, ", ")")
+        optional = any(node.kind == "optional_chain" for node in self._tree.subtree(callee))
+        if optional and callee.kind != "parenthesized_expression":
+            follows = site.call.child("type_arguments") or site.call["arguments"]
+            if text[callee.end : follows.start].strip() == "":
+                yield Wrap(follows.start, follows.start, "?.")
+
+    def _condition(self, node: Node, node_id: str) -> Iterator[Wrap]:
+        """`if (C)` → `if (__pml.decide("d1", C))`; the same round the condition of `C ? a : b`."""
+        yield _handed(condition_of(node), f"__pml.decide({node_id}, ")
+
+    def _short_circuit(self, node: Node, node_id: str) -> Iterator[Wrap]:
+        yield _handed(node["left"], f"__pml.{_asking(node)}({node_id}, ")
+
+    def _assignment(self, node: Node, node_id: str) -> Iterator[Wrap]:
+        """`a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
+        left = self._plain_text(node["left"])
+        yield _round(node, f"__pml.last(__pml.{_asking(node)}({node_id}, {left}), ", ")")
+
+    def _plain_text(self, node: Node) -> str:
+        """A name and its members, on one line."""
+        names: list[str] = []
+        node = node.inner
+        while node.kind == "member_expression":
+            names.append(self._tree.text(node["property"]))
+            node = node["object"].inner
+        return ".".join([self._tree.text(node), *reversed(names)])
+
+    def _switch(self, node: Node, node_id: str) -> Iterator[Wrap]:
+        yield _handed(node["value"].children[0], f"__pml.subject({node_id}, ")
+        clauses = node["body"].children
+        for clause in clauses:
+            value = clause.child("value")
+            after = clause.start + len("default") if value is None else value.end
+            colon = _TO_COLON.match(self._tree.source.text, after)
+            if colon is not None:
+                outcome = json.dumps(case_outcome(self._tree, clause))
+                yield Wrap(colon.end(), colon.end(), f" __pml.chosen({node_id}, {outcome});")
+        if not any(clause.kind == "switch_default" for clause in clauses):
+            end = node["body"].end - 1
+            apart = "; " if clauses else " "
+            yield Wrap(end, end, f'{apart}default: __pml.chosen({node_id}, "default"); ')
+
+    def _try(self, node: Node, node_id: str) -> Iterator[Wrap]:
+        end = node["body"].end - 1
+        yield Wrap(end, end, f'; __pml.took({node_id}, "ok"); ')
+        yield _at_start(node["handler"]["body"], f'__pml.took({node_id}, "error"); ')
+
+    def _loop(self, node: Node, node_id: str) -> Wrap:
+        """A report at the beginning of each round."""
+        if node.kind != "call_expression":
+            return _at_start(node["body"], f"__pml.round({node_id}); ", is_statement=True)
+        function = given_function(self._tree, node) or node
+        if function.inner.kind in INLINE:
+            return _at_start(function.inner["body"], f"__pml.round({node_id}); ")
+        before = f"({_GIVEN}) => (__pml.round({node_id}), "
+        return _round(function, before, f"({_GIVEN}))")
 
 
-def _condition(node_id: str, condition: Node) -> Wrap:
-    """`if (C)` → `if (__pml.decide("d1", C))`; the same round the condition of `C ? a : b`."""
-    opening, closing = ("(", ")") if condition.kind == "sequence_expression" else ("", "")
-    before = f'__pml.decide("{node_id}", {opening}'
-    return Wrap(condition.start, condition.end, before, f"{closing})")
+def _asking(node: Node) -> str:
+    """What reports the outcome of a short circuit."""
+    return "absent" if node["operator"].kind.startswith("??") else "decide"
+
+
+def _handed(node: Node, before: str) -> Wrap:
+    """An expression as the last argument of a call."""
+    opening, closing = ("(", ")") if node.kind == "sequence_expression" else ("", "")
+    return _round(node, f"{before}{opening}", f"{closing})")
+
+
+def _round(node: Node, before: str, after: str) -> Wrap:
+    return Wrap(node.start, node.end, before, after)
+
+
+def _at_start(body: Node, statements: str, *, is_statement: bool = False) -> Wrap:
+    """Statements before all others of a body, which may be a block, one statement, or the value of
+    an arrow function."""
+    if body.kind == "statement_block":
+        return Wrap(body.start + 1, body.start + 1, f" {statements}")
+    if is_statement:
+        return _round(body, f"{{ {statements}", " }")
+    return _round(body, f"{{ {statements}return (", "); }")

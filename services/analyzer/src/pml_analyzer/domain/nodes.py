@@ -1,75 +1,136 @@
-"""Nodes pass: ids in source order, one counter per kind, and the nodes themselves."""
+"""Nodes pass: the nodes of a structure, from the syntax that makes them."""
 
-from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Final, TypedDict
 
 from pml_analyzer.domain.arguments import ArgumentReader
+from pml_analyzer.domain.callbacks import method_of
 from pml_analyzer.domain.calls import Calls, CallSite
-from pml_analyzer.domain.choices import arms, condition_of
+from pml_analyzer.domain.choices import condition_of
+from pml_analyzer.domain.expansion import Expansion, Instance, Made
+from pml_analyzer.domain.marks import Mark, combinator, combined
+from pml_analyzer.domain.units import Unit
 from pml_analyzer.syntax.tree import Node, Tree
-from pml_common.contracts.structure import DecisionNode, DynamicCall, TaskNode
+from pml_common.contracts import structure
+from pml_common.contracts.structure import (
+    CapabilityNode,
+    DecisionNode,
+    DynamicCall,
+    ForkNode,
+    JoinNode,
+    LoopNode,
+    Position,
+    TaskNode,
+)
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """What makes nodes, by id."""
-
-    sites: Mapping[str, CallSite]
-    decisions: Mapping[str, Node]
-
-    @cached_property
-    def tasks(self) -> Mapping[int, str]:
-        """Task ids by index of the call's syntax node."""
-        return {site.call.index: node_id for node_id, site in self.sites.items()}
-
-    @cached_property
-    def branches(self) -> Mapping[int, str]:
-        """Decision ids by index of the syntax node."""
-        return {node.index: node_id for node_id, node in self.decisions.items()}
+class _Place(TypedDict):
+    line: int
+    column: int
 
 
-def number(tree: Tree, calls: Calls) -> Numbered:
-    """Give ids: n1 n2 … to calls, d1 d2 … to decisions."""
-    sites = sorted(calls.sites, key=lambda site: site.call.index)
-    decisions = _decisions(tree, calls)
-    return Numbered(
-        {f"n{count}": site for count, site in enumerate(sites, start=1)},
-        {f"d{count}": node for count, node in enumerate(decisions, start=1)},
-    )
-
-
-def _decisions(tree: Tree, calls: Calls) -> list[Node]:
-    """Every if; a conditional expression where its arms make calls, else it chooses values only."""
-    indexes = sorted([site.call.index for site in calls.sites] + [n.index for n in calls.dynamic])
-
-    def makes_calls(node: Node) -> bool:
-        first = bisect_left(indexes, node.index)
-        return first < len(indexes) and indexes[first] < node.stop
-
-    ternaries = (n for n in tree.of("ternary_expression") if any(map(makes_calls, arms(n))))
-    return sorted([*tree.of("if_statement"), *ternaries], key=lambda node: node.index)
+_KINDS: Final = {"do_statement": "do-while", "for_statement": "for", "while_statement": "while"}
 
 
 def nodes_of(
-    tree: Tree, numbered: Numbered, reader: ArgumentReader
-) -> tuple[TaskNode | DecisionNode, ...]:
-    """All nodes in source order."""
-    found: list[tuple[int, TaskNode | DecisionNode]] = []
-    for node_id, site in numbered.sites.items():
-        line, column = tree.position(site.callee)
-        arguments = reader.read(site.argument)
-        task = TaskNode(
-            id=node_id, line=line, column=column, tool=site.tool_id, arguments=arguments
-        )
-        found.append((site.call.index, task))
-    for node_id, node in numbered.decisions.items():
-        line, column = tree.position(node)
-        shown = reader.expression(condition_of(node))
-        decision = DecisionNode(id=node_id, line=line, column=column, condition=shown)
-        found.append((node.index, decision))
-    return tuple(node for _, node in sorted(found, key=lambda pair: pair[0]))
+    tree: Tree, calls: Calls, expansion: Expansion, reader: ArgumentReader
+) -> tuple[structure.Node, ...]:
+    """All nodes in source order, with functions where they are entered."""
+    describing = _Describing(tree, {site.call.index: site for site in calls.sites}, reader)
+    return tuple(describing.node(node_id, made) for node_id, made in expansion.nodes.items())
+
+
+class _Describing:
+    def __init__(self, tree: Tree, sites: Mapping[int, CallSite], reader: ArgumentReader) -> None:
+        self._tree = tree
+        self._sites = sites
+        self._reader = reader
+
+    def node(self, node_id: str, made: Made) -> structure.Node:
+        mark, instance = made.by, made.instance
+        if isinstance(mark, Unit):
+            return self._recursion(node_id, mark)
+        match mark.kind:
+            case "decision":
+                place, condition = self._place(mark.node), self._condition(mark.node)
+                return DecisionNode(id=node_id, **place, condition=condition)
+            case "loop":
+                return self._loop(node_id, mark.node)
+            case "parallel":
+                return self._side_by_side(node_id, mark, joins=made.joins)
+            case _:
+                return self._call(node_id, self._sites[mark.node.index], instance)
+
+    def _place(self, node: Node) -> _Place:
+        line, column = self._tree.position(node)
+        return {"line": line, "column": column}
+
+    def _text(self, node: Node) -> str:
+        return self._reader.expression(node)
+
+    def _call(self, node_id: str, site: CallSite, instance: Instance) -> TaskNode | CapabilityNode:
+        place, via = self._place(site.callee), self._via(instance)
+        given = self._reader.read(site.argument, instance)
+        if site.capability is not None:
+            name = site.capability
+            return CapabilityNode(id=node_id, **place, name=name, arguments=given, via=via)
+        return TaskNode(id=node_id, **place, tool=site.tool_id, arguments=given, via=via)
+
+    def _via(self, instance: Instance) -> tuple[Position, ...]:
+        """The invocations that lead into an instance, outermost first."""
+        found: list[Position] = []
+        while instance.caller is not None:
+            if instance.place is not None and instance.is_invoked:
+                found.append(Position(**self._place(instance.place)))
+            instance = instance.caller
+        return tuple(reversed(found))
+
+    def _condition(self, node: Node) -> str:
+        match node.kind:
+            case "if_statement" | "ternary_expression":
+                return self._text(condition_of(node))
+            case "switch_statement":
+                return self._text(node["value"].inner)
+            case "try_statement":
+                return "try"
+            case _:
+                left = self._text(node["left"])
+                is_nullish = node["operator"].kind.startswith("??")
+                return f"{left} == null" if is_nullish else left
+
+    def _loop(self, node_id: str, node: Node) -> LoopNode:
+        over = _over(node)
+        text = "true" if over.kind == "empty_statement" else self._text(over)
+        return LoopNode(id=node_id, **self._place(node), kind=self._kind(node), over=text)
+
+    def _kind(self, loop: Node) -> str:
+        if loop.kind == "call_expression":
+            return method_of(self._tree, loop) or ""
+        if loop.kind != "for_in_statement":
+            return _KINDS[loop.kind]
+        is_async = any(child.kind == "await" for child in loop.children)
+        return "for-await" if is_async else f"for-{loop['operator'].kind}"
+
+    def _recursion(self, node_id: str, unit: Unit) -> LoopNode:
+        place = self._place(unit.function)
+        return LoopNode(id=node_id, **place, kind="recursion", over=unit.name)
+
+    def _side_by_side(self, node_id: str, mark: Mark, *, joins: bool) -> ForkNode | JoinNode:
+        place = self._place(mark.node)
+        if joins:
+            return JoinNode(id=node_id, **place)
+        given = combined(mark.node)
+        is_list = given is None or given.kind == "array"
+        over = None if given is None or is_list else self._text(given["function"]["object"])
+        kind = combinator(self._tree, mark.node) or "all"
+        return ForkNode(id=node_id, **place, kind=kind, over=over)
+
+
+def _over(loop: Node) -> Node:
+    """What a loop runs over: a list, or the condition that it goes on by."""
+    if loop.kind == "call_expression":
+        return loop["function"]["object"]
+    return loop["right" if loop.kind == "for_in_statement" else "condition"].inner
 
 
 def dynamic_calls(tree: Tree, calls: Calls, reader: ArgumentReader) -> tuple[DynamicCall, ...]:

@@ -8,9 +8,9 @@ from pml_analyzer.domain.calls import CallSite
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.edges import TooManyEdges
 from pml_analyzer.domain.entries import entries
+from pml_analyzer.domain.expansion import Instance
 from pml_analyzer.domain.origins import Origins
 from pml_analyzer.domain.toolbox import Toolbox
-from pml_analyzer.domain.values import FromCall
 from pml_analyzer.syntax.patterns import Path
 from pml_common.contracts.structure import Edge, FieldMapping
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -36,7 +36,7 @@ def compute_coverage(
 
 
 def provides_edges(
-    sites: Mapping[str, CallSite],
+    sites: Mapping[str, tuple[CallSite, Instance]],
     origins: Origins,
     flow: DataFlow,
     toolbox: Toolbox,
@@ -49,15 +49,14 @@ def provides_edges(
     id. Coverage and field mapping are there where both tools' schemas are known. Raises
     TooManyEdges beyond `limit`.
     """
-    tasks = {site.call.index: node_id for node_id, site in sites.items()}
     edges: list[Edge] = []
-    for consumer_id, consumer in sites.items():
-        feeds = _feeds(consumer, tasks, origins, flow)
+    for consumer_id, (consumer, at) in sites.items():
+        feeds = _feeds(consumer, at, origins, flow)
         if len(edges) + len(feeds) > limit:
             raise TooManyEdges
         for producer_id, fields in feeds.items():
             if producer_id != consumer_id:
-                producer = toolbox[sites[producer_id]]
+                producer = toolbox[sites[producer_id][0]]
                 edges.append(_edge(producer_id, consumer_id, fields, producer, toolbox[consumer]))
     return edges
 
@@ -74,17 +73,17 @@ class _Field:
 
 
 def _feeds(
-    consumer: CallSite, tasks: Mapping[int, str], origins: Origins, flow: DataFlow
+    consumer: CallSite, at: Instance, origins: Origins, flow: DataFlow
 ) -> dict[str, list[_Field]]:
     """By producer: the fields of a call's arguments that are made from its result."""
     feeds: dict[str, list[_Field]] = {}
     for entry in entries(origins, consumer.argument) if consumer.argument is not None else ():
-        origin = origins.of(entry.value)
-        if isinstance(origin, FromCall) and origin.call.index in tasks:
-            producer = tasks[origin.call.index]
-            feeds.setdefault(producer, []).append(_Field(origin.path, entry.key))
+        exact = flow.exact(entry.value, at)
+        if exact is not None:
+            producer, path = exact
+            feeds.setdefault(producer, []).append(_Field(path, entry.key))
         else:
-            for producer in flow.producers(entry.value):
+            for producer in flow.producers(entry.value, at):
                 feeds.setdefault(producer, []).append(_Field(None, entry.key))
     return feeds
 

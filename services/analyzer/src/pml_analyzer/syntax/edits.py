@@ -1,7 +1,8 @@
 """Edits that put text round ranges and keep every character of the author's."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -14,12 +15,22 @@ class Wrap:
     after: str = ""
 
 
-def apply(text: str, wraps: Iterable[Wrap]) -> str:
-    """The text with all wraps in it: of two ranges that start or end together the wider is outside.
+class Edited(NamedTuple):
+    """A text after edits; `insertions` are the spans of it that were put in, in order, one for each
+    piece: without them it is what it was."""
+
+    text: str
+    insertions: tuple[tuple[int, int], ...]
+
+
+def apply(text: str, wraps: Iterable[Wrap], *, first: str = "") -> Edited:
+    """The text with `first` before it and all wraps in it: of two ranges that start or end together
+    the wider is outside.
 
     Raises ValueError for ranges that cross or lie outside the text.
     """
-    pieces: list[str] = []
+    writing = _Writing()
+    writing.insert(first)
     open_wraps: list[Wrap] = []
     position = 0
 
@@ -27,7 +38,8 @@ def apply(text: str, wraps: Iterable[Wrap]) -> str:
         nonlocal position
         while open_wraps and open_wraps[-1].end <= until:
             last = open_wraps.pop()
-            pieces.extend((text[position : last.end], last.after))
+            writing.keep(text[position : last.end])
+            writing.insert(last.after)
             position = last.end
 
     for wrap in sorted(wraps, key=_outermost_first):
@@ -36,12 +48,29 @@ def apply(text: str, wraps: Iterable[Wrap]) -> str:
         close(wrap.start)
         if open_wraps and wrap.end > open_wraps[-1].end:
             raise ValueError(f"{wrap} crosses {open_wraps[-1]}")
-        pieces.extend((text[position : wrap.start], wrap.before))
+        writing.keep(text[position : wrap.start])
+        writing.insert(wrap.before)
         position = wrap.start
         open_wraps.append(wrap)
     close(len(text))
-    pieces.append(text[position:])
-    return "".join(pieces)
+    writing.keep(text[position:])
+    return Edited("".join(writing.pieces), tuple(writing.insertions))
+
+
+@dataclass
+class _Writing:
+    pieces: list[str] = field(default_factory=list[str])
+    insertions: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    length: int = 0
+
+    def keep(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
+
+    def insert(self, text: str) -> None:
+        if text:
+            self.insertions.append((self.length, self.length + len(text)))
+            self.keep(text)
 
 
 def _outermost_first(wrap: Wrap) -> tuple[int, int, int]:

@@ -1,0 +1,85 @@
+"""Units pass: local functions that are known by one name, and every place that runs them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pml_analyzer.domain.bindings import Binding, Scopes
+from pml_analyzer.domain.callbacks import given_function
+from pml_analyzer.syntax.tree import WRAPPERS, Node, Tree
+
+_NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
+"""Functions whose body runs when they are called; a generator's runs later."""
+
+_LATE: Final = frozenset({"call_expression", "await_expression"}) | _NAMEABLE
+"""What a parameter's default must not hold: it would run before the body begins."""
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A local function. `entries` are the calls that run it, and the uses of its name that hand it
+    to a method which does; `is_loose` when it may be run from elsewhere too, or never."""
+
+    function: Node
+    name: str
+    entries: list[Node] = field(default_factory=list[Node])
+    is_loose: bool = False
+
+
+def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
+    """Every local function that always is what its name says, in source order."""
+    units: dict[int, Unit] = {}
+    for binding in scopes.bindings:
+        function = _function_of(binding, scopes)
+        if function is not None:
+            unit = units.setdefault(function.index, Unit(function, binding.name))
+            for use in binding.uses:
+                _note(tree, unit, use)
+    for unit in units.values():
+        unit.is_loose = unit.is_loose or not unit.entries
+    return [units[index] for index in sorted(units)]
+
+
+def _function_of(binding: Binding, scopes: Scopes) -> Node | None:
+    if len(binding.parts) != 1 or binding.starts_absent:
+        return None
+    (part,) = binding.parts
+    if part.value is None or part.path or part.is_default or _is_written(binding, scopes):
+        return None
+    function = part.value.inner
+    if function.kind not in _NAMEABLE or _has_late_defaults(function):
+        return None
+    return function
+
+
+def _is_written(binding: Binding, scopes: Scopes) -> bool:
+    return any(use.index in scopes.written for use in binding.uses)
+
+
+def _has_late_defaults(function: Node) -> bool:
+    parameters = function.child("parameters")
+    return parameters is not None and _holds(parameters, _LATE)
+
+
+def _holds(node: Node, kinds: Iterable[str]) -> bool:
+    waiting = list(node.children)
+    while waiting:
+        child = waiting.pop()
+        if child.kind in kinds:
+            return True
+        waiting.extend(child.children)
+    return False
+
+
+def _note(tree: Tree, unit: Unit, use: Node) -> None:
+    """What one use of the name does with the function."""
+    value = use
+    while value.above.kind in WRAPPERS:
+        value = value.above
+    above = value.above
+    if above.kind == "call_expression" and value.field == "function":
+        unit.entries.append(above)
+    elif above.kind == "arguments" and given_function(tree, above.above) is value:
+        unit.entries.append(use)
+    elif above.kind != "unary_expression":  # typeof f
+        unit.is_loose = True

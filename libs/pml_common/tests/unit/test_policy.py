@@ -31,3 +31,33 @@ def test_the_first_rule_that_matches_wins(
     tool: ToolDefinition, policy: Policy, verdict: Verdict, why: str
 ) -> None:
     assert policy.verdict_on(tool) == (verdict, why)
+
+
+BY_NAME = (
+    PolicyRule(pattern="cap:ops:status", verdict="allow"),
+    PolicyRule(pattern="cap:ops:*", verdict="ask"),
+    PolicyRule(pattern="*:delete*", verdict="deny"),
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "verdict", "why"),
+    [
+        (["ops:deploy"], "ask", "The rule cap:ops:* says ask."),
+        (["ops:status"], "allow", "The rule cap:ops:status says allow."),
+        (["files:tidy", "ops:tidy"], "ask", "The rule cap:ops:* says ask."),
+        (["files:delete_all"], "deny", "The rule *:delete* says deny."),
+        (["files:tidy"], "allow", "No rule names it; its tools decide."),
+    ],
+)
+def test_a_rule_may_name_a_capability_by_any_of_its_names(
+    names: list[str], verdict: Verdict, why: str
+) -> None:
+    assert Policy(rules=BY_NAME).verdict_on_capability(names) == (verdict, why)
+
+
+def test_without_a_rule_for_it_a_capability_is_decided_by_its_tools_however_strict_the_rest() -> (
+    None
+):
+    strict = Policy(read_only="deny", otherwise="deny")
+    assert strict.verdict_on_capability(["ops:deploy"])[0] == "allow"

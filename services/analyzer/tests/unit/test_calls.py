@@ -147,21 +147,6 @@ def test_what_cannot_be_a_tool_is_refused(code: str, complaint: str) -> None:
     assert complaints(code) == [complaint]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "capabilities.summarize({})",
-        "const { a } = capabilities; a({})",
-        "mcp.call('cap:fs:ensure', {})",
-        "return capabilities;",
-        "const f = (x) => x; f(capabilities.a)",
-    ],
-)
-def test_capabilities_cannot_be_called_yet_and_it_says_so(code: str) -> None:
-    (complaint,) = complaints(code)
-    assert "Capabilities cannot be called from a program in this version" in complaint
-
-
 def test_a_chain_of_names_too_long_to_follow_is_taken_for_a_tool() -> None:
     names = "".join(f"var a{i} = a{i + 1};" for i in range(100))
     analysis = analysed(f"{names} var a100 = mcp.fs; a0.read({{}})")

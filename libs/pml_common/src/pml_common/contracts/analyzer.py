@@ -4,7 +4,7 @@ from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.base import Event
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.capability import CapabilityIdentity, NestedCapability
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject
@@ -15,7 +15,7 @@ class ExecutionAnalyzed(Event):
 
     `instrumented` is what runs: `code` with node ids at its calls and outcomes at its decisions.
     `insertions` are the spans `[start, end)` of it, in code points and in order, that the author
-    did not write: without them it is `code`.
+    did not write: without them it is `code`. `capabilities` are all that it reaches through calls.
     """
 
     workflow_id: UUID
@@ -28,6 +28,7 @@ class ExecutionAnalyzed(Event):
     structure: StaticStructure
     dynamic_calls: tuple[DynamicCall, ...] = ()
     decision: Decision
+    capabilities: tuple[NestedCapability, ...] = ()
     parameters_schema: JsonObject
     diagnostics: tuple[Diagnostic, ...] = ()
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.decision import Verdict
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject
@@ -68,12 +69,46 @@ class Usage(Contract):
         return self.success_count / self.count if self.count else 0.0
 
 
+class CapabilityDescription(Contract):
+    """A capability as its callers need it; `aliases` are its former names, which still reach it."""
+
+    capability_id: UUID
+    name: str
+    aliases: tuple[str, ...] = ()
+    code: str
+    code_hash: str
+    description: str = ""
+    parameters_schema: JsonObject = Field(default_factory=dict)
+
+
+class NestedCapability(Contract):
+    """A capability that a program reaches through its calls, as it was when the program was
+    decided on: what runs must have this hash.
+
+    `verdict` and `reason` are what the policy says of it by name; `called_as` are the names by
+    which the program and its nested capabilities call it; `node_ids` are the program's own calls
+    that lead to it. `calls` are the capabilities that it calls itself: they and the structure's
+    capability nodes are the `contains` relations, which lead from one structure to another.
+    """
+
+    capability_id: UUID
+    name: str
+    code_hash: str
+    verdict: Verdict
+    reason: str
+    called_as: tuple[str, ...]
+    node_ids: tuple[str, ...]
+    calls: tuple[UUID, ...] = ()
+
+
 class CapabilityRecord(Contract):
-    """A capability as the registry knows it; listed once a run has succeeded."""
+    """A capability as the registry knows it; listed once a run has succeeded. `aliases` are its
+    former names."""
 
     capability_id: UUID
     scope: Scope
     name: str
+    aliases: tuple[str, ...] = ()
     named: bool
     listed: bool
     code: str

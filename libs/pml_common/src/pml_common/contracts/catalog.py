@@ -105,6 +105,12 @@ LIST_TRACES = QueryType("learner", "list-traces", learner.ListTraces, learner.Tr
 RESOLVE_CAPABILITY = QueryType(
     "registry", "resolve-capability", registry.ResolveCapability, CapabilityRecord
 )
+DESCRIBE_CAPABILITIES = QueryType(
+    "registry",
+    "describe-capabilities",
+    registry.DescribeCapabilities,
+    registry.CapabilityDescriptions,
+)
 LIST_CAPABILITIES = QueryType(
     "registry", "list-capabilities", registry.ListCapabilities, registry.CapabilityPage
 )
@@ -115,6 +121,7 @@ QUERIES: tuple[QueryType[Query, Contract], ...] = (
     CALL_TOOL,
     LIST_TRACES,
     RESOLVE_CAPABILITY,
+    DESCRIBE_CAPABILITIES,
     LIST_CAPABILITIES,
     LIST_TOOLS,
     DISCOVER,

@@ -1,5 +1,6 @@
 """Who must approve: policies and the decision taken before anything runs (A11)."""
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
@@ -12,7 +13,8 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class PolicyRule(Contract):
-    """`pattern` is a shell-style glob over `server:tool`; the first rule that matches wins."""
+    """`pattern` is a shell-style glob over `server:tool`, and over `cap:namespace:action` for
+    capabilities that programs call; the first rule that matches wins."""
 
     pattern: Annotated[str, StringConstraints(min_length=1)]
     verdict: Verdict
@@ -39,10 +41,19 @@ class Policy(Contract):
             return self.otherwise, f"Its server marks it destructive: {self.otherwise}."
         return self.otherwise, f"Its server does not mark it read-only: {self.otherwise}."
 
+    def verdict_on_capability(self, names: Sequence[str]) -> tuple[Verdict, str]:
+        """The first rule that matches one of a capability's names, former ones among them; and
+        why. It can only make stricter what its tools' verdicts are: those hold beside it."""
+        for rule in self.rules:
+            if any(fnmatchcase(f"cap:{name}", rule.pattern) for name in names):
+                return rule.verdict, f"The rule {rule.pattern} says {rule.verdict}."
+        return "allow", "No rule names it; its tools decide."
+
 
 class ToolDecision(Contract):
-    """The verdict on one tool; `definition_hash` is the definition it was given for. Without
-    `node_ids`, only calls that are known when they run may reach it."""
+    """The verdict on one tool; `definition_hash` is the definition it was given for. `node_ids`
+    are the calls that reach it, those of capabilities among them; without any, only calls that are
+    known when they run may reach it."""
 
     tool: str
     verdict: Verdict

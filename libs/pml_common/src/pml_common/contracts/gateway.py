@@ -14,13 +14,18 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 
 class ExecutionRequested(Event):
-    """A workflow was accepted and stored."""
+    """A workflow was accepted and stored.
+
+    `known_as` are the names, the present one first, of the capability whose code this is, where it
+    was asked for by name; `name` is what a program given as code shall be learned by.
+    """
 
     workflow_id: UUID
     principal: str
     code: str
     intent: str | None = None
     name: CapabilityName | None = None
+    known_as: tuple[str, ...] = ()
     args: JsonObject = Field(default_factory=dict)
     policy: Policy = Policy()
     requested_at: AwareDatetime

@@ -3,19 +3,21 @@
 import json
 from uuid import UUID
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from pml_common.contracts.base import Contract
 from pml_common.contracts.scope import Scope
 
 
 class Grant(Contract):
-    """What one run may call. `tools` maps each granted tool to its definition hash."""
+    """What one run may call: `tools` maps each granted tool to its definition hash, `capabilities`
+    each capability, by id, to its code hash."""
 
     scope: Scope
     workflow_id: UUID
     code_hash: str
     tools: dict[str, str]
+    capabilities: dict[str, str] = Field(default_factory=dict)
     approved_by: str | None = None
     expires_at: AwareDatetime
     signature: str = ""

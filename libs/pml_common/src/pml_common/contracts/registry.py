@@ -3,10 +3,10 @@
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
-from pml_common.contracts.capability import CapabilityRecord, Usage
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 
@@ -32,6 +32,32 @@ class ResolveCapability(Query):
     """Find one capability by name (`fs:ensure`, `cap:fs:ensure`, `unnamed_<hash>`) or by id."""
 
     reference: str
+
+
+CapabilityReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,256}$")]
+"""How a program names a capability: by id, by name, by callable name (`fs_ensure`), or by that
+with the last digits of the id (`fs_ensure_1f3e`)."""
+
+
+class DescribeCapabilities(Query):
+    """Find the capabilities that programs name."""
+
+    references: Annotated[tuple[CapabilityReference, ...], Field(max_length=64)]
+
+
+class Reference(Contract):
+    """What one reference means in the scope; nothing: `near` are what may have been meant, named
+    in the same way."""
+
+    reference: str
+    capability: CapabilityDescription | None = None
+    near: tuple[str, ...] = ()
+
+
+class CapabilityDescriptions(Contract):
+    """Every reference once, in the order asked."""
+
+    references: tuple[Reference, ...]
 
 
 class ListCapabilities(Query):

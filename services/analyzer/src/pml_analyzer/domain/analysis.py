@@ -1,13 +1,23 @@
 """The analysis of one program: the passes in their order."""
 
+<<<<<<< Updated upstream
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+=======
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+>>>>>>> Stashed changes
 from itertools import islice
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import ArgumentReader
 from pml_analyzer.domain.bindings import Scopes
+<<<<<<< Updated upstream
 from pml_analyzer.domain.calls import Calls, CallSite, find_calls
+=======
+from pml_analyzer.domain.calls import Calls, find_calls
+from pml_analyzer.domain.capabilities import Library
+>>>>>>> Stashed changes
 from pml_analyzer.domain.control_flow import control_flow
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.decision import ToolUse, decide
@@ -32,8 +42,10 @@ from pml_analyzer.domain.units import find_units
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import Tree
+from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import Decision, Policy
 from pml_common.contracts.structure import (
+    CapabilityNode,
     Diagnostic,
     DynamicCall,
     StaticStructure,
@@ -42,6 +54,7 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 MOST_DIAGNOSTICS: Final = 20
+NO_CAPABILITIES: Final = Library()
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,7 @@ class Analysis:
     dynamic_calls: tuple[DynamicCall, ...]
     diagnostics: tuple[Diagnostic, ...]
     decision: Decision
+    capabilities: tuple[NestedCapability, ...]
     parameters_schema: JsonObject
     code_hash: str
     instrumented: str
@@ -61,11 +75,13 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it."""
+    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it;
+    `missing_capabilities` are those named in it that the given ones lack."""
 
     diagnostics: tuple[Diagnostic, ...]
     missing_tools: bool = False
     kind: Literal["syntax", "rejected"] = "rejected"
+    missing_capabilities: tuple[str, ...] = ()
 
 
 def analyze(
@@ -74,8 +90,10 @@ def analyze(
     tools: Sequence[ToolDefinition],
     policy: Policy,
     limits: Limits = DEFAULT_LIMITS,
+    capabilities: Library = NO_CAPABILITIES,
 ) -> Analysis | Rejection:
-    """Read a program: the body of an async function in TypeScript that calls these tools.
+    """Read a program: the body of an async function in TypeScript that calls these tools and
+    capabilities.
 
     Lines and columns count from 1, columns in code points.
     """
@@ -88,9 +106,15 @@ def analyze(
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
     try:
         tree = view(raw, source, nesting=limits.nesting)
+<<<<<<< Updated upstream
         meaning = _understand(tree, limits)
         toolbox = Toolbox(tools)
         return _refuse(meaning, toolbox) or _describe(meaning, toolbox, policy, limits)
+=======
+        meaning = _understand(tree)
+        known = _Known(Toolbox(tools, capabilities.definitions), capabilities)
+        return _refuse(meaning, known, limits) or _describe(meaning, known, policy, limits)
+>>>>>>> Stashed changes
     except TooDeep as error:
         message = "This stands too deep inside other code: move parts of it into functions."
         return _rejection(source, [Problem(error.offset, message)])
@@ -105,6 +129,14 @@ def analyze(
             f"There are more ways through this than {limits.edges:,} edges can draw: split it."
         )
         return _rejection(source, [Problem(0, message)])
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a program may call."""
+
+    toolbox: Toolbox
+    library: Library
 
 
 @dataclass(frozen=True)
@@ -129,7 +161,11 @@ def _understand(tree: Tree, limits: Limits) -> _Meaning:
     return _Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
 
 
+<<<<<<< Updated upstream
 def _refuse(meaning: _Meaning, toolbox: Toolbox) -> Rejection | None:
+=======
+def _refuse(meaning: _Meaning, known: _Known, limits: Limits) -> Rejection | None:
+>>>>>>> Stashed changes
     """Everything that stops the program from running."""
     tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
     if not tree.root.children:
@@ -139,12 +175,16 @@ def _refuse(meaning: _Meaning, toolbox: Toolbox) -> Rejection | None:
     if from_caller and arguments_name(scopes.top) is None:
         message = "args and context are both declared: give one of them another name."
         refused.append(Problem(scopes.top["args"].node.start, message))
-    missing = list(islice(toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
+    refused += islice(known.library.problems(calls.sites), MOST_DIAGNOSTICS)
+    missing = list(islice(known.toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
+    missing += islice(known.library.lacking(calls.sites, known.toolbox), MOST_DIAGNOSTICS)
     if not refused and not missing:
         return None
-    return _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
+    rejection = _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
+    return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
+<<<<<<< Updated upstream
 def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limits) -> Analysis:
     """Everything that is to be known of a program that may be decided on."""
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
@@ -160,6 +200,32 @@ def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limit
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
     uses = _uses(tasks, sites, toolbox)
     given = [(toolbox[sites[task.id][0]], task.arguments) for task in tasks]
+=======
+def _too_many_nodes(meaning: _Meaning, limits: Limits) -> list[Problem]:
+    calls = [*(site.call for site in meaning.calls.sites), *meaning.calls.dynamic]
+    nodes = sorted([*calls, *meaning.numbered.decisions.values()], key=lambda node: node.index)
+    if len(nodes) <= limits.nodes:
+        return []
+    message = f"More than {limits.nodes:,} calls and decisions: nobody can approve that; split it."
+    return [Problem(nodes[limits.nodes].start, message)]
+
+
+def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+    """Everything that is to be known of a program that may be decided on."""
+    tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
+    numbered, toolbox, library = meaning.numbered, known.toolbox, known.library
+    data = DataFlow(tree, scopes, numbered.tasks)
+    reader = ArgumentReader(origins, data, numbered.tasks)
+    nodes = library.resolved(nodes_of(tree, numbered, reader))
+    flow = control_flow(tree, numbered.tasks, numbered.branches)
+    edges = edges_of(flow, limit=limits.edges)
+    edges += provides_edges(numbered.sites, origins, data, toolbox, limit=limits.edges)
+    dynamic = dynamic_calls(tree, meaning.calls, reader)
+    tasks = [node for node in nodes if isinstance(node, TaskNode)]
+    uses, reached = _uses(tasks, numbered, toolbox), library.reached(library.uses(nodes))
+    calls = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
+    given = [(toolbox[numbered.sites[call.id]], call.arguments) for call in calls]
+>>>>>>> Stashed changes
     whole = arguments_name(scopes.top) or ""
     bindings = prologue(meaning.free, sorted(origins.spoken_roots), whole)
     edited = instrument(tree, calls, expansion, bindings)
@@ -167,7 +233,8 @@ def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limit
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
         diagnostics=(),
-        decision=decide(uses, dynamic, policy, toolbox.tools),
+        decision=decide(uses, dynamic, policy, toolbox.tools, reached),
+        capabilities=library.nested(reached, policy),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,

@@ -1,6 +1,8 @@
-"""Calls pass: every place that calls a tool, and every place that may without saying which."""
+"""Calls pass: every place that calls a tool or a capability, and every place that may without
+saying which."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from pml_analyzer.domain.origins import Origins
 from pml_analyzer.domain.problems import Problem
@@ -14,25 +16,25 @@ from pml_analyzer.domain.values import (
 )
 from pml_analyzer.syntax.tree import Node, Tree
 
-NOT_YET = (
-    "Capabilities cannot be called from a program in this version: call their tools directly, "
-    "or run the capability by its name."
-)
+CAPABILITY_SERVER: Final = "cap"
+"""Heads the names by which capabilities are called as tools are: `cap:fs:read_json`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallSite:
-    """One call of one tool; `argument` is the expression it is given, if any."""
+    """One call of one tool, or of the capability that the program names so (`fs_read_json`,
+    `fs:read_json`); `argument` is the expression it is given, if any."""
 
     call: Node
     callee: Node
     server: str
     tool: str
     argument: Node | None
+    capability: str | None = None
 
     @property
     def tool_id(self) -> str:
-        """`server:tool`."""
+        """`server:tool`; of a capability, `cap:` and the name in the program."""
         return f"{self.server}:{self.tool}"
 
 
@@ -57,13 +59,16 @@ def find_calls(tree: Tree, origins: Origins) -> Calls:
 def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: Origin) -> None:
     match origin:
         case FromTools(path=(server, tool)):
-            calls.sites.append(CallSite(call, callee, server, tool, _argument(call, 0)))
+            calls.sites.append(_site(call, callee, server, tool, _argument(call, 0)))
         case FromTools(path=path):
             calls.problems.append(Problem(callee.start, _not_a_tool(path)))
         case CallByName():
             _by_name(calls, origins, call, callee)
+        case FromCapabilities(path=(name,)):
+            site = _site(call, callee, CAPABILITY_SERVER, name, _argument(call, 0))
+            calls.sites.append(site)
         case FromCapabilities():
-            calls.problems.append(Problem(callee.start, NOT_YET))
+            calls.problems.append(Problem(callee.start, _NO_CAPABILITY))
         case AnyTool():
             calls.dynamic.append(call)
         case _:
@@ -71,20 +76,23 @@ def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: 
 
 
 def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
-    """`mcp.call("server:tool", arguments)`."""
+    """`mcp.call("server:tool", arguments)`, `mcp.call("cap:namespace:action", arguments)`."""
     first = _argument(call, 0)
     name = origins.of(first) if first is not None else None
     if not isinstance(name, Constant):
         calls.dynamic.append(call)
         return
     server, colon, tool = str(name.value).partition(":")
-    if server == "cap":
-        calls.problems.append(Problem(callee.start, NOT_YET))
-    elif not (server and colon and tool):
+    if not (server and colon and tool):
         message = f'mcp.call takes "server:tool"; this is {name.value!r}.'
         calls.problems.append(Problem(callee.start, message))
     else:
-        calls.sites.append(CallSite(call, callee, server, tool, _argument(call, 1)))
+        calls.sites.append(_site(call, callee, server, tool, _argument(call, 1)))
+
+
+def _site(call: Node, callee: Node, server: str, tool: str, argument: Node | None) -> CallSite:
+    capability = tool if server == CAPABILITY_SERVER else None
+    return CallSite(call, callee, server, tool, argument, capability)
 
 
 def _argument(call: Node, position: int) -> Node | None:
@@ -96,7 +104,14 @@ def _argument(call: Node, position: int) -> Node | None:
     return given[position]
 
 
+_NO_CAPABILITY: Final = (
+    "capabilities is not a function: call one of the capabilities, capabilities.<name>(…)."
+)
+
+
 def _not_a_tool(path: tuple[str, ...]) -> str:
+    if path == (CAPABILITY_SERVER,):
+        return 'cap is no tool: call a capability by its name, mcp.call("cap:<name>", …).'
     if not path:
         return "mcp is not a tool: call one of its servers' tools, mcp.<server>.<tool>(…)."
     return f"{path[0]} is a server, not a tool: call mcp.{path[0]}.<tool>(…)."

@@ -2,14 +2,17 @@
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
+from pml_analyzer.domain.capabilities import Reached, names_of
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.structure import (
     Argument,
     ArrayArgument,
+    CapabilityNode,
     DynamicCall,
     LiteralArgument,
     ObjectArgument,
@@ -24,14 +27,20 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")
 _LONGEST_SENTENCE: Final = 160
 _LONGEST_VALUE: Final = 60
 _MOST_PLACES: Final = 3
+_ONLY_THEN: Final = (
+    "is known only when it runs; it may reach the tools named here and those that need no "
+    "approval: ask."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One tool and the tasks that call it, in source order; at least one."""
+    """One tool, the tasks that call it, in source order, and the capabilities that do; at least
+    one of either."""
 
     tool: ToolDefinition
     tasks: Sequence[TaskNode]
+    through: Sequence[Reached] = ()
 
 
 def decide(
@@ -39,38 +48,65 @@ def decide(
     dynamic: Sequence[DynamicCall],
     policy: Policy,
     catalogue: Sequence[ToolDefinition] = (),
+    nested: Sequence[Reached] = (),
 ) -> Decision:
-    """The strictest verdict of all tools; a call that nobody can name is asked for at least, and
-    may then reach those of the catalogue that need no approval."""
-    tools = tuple(_decide_tool(use, policy) for use in uses)
-    if dynamic:
+    """The strictest verdict of all tools, those of nested capabilities included, and of all rules
+    on capabilities; a call that nobody can name is asked for at least, and may then reach those
+    tools of the catalogue that need no approval."""
+    tools = [_decide_tool(use, policy) for use in _with_nested(uses, catalogue, nested)]
+    said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
+    said += _on_capabilities(nested, policy)
+    untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
+    said.extend(("ask", reason) for reason in untold)
+    if untold:
         used = {tool.tool for tool in tools}
         others = [tool for tool in catalogue if tool.tool_id not in used]
-        tools += tuple(
-            _within_reach(tool) for tool in others if policy.verdict_on(tool)[0] == "allow"
-        )
-    verdicts: list[Verdict] = ["ask" if dynamic else "allow", *(tool.verdict for tool in tools)]
+        tools += [_within_reach(tool) for tool in others if policy.verdict_on(tool)[0] == "allow"]
+    verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
-    reasons = [tool.reason for tool in tools if tool.verdict == verdict and tool.node_ids]
-    if verdict == "ask":
-        reasons += [_dynamic_reason(call) for call in dynamic]
-    return Decision(
-        verdict=verdict,
-        reasons=tuple(reasons or ["The program calls no tool."]),
-        tools=tools,
-    )
+    reasons = tuple(reason for one, reason in said if one == verdict)
+    return Decision(verdict=verdict, reasons=reasons or (_nothing(nested),), tools=tuple(tools))
+
+
+def _with_nested(
+    uses: Sequence[ToolUse], catalogue: Sequence[ToolDefinition], nested: Sequence[Reached]
+) -> list[ToolUse]:
+    """The uses with what capabilities call, directly called tools first."""
+    known = {(tool.server, tool.name): tool for tool in catalogue}
+    found = {use.tool.tool_id: use for use in uses}
+    through: dict[str, list[Reached]] = {}
+    for one in nested:
+        for name in one.capability.tools:
+            tool = known[name]
+            found.setdefault(tool.tool_id, ToolUse(tool, ()))
+            through.setdefault(tool.tool_id, []).append(one)
+    return [replace(use, through=through.get(key, ())) for key, use in found.items()]
 
 
 def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
     tool = use.tool
     verdict, why = policy.verdict_on(tool)
+    calls = [*use.tasks, *(node for one in use.through for node in one.nodes)]
     return ToolDecision(
         tool=tool.tool_id,
         verdict=verdict,
         reason=f"{_what(use)} {why}",
         definition_hash=tool.definition_hash,
-        node_ids=tuple(task.id for task in use.tasks),
+        node_ids=tuple(dict.fromkeys(call.id for call in calls)),
     )
+
+
+def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Verdict, str]]:
+    """What rules make stricter; of each capability once, by its nearest call."""
+    found: dict[UUID, tuple[Verdict, str]] = {}
+    for one in nested:
+        verdict, why = policy.verdict_on_capability(names_of(one.capability))
+        if verdict != "allow" and one.capability.id not in found:
+            last, *before = reversed(one.chain)
+            way = "".join(f" through capability {name}" for name in before)
+            what = f"Calls capability {last}{way} {_listed(map(_place, one.nodes))}."
+            found[one.capability.id] = verdict, f"{what} {why}"
+    return list(found.values())
 
 
 def _within_reach(tool: ToolDefinition) -> ToolDecision:
@@ -87,15 +123,29 @@ def _what(use: ToolUse) -> str:
     """`Calls fs:write ("Writes a file.") on line 4 with path = "a.txt".`"""
     said = first_sentence(use.tool.description)
     quoted = f" ({json.dumps(said, ensure_ascii=False)})" if said else ""
-    places = "; ".join(_place(task) for task in use.tasks[:_MOST_PLACES])
-    more = len(use.tasks) - _MOST_PLACES
+    places = [*map(_place, use.tasks), *(place for one in use.through for place in _through(one))]
+    return f"Calls {use.tool.tool_id}{quoted} {_listed(places)}."
+
+
+def _through(reached: Reached) -> Iterator[str]:
+    """`through capability a:b on line 4 with x = 1, which calls c:d`."""
+    first, *others = reached.chain
+    onward = "".join(f", which calls {name}" for name in others)
+    for node in reached.nodes:
+        yield f"through capability {first} {_place(node)}{onward}"
+
+
+def _listed(places: Iterable[str]) -> str:
+    """The first few places, and how many more there are."""
+    found = list(places)
+    more = len(found) - _MOST_PLACES
     rest = f"; and {more} more time{'s' if more > 1 else ''}" if more > 0 else ""
-    return f"Calls {use.tool.tool_id}{quoted} {places}{rest}."
+    return "; ".join(found[:_MOST_PLACES]) + rest
 
 
-def _place(task: TaskNode) -> str:
-    given = ", ".join(f"{key} = {shown(value)}" for key, value in task.arguments.items())
-    return f"on line {task.line}{f' with {given}' if given else ''}"
+def _place(call: TaskNode | CapabilityNode) -> str:
+    given = ", ".join(f"{key} = {shown(value)}" for key, value in call.arguments.items())
+    return f"on line {call.line}{f' with {given}' if given else ''}"
 
 
 def shown(argument: Argument) -> str:
@@ -120,11 +170,24 @@ def _composed(argument: ObjectArgument | ArrayArgument) -> str:
 
 
 def _dynamic_reason(call: DynamicCall) -> str:
-    return (
-        f"Which tool {_short(call.expression)} on line {call.line} reaches "
-        "is known only when it runs; it may reach the tools named here and those that need no "
-        "approval: ask."
-    )
+    return f"Which tool {_short(call.expression)} on line {call.line} reaches {_ONLY_THEN}"
+
+
+def _nested_dynamic(nested: Sequence[Reached]) -> list[str]:
+    """A reason for every call in a capability that only the run can tell, by its nearest call."""
+    found: dict[tuple[UUID, str], str] = {}
+    for one in nested:
+        for expression in one.capability.dynamic:
+            where = f"in capability {one.chain[-1]}, called from line {one.nodes[0].line},"
+            reason = f"Which tool {_short(expression)} {where} reaches {_ONLY_THEN}"
+            found.setdefault((one.capability.id, expression), reason)
+    return list(found.values())
+
+
+def _nothing(nested: Sequence[Reached]) -> str:
+    if nested:
+        return "Neither the program nor a capability that it calls calls any tool."
+    return "The program calls no tool."
 
 
 def first_sentence(text: str) -> str:

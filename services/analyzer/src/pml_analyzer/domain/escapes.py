@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from pml_analyzer.domain.calls import NOT_YET, Calls
+from pml_analyzer.domain.calls import Calls
 from pml_analyzer.domain.choices import arms
 from pml_analyzer.domain.origins import CHAIN, Origins
-from pml_analyzer.domain.problems import Problem
-from pml_analyzer.domain.values import FromCapabilities, Origin, either, holds_tools
+from pml_analyzer.domain.values import either, holds_tools
 from pml_analyzer.syntax.tree import Node
 
 _FOLLOWED = frozenset(
@@ -41,24 +40,19 @@ _HANDING_ON = frozenset({"delete", "instanceof"})
 
 def add_escapes(calls: Calls, origins: Origins) -> None:
     """Add to the dynamic calls every value that holds tools and goes where nothing follows it."""
-    escaped = {node.index: (node, origin) for node, origin in _escapes(origins)}
-    for node, origin in escaped.values():
-        if isinstance(origin, FromCapabilities):
-            calls.problems.append(Problem(node.start, NOT_YET))
-        else:
-            calls.dynamic.append(node)
+    escaped = {node.index: node for node in _escapes(origins)}
+    calls.dynamic.extend(escaped.values())
     calls.dynamic.sort(key=lambda node: node.start)
 
 
-def _escapes(origins: Origins) -> Iterator[tuple[Node, Origin]]:
+def _escapes(origins: Origins) -> Iterator[Node]:
     for use in _uses(origins):
         value = _carrier(use)
         if not _is_kept_track_of(value):
-            yield value, origins.of(value)
+            yield value
     for target in origins.scopes.member_writes:
-        found = either(map(origins.part, target.parts))
-        if holds_tools(found):
-            yield target.node, found
+        if holds_tools(either(map(origins.part, target.parts))):
+            yield target.node
 
 
 def _uses(origins: Origins) -> Iterator[Node]:

@@ -1,6 +1,6 @@
 """The scope's tools, and what to say of one that is not there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -17,49 +17,62 @@ _MOST_NAMES: Final = 8
 
 
 class Toolbox:
-    """Tools by server and name."""
+    """Tools by server and name; `capabilities` are called like tools, by the names they have in
+    the program."""
 
-    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+    def __init__(
+        self,
+        tools: Sequence[ToolDefinition],
+        capabilities: Mapping[str, ToolDefinition] | None = None,
+    ) -> None:
+        self._capabilities = dict(capabilities or {})
         self._servers: dict[str, dict[str, ToolDefinition]] = {}
         for tool in tools:
             self._servers.setdefault(tool.server, {})[tool.name] = tool
 
     @property
     def tools(self) -> Sequence[ToolDefinition]:
-        """All of them, by server."""
+        """All tools, by server."""
         return [tool for known in self._servers.values() for tool in known.values()]
 
     def __contains__(self, site: CallSite) -> bool:
         return site.tool in self._servers.get(site.server, {})
 
     def __getitem__(self, site: CallSite) -> ToolDefinition:
-        """The tool that a site calls, of a site that is not missing."""
+        """What a site calls, of a site that is not missing."""
+        if site.capability is not None:
+            return self._capabilities[site.capability]
         return self._servers[site.server][site.tool]
+
+    def find(self, server: str, tool: str) -> ToolDefinition | None:
+        """A tool by server and name."""
+        return self._servers.get(server, {}).get(tool)
 
     def missing(self, sites: Sequence[CallSite]) -> Iterator[Problem]:
         """A problem for every site whose tool is not there; each name is explained once."""
         explained: dict[tuple[str, str], str] = {}
         for site in sites:
-            if site not in self:
+            if site.capability is None and site not in self:
                 name = (site.server, site.tool)
                 if name not in explained:
-                    explained[name] = self._explain(*name)
+                    explained[name] = self.explain(*name)
                 yield Problem(site.callee.start, explained[name])
 
-    def _explain(self, server: str, tool: str) -> str:
+    def explain(self, server: str, tool: str) -> str:
+        """Why a tool that is not there is not, and what may have been meant."""
         shown = f"{server}:{tool}"[:_LONGEST_NAME]
         if not self._servers:
             return f"{shown} cannot be called: {NO_TOOLS}"
         known = self._servers.get(server)
         if known is None:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
-            hint = _did_you_mean(near) or f"Connected: {_listed(self._servers)}."
-            return f"There is no server {_quoted(server)}. {hint}"
+            hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
+            return f"There is no server {quoted(server)}. {hint}"
         near = [f"{server}:{name}" for name in _close(tool, known)]
-        hint = _did_you_mean(near + self._same_tool_elsewhere(tool)) or (
+        hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
         )
-        return f"{_quoted(server)} has no tool {_quoted(tool)}. {hint}"
+        return f"{quoted(server)} has no tool {quoted(tool)}. {hint}"
 
     def _same_tool_elsewhere(self, tool: str) -> list[str]:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
@@ -77,11 +90,13 @@ def _close(name: str, known: Iterable[str]) -> list[str]:
     return get_close_matches(name[:_LONGEST_NAME], known, n=3)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as a message shows it."""
     return f'"{name[:_LONGEST_NAME]}"'
 
 
-def _did_you_mean(near: Sequence[str]) -> str:
+def did_you_mean(near: Sequence[str]) -> str:
+    """A question after the first few names, each once; nothing without any."""
     names = list(dict.fromkeys(near))[:3]
     return f"Did you mean {' or '.join(names)}?" if names else ""
 

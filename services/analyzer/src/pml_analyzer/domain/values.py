@@ -33,7 +33,9 @@ class CallByName:
 
 @dataclass(frozen=True, slots=True)
 class FromCapabilities:
-    """Something of `capabilities`."""
+    """Part of `capabilities`: () all of them, (c,) one, by the name it has there."""
+
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ def part_of(origin: Origin, step: Step) -> Origin:
             if not isinstance(step, str) or len(path) > 1:
                 return ANY_TOOL
             return CallByName() if (*path, step) == ("call",) else FromTools((*path, step))
+        case FromCapabilities(path=path):
+            return FromCapabilities((step,)) if isinstance(step, str) and not path else ANY_TOOL
         case CallByName():
             return ANY_TOOL
         case FromArguments(path=path):

@@ -1,0 +1,68 @@
+"""What a capability's own program calls, read as any program is."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pml_analyzer.domain.calls import find_calls
+from pml_analyzer.domain.capabilities import Capability
+from pml_analyzer.domain.escapes import add_escapes
+from pml_analyzer.domain.forbidden import forbidden
+from pml_analyzer.domain.origins import Origins
+from pml_analyzer.domain.problems import Problem
+from pml_analyzer.domain.readable import DEFAULT_LIMITS, Limits, unreadable
+from pml_analyzer.domain.scopes import resolve_scopes
+from pml_analyzer.domain.syntax_errors import syntax_errors
+from pml_analyzer.syntax.parser import TooDeep, parse, view
+from pml_analyzer.syntax.source import Source
+from pml_analyzer.syntax.tree import Node, Tree
+from pml_common.contracts.capability import CapabilityDescription
+
+_LONGEST: Final = 200
+
+
+def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMITS) -> Capability:
+    """A capability with all that it calls; one that no program could be is at fault."""
+    source = Source(about.code)
+    problems = unreadable(about.code, limits) or _misspelt(source)
+    if problems:
+        return _faulty(about, source, problems)
+    try:
+        tree = view(parse(source), source, nesting=limits.nesting)
+        return _read(about, tree)
+    except TooDeep as error:
+        return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
+
+
+def _misspelt(source: Source) -> list[Problem]:
+    raw = parse(source)
+    return syntax_errors(raw, source) if raw.root_node.has_error else []
+
+
+def _read(about: CapabilityDescription, tree: Tree) -> Capability:
+    scopes = resolve_scopes(tree)
+    origins = Origins(tree, scopes)
+    calls = find_calls(tree, origins)
+    add_escapes(calls, origins)
+    problems = [*forbidden(tree, scopes, origins), *calls.problems]
+    if problems:
+        return _faulty(about, tree.source, problems)
+    tools = ((site.server, site.tool) for site in calls.sites if site.capability is None)
+    named = (site.capability for site in calls.sites if site.capability is not None)
+    return Capability(
+        about,
+        tools=tuple(dict.fromkeys(tools)),
+        references=tuple(dict.fromkeys(named)),
+        dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
+    )
+
+
+def _faulty(
+    about: CapabilityDescription, source: Source, problems: Sequence[Problem]
+) -> Capability:
+    first = min(problems, key=lambda problem: problem.offset)
+    line, _ = source.position(first.offset)
+    return Capability(about, fault=f"on line {line} of its program: {first.message}")
+
+
+def _expression(tree: Tree, node: Node) -> str:
+    return " ".join(tree.text(node)[:_LONGEST].split())

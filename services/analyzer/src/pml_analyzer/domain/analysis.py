@@ -1,23 +1,14 @@
 """The analysis of one program: the passes in their order."""
 
-<<<<<<< Updated upstream
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-=======
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
->>>>>>> Stashed changes
 from itertools import islice
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import ArgumentReader
 from pml_analyzer.domain.bindings import Scopes
-<<<<<<< Updated upstream
 from pml_analyzer.domain.calls import Calls, CallSite, find_calls
-=======
-from pml_analyzer.domain.calls import Calls, find_calls
 from pml_analyzer.domain.capabilities import Library
->>>>>>> Stashed changes
 from pml_analyzer.domain.control_flow import control_flow
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.decision import ToolUse, decide
@@ -106,15 +97,9 @@ def analyze(
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
     try:
         tree = view(raw, source, nesting=limits.nesting)
-<<<<<<< Updated upstream
         meaning = _understand(tree, limits)
-        toolbox = Toolbox(tools)
-        return _refuse(meaning, toolbox) or _describe(meaning, toolbox, policy, limits)
-=======
-        meaning = _understand(tree)
         known = _Known(Toolbox(tools, capabilities.definitions), capabilities)
-        return _refuse(meaning, known, limits) or _describe(meaning, known, policy, limits)
->>>>>>> Stashed changes
+        return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
     except TooDeep as error:
         message = "This stands too deep inside other code: move parts of it into functions."
         return _rejection(source, [Problem(error.offset, message)])
@@ -161,11 +146,7 @@ def _understand(tree: Tree, limits: Limits) -> _Meaning:
     return _Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
 
 
-<<<<<<< Updated upstream
-def _refuse(meaning: _Meaning, toolbox: Toolbox) -> Rejection | None:
-=======
-def _refuse(meaning: _Meaning, known: _Known, limits: Limits) -> Rejection | None:
->>>>>>> Stashed changes
+def _refuse(meaning: _Meaning, known: _Known) -> Rejection | None:
     """Everything that stops the program from running."""
     tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
     if not tree.root.children:
@@ -184,48 +165,23 @@ def _refuse(meaning: _Meaning, known: _Known, limits: Limits) -> Rejection | Non
     return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
-<<<<<<< Updated upstream
-def _describe(meaning: _Meaning, toolbox: Toolbox, policy: Policy, limits: Limits) -> Analysis:
+def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
     """Everything that is to be known of a program that may be decided on."""
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
     expansion, calls = meaning.expansion, meaning.calls
+    toolbox, library = known.toolbox, known.library
     handed_in = HandedIn(origins, expansion)
     data = DataFlow(origins, expansion, handed_in)
     reader = ArgumentReader(origins, data, handed_in)
-    nodes = nodes_of(tree, calls, expansion, reader)
+    nodes = library.resolved(nodes_of(tree, calls, expansion, reader))
     edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
     sites = _sites(meaning)
     edges += provides_edges(sites, origins, data, toolbox, limit=limits.edges)
     dynamic = dynamic_calls(tree, calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
-    uses = _uses(tasks, sites, toolbox)
-    given = [(toolbox[sites[task.id][0]], task.arguments) for task in tasks]
-=======
-def _too_many_nodes(meaning: _Meaning, limits: Limits) -> list[Problem]:
-    calls = [*(site.call for site in meaning.calls.sites), *meaning.calls.dynamic]
-    nodes = sorted([*calls, *meaning.numbered.decisions.values()], key=lambda node: node.index)
-    if len(nodes) <= limits.nodes:
-        return []
-    message = f"More than {limits.nodes:,} calls and decisions: nobody can approve that; split it."
-    return [Problem(nodes[limits.nodes].start, message)]
-
-
-def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
-    """Everything that is to be known of a program that may be decided on."""
-    tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
-    numbered, toolbox, library = meaning.numbered, known.toolbox, known.library
-    data = DataFlow(tree, scopes, numbered.tasks)
-    reader = ArgumentReader(origins, data, numbered.tasks)
-    nodes = library.resolved(nodes_of(tree, numbered, reader))
-    flow = control_flow(tree, numbered.tasks, numbered.branches)
-    edges = edges_of(flow, limit=limits.edges)
-    edges += provides_edges(numbered.sites, origins, data, toolbox, limit=limits.edges)
-    dynamic = dynamic_calls(tree, meaning.calls, reader)
-    tasks = [node for node in nodes if isinstance(node, TaskNode)]
-    uses, reached = _uses(tasks, numbered, toolbox), library.reached(library.uses(nodes))
-    calls = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
-    given = [(toolbox[numbered.sites[call.id]], call.arguments) for call in calls]
->>>>>>> Stashed changes
+    uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
+    called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
+    given = [(toolbox[sites[node.id][0]], node.arguments) for node in called]
     whole = arguments_name(scopes.top) or ""
     bindings = prologue(meaning.free, sorted(origins.spoken_roots), whole)
     edited = instrument(tree, calls, expansion, bindings)

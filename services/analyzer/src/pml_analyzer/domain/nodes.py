@@ -11,7 +11,6 @@ from pml_analyzer.domain.expansion import Expansion, Instance, Made
 from pml_analyzer.domain.marks import Mark, combinator, combined
 from pml_analyzer.domain.units import Unit
 from pml_analyzer.syntax.tree import Node, Tree
-<<<<<<< Updated upstream
 from pml_common.contracts import structure
 from pml_common.contracts.structure import (
     CapabilityNode,
@@ -23,9 +22,6 @@ from pml_common.contracts.structure import (
     Position,
     TaskNode,
 )
-=======
-from pml_common.contracts.structure import CapabilityNode, DecisionNode, DynamicCall, TaskNode
->>>>>>> Stashed changes
 
 
 class _Place(TypedDict):
@@ -37,7 +33,6 @@ _KINDS: Final = {"do_statement": "do-while", "for_statement": "for", "while_stat
 
 
 def nodes_of(
-<<<<<<< Updated upstream
     tree: Tree, calls: Calls, expansion: Expansion, reader: ArgumentReader
 ) -> tuple[structure.Node, ...]:
     """All nodes in source order, with functions where they are entered."""
@@ -136,29 +131,6 @@ def _over(loop: Node) -> Node:
     if loop.kind == "call_expression":
         return loop["function"]["object"]
     return loop["right" if loop.kind == "for_in_statement" else "condition"].inner
-=======
-    tree: Tree, numbered: Numbered, reader: ArgumentReader
-) -> tuple[TaskNode | CapabilityNode | DecisionNode, ...]:
-    """All nodes in source order."""
-    found: list[tuple[int, TaskNode | CapabilityNode | DecisionNode]] = []
-    for node_id, site in numbered.sites.items():
-        line, column = tree.position(site.callee)
-        arguments = reader.read(site.argument)
-        node = (
-            TaskNode(id=node_id, line=line, column=column, tool=site.tool_id, arguments=arguments)
-            if site.capability is None
-            else CapabilityNode(
-                id=node_id, line=line, column=column, name=site.capability, arguments=arguments
-            )
-        )
-        found.append((site.call.index, node))
-    for node_id, node in numbered.decisions.items():
-        line, column = tree.position(node)
-        shown = reader.expression(condition_of(node))
-        decision = DecisionNode(id=node_id, line=line, column=column, condition=shown)
-        found.append((node.index, decision))
-    return tuple(node for _, node in sorted(found, key=lambda pair: pair[0]))
->>>>>>> Stashed changes
 
 
 def dynamic_calls(tree: Tree, calls: Calls, reader: ArgumentReader) -> tuple[DynamicCall, ...]:

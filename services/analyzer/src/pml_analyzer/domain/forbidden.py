@@ -24,6 +24,9 @@ _CONSTRUCTS: Final[dict[str, str]] = {
     "namespace": "Namespaces are not supported: use objects or functions.",
     "with": "with is not allowed: what its names mean cannot be analysed.",
 }
+_SIGNS: Final = ("#!", "-->", "<!--", "@", "export", "import", "module", "namespace", "with")
+"""One of them is in every text that holds such a construct; most texts hold none."""
+
 _CALLING: Final = frozenset({("call_expression", "function"), ("new_expression", "constructor")})
 _KEYS: Final[dict[str, str]] = {
     "__defineGetter__": "it changes objects that are not the program's",
@@ -39,15 +42,18 @@ _KEYS: Final[dict[str, str]] = {
 def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
     """Every construct that no program may use, with its reason, in source order."""
     found = [
-        *(
-            Problem(capture.start, _CONSTRUCTS[capture.name])
-            for capture in captures(tree.raw, tree.source, "forbidden")
-        ),
+        *_constructs(tree),
         *_names(tree, scopes),
         *_writes(tree, scopes),
         *_keys(tree, origins),
     ]
     return sorted(found, key=lambda problem: problem.offset)
+
+
+def _constructs(tree: Tree) -> Iterator[Problem]:
+    if any(sign in tree.source.text for sign in _SIGNS):
+        for capture in captures(tree.raw, tree.source, "forbidden"):
+            yield Problem(capture.start, _CONSTRUCTS[capture.name])
 
 
 def _names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:

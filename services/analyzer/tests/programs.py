@@ -2,7 +2,15 @@
 
 from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
-from pml_common.contracts.structure import DecisionNode, TaskNode
+from pml_common.contracts.structure import (
+    CapabilityNode,
+    DecisionNode,
+    ForkNode,
+    JoinNode,
+    LoopNode,
+    Node,
+    TaskNode,
+)
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 
 
@@ -85,20 +93,35 @@ def complaints(code: str) -> list[str]:
 
 
 def nodes(analysis: Analysis) -> str:
-    """`n1 fs:stat, d1 file.exists`, in order."""
-    shown: list[str] = []
-    for node in analysis.structure.nodes:
-        if isinstance(node, TaskNode):
-            shown.append(f"{node.id} {node.tool}")
-        elif isinstance(node, DecisionNode):
-            shown.append(f"{node.id} {node.condition}")
-    return ", ".join(shown)
+    """`n1 fs:stat, d1 file.exists, l1 for-of files, f1 all`, in order; joins left aside."""
+    return ", ".join(
+        f"{node.id} {_shown(node)}"
+        for node in analysis.structure.nodes
+        if not isinstance(node, JoinNode)
+    )
+
+
+def _shown(node: Node) -> str:
+    match node:
+        case TaskNode():
+            return node.tool
+        case CapabilityNode():
+            return f"cap:{node.name}"
+        case DecisionNode():
+            return node.condition
+        case LoopNode():
+            return f"{node.kind} {node.over}"
+        case ForkNode():
+            return f"{node.kind} {node.over}" if node.over else node.kind
+        case JoinNode():
+            return "join"
 
 
 def flow(analysis: Analysis) -> str:
-    """`n1>d1 d1>n2:true`: sequence and conditional edges, in order."""
+    """`n1>d1 d1>n2:true l1>>n3`: sequence, conditional and loop edges, in order."""
     return " ".join(
-        f"{edge.from_}>{edge.to}{f':{edge.outcome}' if edge.outcome else ''}"
+        f"{edge.from_}{'>>' if edge.type == 'loop_body' else '>'}{edge.to}"
+        f"{f':{edge.outcome}' if edge.outcome else ''}"
         for edge in analysis.structure.edges
         if edge.type != "provides"
     )

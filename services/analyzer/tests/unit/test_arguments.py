@@ -144,7 +144,7 @@ FLOWS: dict[str, tuple[str, str | None]] = {
     "kept in a member": ("const o = {}; o.r = await mcp.fs.stat({}); <<o.r>>", "n1"),
     "of two calls": ("const a = await mcp.fs.stat({}), b = await mcp.fs.list({}); <<a + b>>", None),
     "of none": ("const a = Math.random(); <<a>>", None),
-    "of a parameter": ("const f = (a) => <<a>>; f(1)", None),
+    "of a parameter": ("const f = (a) => <<a>>; items.push(f)", None),
     "a name that refers to itself": ("let c = null; c = next(c); <<c>>; function next(x) {}", None),
     "what another call is given is not passed on": (
         "const a = await mcp.fs.stat({}); const b = await mcp.fs.list({ path: a }); <<b>>",

@@ -73,12 +73,13 @@ def test_nesting_within_the_limits_is_followed_to_the_end(code: str) -> None:
 def test_more_nodes_than_a_person_can_approve_are_refused() -> None:
     (told,) = complaints("mcp.fs.read({});\n" * 1_001)
     assert told == (
-        "1001:1 More than 1,000 calls and decisions: nobody can approve that; split it."
+        "1001:1 More than 1,000 calls and decisions, those of functions counted once for each way "
+        "they are invoked: nobody can approve that; split it."
     )
 
 
 def test_more_ways_than_can_be_drawn_are_refused() -> None:
-    (told,) = complaints("a && mcp.fs.read({});\n" * 200)
+    (told,) = complaints("a?.b(mcp.fs.read({}));\n" * 200)
     assert "more ways through this than 10,000 edges" in told
 
 

@@ -82,88 +82,83 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "short circuits": (
         "a && (await mcp.fs.stat({})); b ?? (await mcp.fs.read({})); await mcp.git.status();",
-        "n1 fs:stat, n2 fs:read, n3 git:status",
-        "n1>n2 n1>n3 n2>n3",
+        "d1 a, n1 fs:stat, d2 b == null, n2 fs:read, n3 git:status",
+        "d1>n1:true n1>d2 d1>d2:false d2>n2:true n2>n3 d2>n3:false",
     ),
     "a default by assignment": (
         "let a; a ||= await mcp.fs.stat({}); a += await mcp.fs.read({}); a = a && 1;",
-        "n1 fs:stat, n2 fs:read",
-        "n1>n2",
+        "d1 a, n1 fs:stat, n2 fs:read",
+        "d1>n1:false d1>n2:true n1>n2",
     ),
     "for of": (
-        "for (const x of await mcp.fs.list({})) { await mcp.fs.read({ path: x }); }"
-        " await mcp.git.status();",
-        "n1 fs:list, n2 fs:read, n3 git:status",
-        "n1>n2 n1>n3 n2>n3",
+        "for (const x of await mcp.fs.list({})) { await mcp.fs.read({ path: x }); } await mcp.git.status();",
+        "l1 for-of await mcp.fs.list({}), n1 fs:list, n2 fs:read, n3 git:status",
+        "n1>l1 n2>l1 l1>>n2 l1>n3",
     ),
     "for in over a member": (
         "const o = {}; for (o.k in await mcp.fs.stat({})) await mcp.fs.read({});",
-        "n1 fs:stat, n2 fs:read",
-        "n1>n2",
+        "l1 for-in await mcp.fs.stat({}), n1 fs:stat, n2 fs:read",
+        "n1>l1 n2>l1 l1>>n2",
     ),
     "for await": (
         "for await (const x of mcp.fs.list({})) if (x) break;",
-        "n1 fs:list, d1 x",
-        "n1>d1",
+        "l1 for-await mcp.fs.list({}), n1 fs:list, d1 x",
+        "n1>l1 d1>l1:false l1>>d1",
     ),
     "for with calls in its head": (
-        "for (let i = await mcp.fs.stat({}); i < (await mcp.fs.read({})); i = mcp.fs.list({}))"
-        " { mcp.git.status(); } mcp.fs.create({});",
-        "n1 fs:stat, n2 fs:read, n3 fs:list, n4 git:status, n5 fs:create",
-        "n1>n2 n2>n4 n4>n3 n2>n5 n3>n5",
+        "for (let i = await mcp.fs.stat({}); i < (await mcp.fs.read({})); i = mcp.fs.list({})) { mcp.git.status(); } mcp.fs.create({});",
+        "l1 for i < (await mcp.fs.read({})), n1 fs:stat, n2 fs:read, n3 fs:list, n4 git:status, n5 fs:create",
+        "n1>n2 n3>n2 n2>l1 l1>>n4 n4>n3 l1>n5",
     ),
     "while with a break and a continue": (
-        "while (await mcp.fs.stat({})) { if (a) break; if (b) continue; await mcp.fs.read({}); }"
-        " await mcp.git.status();",
-        "n1 fs:stat, d1 a, d2 b, n2 fs:read, n3 git:status",
-        "n1>d1 d1>d2:false d2>n2:false n1>n3 n2>n3 d2>n3:true d1>n3:true",
+        "while (await mcp.fs.stat({})) { if (a) break; if (b) continue; await mcp.fs.read({}); } await mcp.git.status();",
+        "l1 while await mcp.fs.stat({}), n1 fs:stat, d1 a, d2 b, n2 fs:read, n3 git:status",
+        "n2>n1 d2>n1:true n1>l1 l1>>d1 d1>d2:false d2>n2:false l1>n3 d1>n3:true",
     ),
     "do while": (
         "do { await mcp.fs.stat({}); } while (await mcp.fs.read({})); await mcp.git.status();",
-        "n1 fs:stat, n2 fs:read, n3 git:status",
-        "n1>n2 n2>n3",
+        "l1 do-while await mcp.fs.read({}), n1 fs:stat, n2 fs:read, n3 git:status",
+        "n2>l1 l1>>n1 n1>n2 l1>n3",
     ),
     "a loop that always leaves": (
         "for (;;) { await mcp.fs.stat({}); return 1; } ",
-        "n1 fs:stat",
-        "",
+        "l1 for true, n1 fs:stat",
+        "l1>>n1",
     ),
     "labels": (
-        "outer: for (const a of as) { for (const b of bs) { if (b) continue outer;"
-        " if (a) break outer; await mcp.fs.stat({}); } } await mcp.fs.read({});",
-        "d1 b, d2 a, n1 fs:stat, n2 fs:read",
-        "d1>d2:false d2>n1:false n1>n2 d2>n2:true d1>n2:true",
+        "outer: for (const a of as) { for (const b of bs) { if (b) continue outer; if (a) break outer; await mcp.fs.stat({}); } } await mcp.fs.read({});",
+        "l1 for-of as, l2 for-of bs, d1 b, d2 a, n1 fs:stat, n2 fs:read",
+        "l2>l1 d1>l1:true l1>>l2 n1>l2 l2>>d1 d1>d2:false d2>n1:false l1>n2 d2>n2:true",
     ),
     "switch with fall-through, break and default": (
-        "switch (await mcp.fs.stat({})) { case 1: await mcp.fs.read({}); case 2:"
-        " await mcp.fs.list({}); break; default: await mcp.git.status(); } mcp.fs.create({});",
-        "n1 fs:stat, n2 fs:read, n3 fs:list, n4 git:status, n5 fs:create",
-        "n1>n2 n1>n3 n2>n3 n1>n4 n4>n5 n3>n5",
+        "switch (await mcp.fs.stat({})) { case 1: await mcp.fs.read({}); case 2: await mcp.fs.list({}); break; default: await mcp.git.status(); } mcp.fs.create({});",
+        "d1 await mcp.fs.stat({}), n1 fs:stat, n2 fs:read, n3 fs:list, n4 git:status, n5 fs:create",
+        "n1>d1 d1>n2:case:1 n2>n3 d1>n3:case:2 d1>n4:default n4>n5 n3>n5",
     ),
     "switch without default": (
-        "await mcp.fs.stat({}); switch (a) { case await mcp.fs.read({}): break; }"
-        " await mcp.git.status();",
-        "n1 fs:stat, n2 fs:read, n3 git:status",
-        "n1>n2 n1>n3 n2>n3",
+        "await mcp.fs.stat({}); switch (a) { case await mcp.fs.read({}): break; } await mcp.git.status();",
+        "n1 fs:stat, d1 a, n2 fs:read, n3 git:status",
+        "n1>n2 n1>d1 n2>d1 d1>n3:default d1>n3:case:await mcp.fs.read({})",
     ),
-    "an empty switch": ("switch (await mcp.fs.stat({})) {}", "n1 fs:stat", ""),
+    "an empty switch": (
+        "switch (await mcp.fs.stat({})) {}",
+        "d1 await mcp.fs.stat({}), n1 fs:stat",
+        "n1>d1",
+    ),
     "try and catch": (
-        "try { await mcp.fs.stat({}); await mcp.fs.read({}); } catch { await mcp.git.status(); }"
-        " await mcp.fs.list({});",
-        "n1 fs:stat, n2 fs:read, n3 git:status, n4 fs:list",
-        "n1>n2 n1>n3 n2>n3 n2>n4 n3>n4",
+        "try { await mcp.fs.stat({}); await mcp.fs.read({}); } catch { await mcp.git.status(); } await mcp.fs.list({});",
+        "d1 try, n1 fs:stat, n2 fs:read, n3 git:status, n4 fs:list",
+        "n1>n2 n2>d1 n1>d1 d1>n3:error d1>n4:ok n3>n4",
     ),
     "whatever stands in a try may fail": (
-        "try { for (const a of b) await mcp.fs.stat({}); a && mcp.fs.read({}); if (a) {"
-        " l: switch (a) { default: try { (() => mcp.fs.list({}))() } finally {} } } }"
-        " catch { await mcp.git.status(); }",
-        "n1 fs:stat, n2 fs:read, d1 a, n3 fs:list, n4 git:status",
-        "n1>n2 n1>d1 n2>d1 d1>n3:true n1>n4 n2>n4 d1>n4:true d1>n4:false n3>n4",
+        "try { for (const a of b) await mcp.fs.stat({}); a && mcp.fs.read({}); if (a) { l: switch (a) { default: try { (() => mcp.fs.list({}))() } finally {} } } } catch { await mcp.git.status(); }",
+        "d1 try, l1 for-of b, n1 fs:stat, d2 a, n2 fs:read, d3 a, d4 a, n3 fs:list, n4 git:status",
+        "n1>l1 l1>>n1 l1>d2 d2>n2:true n2>d3 d2>d3:false d3>d4:true d4>n3:default n3>d1 d3>d1:false l1>d1 l1>>d1 n1>d1 d2>d1:true n2>d1 d2>d1:false d3>d1:true d4>d1:default d1>n4:error",
     ),
     "a throw goes to the catch": (
         "try { if (a) throw new Error('x'); return 1; } catch (e) { await mcp.fs.stat({}); }",
-        "d1 a, n1 fs:stat",
-        "d1>n1:true d1>n1:false",
+        "d1 try, d2 a, n1 fs:stat",
+        "d2>d1:true d2>d1:false d1>n1:error",
     ),
     "finally with nothing in it": (
         "try { if (a) return 1; await mcp.fs.stat({}); } finally { done(); } await mcp.fs.read({});"
@@ -178,26 +173,24 @@ CASES: dict[str, tuple[str, str, str]] = {
         "n1>n2",
     ),
     "finally on every way": (
-        "try { await mcp.fs.stat({}); } catch { await mcp.fs.list({}); }"
-        " finally { await mcp.fs.read({}); } await mcp.git.status();",
-        "n1 fs:stat, n2 fs:list, n3 fs:read, n4 git:status",
-        "n1>n2 n1>n3 n2>n3 n3>n4",
+        "try { await mcp.fs.stat({}); } catch { await mcp.fs.list({}); } finally { await mcp.fs.read({}); } await mcp.git.status();",
+        "d1 try, n1 fs:stat, n2 fs:list, n3 fs:read, n4 git:status",
+        "n1>d1 d1>n2:error d1>n3:ok n2>n3 d1>n3:error n3>n4",
     ),
     "finally that jumps itself": (
         "for (;;) { try { await mcp.fs.stat({}); } finally { break; } } await mcp.fs.read({});",
-        "n1 fs:stat, n2 fs:read",
-        "n1>n2",
+        "l1 for true, n1 fs:stat, n2 fs:read",
+        "l1>>n1 n1>n2 l1>>n2",
     ),
     "Promise.all": (
         "await Promise.all([mcp.fs.stat({}), mcp.fs.read({})]); await mcp.git.status();",
-        "n1 fs:stat, n2 fs:read, n3 git:status",
-        "n1>n2 n2>n3",
+        "f1 all, n1 fs:stat, n2 fs:read, n3 git:status",
+        "f1>n1 f1>n2 n1>j1 n2>j1 j1>n3",
     ),
     "a callback": (
-        "await Promise.all(files.map(async (f) => { await mcp.fs.read({ path: f }); return 1; }));"
-        " await mcp.git.status();",
-        "n1 fs:read, n2 git:status",
-        "n1>n2",
+        "await Promise.all(files.map(async (f) => { await mcp.fs.read({ path: f }); return 1; })); await mcp.git.status();",
+        "f1 all files, n1 fs:read, n2 git:status",
+        "f1>n1 n1>j1 f1>j1 j1>n2",
     ),
     "a function called where it is written": (
         "(async (a) => { await mcp.fs.stat({}); })(await mcp.fs.read({}));",

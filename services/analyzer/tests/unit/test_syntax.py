@@ -1,5 +1,7 @@
 """The syntax layer: places, literals, patterns, edits, the tree itself."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,7 +176,13 @@ def test_a_wrap_that_crosses_another_or_the_text_is_refused() -> None:
 
 def test_wraps_that_share_an_end_nest() -> None:
     wraps = [Wrap(0, 1, "(", ")"), Wrap(0, 3, "[", "]"), Wrap(2, 3, "{", "}"), Wrap(0, 0, "!")]
-    assert apply("abc", wraps) == "![(a)b{c}]"
+    assert apply("abc", wraps).text == "![(a)b{c}]"
+
+
+def test_what_is_put_in_is_stated_piece_by_piece() -> None:
+    edited = apply("ab", [Wrap(0, 2, "(", ")"), Wrap(1, 1, "!")], first="// \U0001f600 ")
+    assert edited.text == "// \U0001f600 (a!b)"
+    assert edited.insertions == ((0, 5), (5, 6), (7, 8), (9, 10))
 
 
 @st.composite
@@ -194,7 +202,9 @@ def _nested(draw: st.DrawFn) -> tuple[str, list[Wrap]]:
 @given(_nested())
 def test_wraps_keep_every_character_and_nest(case: tuple[str, list[Wrap]]) -> None:
     text, wraps = case
-    result = apply(text, wraps)
+    result, insertions = apply(text, wraps)
+    kept = [result[end:start] for (_, end), (start, _) in pairwise([(0, 0), *insertions])]
+    assert "".join([*kept, result[insertions[-1][1] :]]) == text
     assert result.replace("<", "").replace(">", "") == text
     assert result.count("<") == result.count(">") == len(wraps)
     depth = 0

@@ -6,6 +6,7 @@ from typing import Final
 from pml_analyzer.domain.callbacks import given_function
 from pml_analyzer.domain.choices import arms, case_outcome
 from pml_analyzer.domain.flow import (
+    LEAVES,
     NOTHING,
     Attempt,
     Branch,
@@ -22,6 +23,7 @@ from pml_analyzer.domain.flow import (
     in_order,
     perhaps,
 )
+from pml_analyzer.domain.flow import Sequence as InOrder
 from pml_analyzer.domain.marks import INLINE, LOOPS, Mark, combined
 from pml_analyzer.syntax.parser import TooDeep
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
@@ -87,10 +89,13 @@ class _Reducer:
         if case is None and len(below) == 1 and node.index not in self._marks:
             self._done[node.index] = below[0]
             return
-        level = max((inner for _, inner in below), default=0) + (case is not None)
+        flow = case(node) if case is not None else self._plain(node)
+        level = max((inner for _, inner in below), default=0) + _nests(
+            flow, [inner for inner, _ in below]
+        )
         if level > DEEPEST:
             raise TooDeep(node.start)
-        self._done[node.index] = (case(node) if case is not None else self._plain(node), level)
+        self._done[node.index] = (flow, level)
 
     def flow(self, node: Node | None) -> Flow:
         """The flow of a reduced node; of any other, nothing."""
@@ -245,6 +250,16 @@ class _Reducer:
             None if handler is None else self.flow(handler),
             None if finalizer is None else self.flow(finalizer),
         )
+
+
+def _nests(flow: Flow, below: Iterable[Flow]) -> bool:
+    """Whether a flow puts others inside a new construct, not just one after the other."""
+    known = {id(part) for inner in below for part in _parts(inner)}
+    return any(not isinstance(part, LEAVES) and id(part) not in known for part in _parts(flow))
+
+
+def _parts(flow: Flow) -> tuple[Flow, ...]:
+    return flow.parts if isinstance(flow, InOrder) else (flow,)
 
 
 def _is_endless(loop: Node) -> bool:

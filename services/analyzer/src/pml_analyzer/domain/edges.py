@@ -68,7 +68,7 @@ class _Drawing:
         """Draw a flow that is entered from a frontier; tells how it is left."""
         match flow:
             case Step():
-                return Ways(self._reach(self._id(flow.at, at), entry))
+                return Ways(self._pass(self._id(flow.at, at), entry))
             case Sequence():
                 return self._sequence(flow, entry, at)
             case Branch() | Switch() | Attempt():
@@ -107,11 +107,15 @@ class _Drawing:
     def _id(self, syntax: int, at: Instance) -> str:
         return self._expansion.ids[syntax, at.number]
 
-    def _reach(self, node_id: str, entry: Frontier) -> Frontier:
-        for exit_ in entry:
+    def _reach(self, node_id: str, entry: Frontier | None) -> None:
+        for exit_ in entry or ():
             self._edges[exit_, node_id] = None
         if len(self._edges) > self._limit:
             raise TooManyEdges
+
+    def _pass(self, node_id: str, entry: Frontier | None) -> Frontier:
+        """Reach a node that has one way on."""
+        self._reach(node_id, entry)
         return self._leave(Exit(node_id))
 
     def _leave(self, exit_: Exit) -> Frontier:
@@ -132,7 +136,7 @@ class _Drawing:
     def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Ways:
         condition = self.draw(flow.condition, entry, at)
         node_id = self._id(flow.at, at)
-        self._reach(node_id, condition.end or {})
+        self._reach(node_id, condition.end)
         chosen = self.draw(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
         other = self.draw(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
         ways = Ways(merged([chosen.end, other.end]), condition.jumps)
@@ -143,7 +147,7 @@ class _Drawing:
         again = self._placeholders.fresh()
         head = self.draw(flow.head, {**entry, again: None}, at)
         node_id = self._id(flow.at, at)
-        after = self._reach(node_id, head.end or {})
+        after = self._pass(node_id, head.end)
         ways = self.draw(flow.body, self._leave(Exit(node_id, "loop_body")), at)
         continues: list[Target] = [("continue", label) for label in (None, *flow.labels)]
         round_ = self.draw(flow.tail, ways.land(*continues) or {}, at)
@@ -155,7 +159,7 @@ class _Drawing:
     def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Ways:
         subject = self.draw(flow.subject, entry, at)
         node_id = self._id(flow.at, at)
-        self._reach(node_id, subject.end or {})
+        self._reach(node_id, subject.end)
         leaving = Ways(None, subject.jumps)
         for outcome, body in flow.cases:
             chosen = self._leave(Exit(node_id, "conditional", outcome))
@@ -192,7 +196,7 @@ class _Drawing:
         before = len(self._made)
         if flow.at is not None:
             node_id = self._id(flow.at, at)
-            self._reach(node_id, merged([ways.end, failing]) or {})
+            self._reach(node_id, merged([ways.end, failing]))
             if ways.end is not None:
                 ways.end = self._leave(Exit(node_id, "conditional", "ok"))
             before = len(self._made)
@@ -203,12 +207,12 @@ class _Drawing:
         return {**failing, **dict.fromkeys(self._made[before:])}
 
     def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Ways:
-        started = self._reach(self._id(flow.at, at), entry)
+        started = self._pass(self._id(flow.at, at), entry)
         ways = [self.draw(part, started, at) for part in flow.parts]
         ends = [way.end for way in ways if way.end != started]
         if flow.is_repeated or not ends:
             ends.append(started)
-        joined = self._reach(self._expansion.joins[flow.at, at.number], merged(ends) or {})
+        joined = self._pass(self._expansion.joins[flow.at, at.number], merged(ends))
         leaving = Ways(joined)
         leaving.take(*ways)
         return leaving
@@ -225,7 +229,7 @@ class _Drawing:
             inside = self._leave(Exit(loop, "loop_body"))
             self._returns[callee.number] = returns
         function = callee.unit.function.index if callee.unit is not None else None
-        ways = _left(self.draw(self._flows[function], inside, callee), entry, certain=True)
+        ways = _left(self.draw(self._flows.get(function, NOTHING), inside, callee), entry, certain=True)
         self._placeholders.resolve(returns, ways.end)
         self._returns.pop(callee.number, None)
         return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))

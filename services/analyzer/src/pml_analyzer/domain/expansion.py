@@ -141,6 +141,7 @@ class _Walk:
     def __init__(self, owned: Mapping[int | None, Sequence[Mark]], limit: int) -> None:
         self.expansion = Expansion(marks=owned)
         self._limit = limit
+        self._count = 0
         self._made: list[Made] = []
         self._recursive: set[int] = set()
 
@@ -158,7 +159,8 @@ class _Walk:
                 self._follow(mark, mark.unit, instance, running, depth)
                 continue
             self._made.append(Made(mark, instance))
-            if len(self._made) - len(self.expansion.instances) > self._limit:
+            self._count += 1
+            if self._count > self._limit:
                 raise TooManyNodes(mark.node.start)
             if mark.kind == "parallel":
                 side_by_side.append(mark)

@@ -133,6 +133,9 @@ Flow = (
     | Labelled
     | Jump
 )
+LEAVES = (Step, Enter, Jump)
+"""Flows that hold no others."""
+
 NOTHING = Sequence()
 
 

@@ -55,6 +55,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         intent=request.intent,
         code=request.code,
         instrumented=analysis.instrumented,
+        insertions=analysis.insertions,
         structure=analysis.structure,
         dynamic_calls=analysis.dynamic_calls,
         decision=analysis.decision,

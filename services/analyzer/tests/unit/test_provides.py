@@ -1,17 +1,14 @@
 """Which result feeds which call, and how much of what that call needs."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.provides import compute_coverage
+from pml_analyzer.domain.edges import TooManyEdges
+from pml_analyzer.domain.feeds import Use, edges_of_uses
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.programs import analysed, provided, schema, tool
-
-FIELDS = st.sets(st.sampled_from("abcde"))
 
 
 def _edges(analysis: Analysis) -> list[Edge]:
@@ -80,10 +77,51 @@ def test_what_is_computed_from_a_result_covers_without_a_mapping() -> None:
     assert (edge.coverage, edge.field_mapping) == ("strict", ())
 
 
-def test_without_schemas_there_is_an_edge_and_no_coverage() -> None:
+def test_what_a_result_is_given_as_covers_though_nothing_is_said_of_the_result() -> None:
     analysis = analysed("const l = await mcp.fs.list({ path }); await mcp.fs.read({ path: l[0] });")
     (edge,) = _edges(analysis)
-    assert (edge.coverage, edge.field_mapping) == (None, ())
+    assert edge.coverage == "strict"
+    assert _mapping(edge) == [("[0]", "path", True)]
+
+
+def test_fields_that_nothing_is_said_of_cover_nothing_under_their_own_names() -> None:
+    analysis = analysed(
+        "const l = await mcp.fs.list({ path }); await mcp.http.post({ ...l, body: l.text });"
+    )
+    (edge,) = _edges(analysis)
+    assert edge.coverage == "partial"
+    assert _mapping(edge) == [("text", "body", True)]
+
+
+def test_arguments_inside_arguments_are_told_by_their_path() -> None:
+    analysis = analysed(
+        "const p = await mcp.json.parse({ json: '' });"
+        " await mcp.http.post({ headers: { auth: { token: p.body }, ...p, n: p.url + 1 } });"
+    )
+    (edge,) = _edges(analysis)
+    assert edge.coverage == "optional"
+    assert _mapping(edge) == [("body", "headers.auth.token", True)]
+
+
+def test_fields_go_into_an_argument_under_their_own_names() -> None:
+    nested: JsonObject = {"properties": {"to": schema("url", "size")}, "required": ["to"]}
+    taking = ToolDefinition(server="a", name="take", input_schema=nested)
+    tools = (tool("a:give", gives=schema("url", "body")), taking)
+    code = "const r = await mcp.a.give({}); await mcp.a.take({ to: { ...r } });"
+    outcome = analyze(code, tools=tools, policy=Policy())
+    assert isinstance(outcome, Analysis)
+    (edge,) = _edges(outcome)
+    assert edge.coverage == "strict"
+    assert _mapping(edge) == [("url", "to.url", True)]
+
+
+def test_of_calls_without_a_tool_only_the_way_of_the_data_is_known() -> None:
+    uses = [("n2", [Use("n1", ("a",), ("b",)), Use("n1", (), (), is_spread=True)])]
+    (edge,) = edges_of_uses(uses, {}, limit=1)
+    assert (edge.from_, edge.to, edge.coverage) == ("n1", "n2", None)
+    assert _mapping(edge) == [("a", "b", True)]
+    with pytest.raises(TooManyEdges):
+        edges_of_uses(uses, {}, limit=0)
 
 
 def test_a_field_the_consumer_does_not_know_covers_nothing() -> None:
@@ -98,12 +136,12 @@ def test_a_field_the_consumer_does_not_know_covers_nothing() -> None:
         ("let c = 1; while (c) { c = await mcp.fs.list({ path: c }); }", ""),
         (
             "let c; for (;;) { await mcp.fs.read({ path: c }); c = await mcp.fs.list({}); }",
-            "n2>n1",
+            "n2>n1:strict",
         ),
         (
             "const a = await mcp.fs.list({}), b = await mcp.fs.list({});"
             " await mcp.fs.read({ path: a + b });",
-            "n1>n3 n2>n3",
+            "n1>n3:strict n2>n3:strict",
         ),
         ("await mcp.fs.read(); await mcp.fs.read({ path: 'a' });", ""),
     ],
@@ -143,29 +181,3 @@ def test_an_input_schema_that_says_nothing_covers_nothing() -> None:
     assert isinstance(outcome, Analysis)
     (edge,) = _edges(outcome)
     assert (edge.coverage, edge.field_mapping) == (None, ())
-
-
-@pytest.mark.parametrize(
-    ("outputs", "required", "optional", "coverage"),
-    [
-        ({"json"}, {"json"}, set[str](), "strict"),
-        ({"url", "status"}, {"url", "body"}, set[str](), "partial"),
-        ({"headers"}, {"url", "body"}, {"headers"}, "optional"),
-        ({"a"}, set[str](), {"a"}, "optional"),
-        ({"a"}, {"b"}, {"c"}, None),
-        (set[str](), set[str](), set[str](), None),
-    ],
-)
-def test_coverage_says_how_much_of_an_input_is_there(
-    outputs: set[str], required: set[str], optional: set[str], coverage: str | None
-) -> None:
-    assert compute_coverage(outputs, required, optional) == coverage
-
-
-@given(FIELDS, FIELDS, FIELDS, FIELDS)
-def test_more_outputs_never_cover_less(
-    outputs: set[str], more: set[str], required: set[str], optional: set[str]
-) -> None:
-    order = (None, "optional", "partial", "strict")
-    less = compute_coverage(outputs, required, optional)
-    assert order.index(compute_coverage(outputs | more, required, optional)) >= order.index(less)

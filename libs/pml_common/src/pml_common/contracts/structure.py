@@ -122,6 +122,8 @@ Node = Annotated[
 
 
 EdgeType = Literal["sequence", "conditional", "provides", "contains", "loop_body"]
+Coverage = Literal["strict", "partial", "optional"]
+"""All that is required, some of it, only what need not be given."""
 
 
 class FieldMapping(Contract):
@@ -143,7 +145,7 @@ class Edge(Contract):
     to: str
     type: EdgeType
     outcome: str | None = None
-    coverage: Literal["strict", "partial", "optional"] | None = None
+    coverage: Coverage | None = None
     field_mapping: tuple[FieldMapping, ...] = ()
 
 

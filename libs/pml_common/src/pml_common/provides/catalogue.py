@@ -1,0 +1,69 @@
+"""Provides edges between all tools of a catalogue, from their schemas alone (A7, C9)."""
+
+from collections.abc import Iterator, Sequence
+
+from pml_common.contracts.provides import ProvidesEdge
+from pml_common.contracts.tool import ToolDefinition
+from pml_common.provides.coverage import Provision, provision
+from pml_common.provides.fields import Inputs, Outputs
+from pml_common.provides.names import is_relative
+
+
+def create_provides_edges(tools: Sequence[ToolDefinition]) -> list[ProvidesEdge]:
+    """An edge for every pair of tools of which the first's result covers input of the second.
+
+    In the catalogue's order, by provider, then consumer; a tool feeds not itself, and one without
+    an output schema feeds none. Between servers an edge needs more than names that mean something
+    else in each (`id`, `name`, `status`).
+    """
+    index = _Consumers(tools)
+    edges: list[ProvidesEdge] = []
+    for provider in tools:
+        if provider.output_schema:
+            outputs = Outputs(provider.output_schema)
+            for consumer, inputs in index.near(outputs):
+                found = provision(outputs, inputs)
+                if consumer is not provider and _is_telling(found, provider, consumer):
+                    edges.append(_edge(provider, consumer, found))
+    return edges
+
+
+class _Consumers:
+    """Tools by the names of the fields that they take, so that only pairs which share one meet."""
+
+    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+        self._all = [(tool, Inputs(tool.input_schema)) for tool in tools]
+        self._by_name: dict[str, list[int]] = {}
+        self._payload: list[int] = []
+        for position, (_, inputs) in enumerate(self._all):
+            for name in inputs.names:
+                self._by_name.setdefault(name, []).append(position)
+            if inputs.takes_payload:
+                self._payload.append(position)
+
+    def near(self, outputs: Outputs) -> Iterator[tuple[ToolDefinition, Inputs]]:
+        """Those that could take something, in the catalogue's order."""
+        found = set(self._payload if outputs.payloads else ())
+        for name in outputs.by_name:
+            found.update(self._by_name.get(name, ()))
+        return (self._all[position] for position in sorted(found))
+
+
+def _is_telling(found: Provision, provider: ToolDefinition, consumer: ToolDefinition) -> bool:
+    if found.coverage is None or provider.server == consumer.server:
+        return found.coverage is not None
+    return any(
+        field.type_compatible and not is_relative(field.to_field) for field in found.field_mapping
+    )
+
+
+def _edge(provider: ToolDefinition, consumer: ToolDefinition, found: Provision) -> ProvidesEdge:
+    # Not validated again: schemas are large, and checked in the tools that they come from.
+    return ProvidesEdge.model_construct(
+        from_=provider.tool_id,
+        to=consumer.tool_id,
+        coverage=found.coverage,
+        provider_output_schema=found.provider_output_schema,
+        consumer_input_schema=found.consumer_input_schema,
+        field_mapping=found.field_mapping,
+    )

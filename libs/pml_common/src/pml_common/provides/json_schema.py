@@ -1,0 +1,177 @@
+"""What a JSON Schema says of values, as far as matching one with another needs it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from pydantic import JsonValue
+
+from pml_common.contracts.tool import JsonObject
+
+Step = str | int | None
+"""One step into a value: a key, an index, or any element."""
+
+_DEEPEST: Final = 12
+"""How many schemas inside each other are looked into; references may lead back to themselves."""
+
+_COMPARED: Final = 3
+"""How many levels `fits` compares: a list, the objects in it, their fields."""
+
+_TYPE_NAMES: Final[dict[type, str]] = {
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
+_IMPLYING: Final = (("properties", "object"), ("items", "array"))
+
+
+class Described:
+    """A value as one schema of a document describes it."""
+
+    def __init__(self, schema: JsonObject, document: "_Document", depth: int = 0) -> None:
+        self._schema = document.behind_references(schema)
+        self._document = document
+        self._depth = depth
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The JSON types it may have, null aside and integers as numbers; empty: any."""
+        own = self._declared or self._implied
+        if own:
+            return own
+        for part in self._parts("allOf"):
+            if part.types:
+                return part.types
+        alternatives = [one for one in self._parts("anyOf", "oneOf") if not one._is_null]
+        known = all(one.types for one in alternatives)
+        return _union(one.types for one in alternatives) if known else frozenset()
+
+    @cached_property
+    def properties(self) -> "dict[str, Described]":
+        """What is said of its fields, in any of its alternatives."""
+        found: dict[str, Described] = {}
+        for part in self._parts("anyOf", "oneOf", "allOf"):
+            found.update(part.properties)
+        own = self._schema.get("properties")
+        for name, schema in own.items() if isinstance(own, dict) else ():
+            found[name] = self._inside(schema)
+        return found
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The fields it always has."""
+        own = frozenset(_strings(self._schema.get("required")))
+        return own | _union(part.required for part in self._parts("allOf"))
+
+    @cached_property
+    def items(self) -> "Described":
+        """Its elements."""
+        if "items" in self._schema:
+            return self._inside(self._schema["items"])
+        parts = self._parts("allOf", "anyOf", "oneOf")
+        return next((part.items for part in parts if "array" in part.types), ANYTHING)
+
+    def at(self, path: Iterable[Step]) -> "Described":
+        """A part of it; anything where nothing is said of that."""
+        found = self
+        for step in path:
+            found = found.properties.get(step, ANYTHING) if isinstance(step, str) else found.items
+        return found
+
+    def meets(self, wanted: "Described") -> bool:
+        """Whether it may be a value of the wanted kind; what is unsaid may be anything."""
+        return not self.types or not wanted.types or bool(self.types & wanted.types)
+
+    def fits(self, wanted: "Described", levels: int = _COMPARED) -> bool:
+        """Whether it is said to have all that is demanded of the wanted."""
+        if not self.meets(wanted):
+            return False
+        if levels == 0:
+            return True
+        demanded = ((name, wanted.properties.get(name, ANYTHING)) for name in wanted.required)
+        mine = self.properties
+        if not all(name in mine and mine[name].fits(it, levels - 1) for name, it in demanded):
+            return False
+        return "array" not in wanted.types or self.items.fits(wanted.items, levels - 1)
+
+    @property
+    def _declared(self) -> frozenset[str]:
+        declared = self._schema.get("type")
+        names = [declared] if isinstance(declared, str) else _strings(declared)
+        return frozenset("number" if name == "integer" else name for name in names) - {"null"}
+
+    @property
+    def _implied(self) -> frozenset[str]:
+        schema = self._schema
+        values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
+        named = [_TYPE_NAMES[type(value)] for value in values if value is not None]
+        return frozenset(named or [kind for key, kind in _IMPLYING if key in schema])
+
+    @property
+    def _is_null(self) -> bool:
+        return self._schema.get("type") == "null"
+
+    def _parts(self, *keywords: str) -> "Iterator[Described]":
+        for keyword in keywords:
+            for schema in _list(self._schema.get(keyword)):
+                yield self._inside(schema)
+
+    def _inside(self, schema: JsonValue) -> "Described":
+        return self._document.describe(schema, self._depth + 1)
+
+
+class _Document:
+    """A schema with the definitions that its references point to."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._known: dict[tuple[int, int], Described] = {}
+
+    def describe(self, schema: JsonValue, depth: int) -> Described:
+        """One of its schemas, each once for a depth, so that no document takes long."""
+        if not isinstance(schema, dict) or depth > _DEEPEST:
+            return ANYTHING
+        key = (id(schema), depth)
+        if key not in self._known:
+            self._known[key] = Described(schema, self, depth)
+        return self._known[key]
+
+    def behind_references(self, schema: JsonObject) -> JsonObject:
+        for _ in range(_DEEPEST):
+            reference = schema.get("$ref")
+            if not isinstance(reference, str):
+                return schema
+            schema = self._pointed(reference)
+        return {}
+
+    def _pointed(self, reference: str) -> JsonObject:
+        """What `#/$defs/Name` points to; empty where that is nothing, or elsewhere."""
+        start, *names = reference.split("/")
+        found: JsonValue = self._root if start == "#" else None
+        for name in names:
+            name = name.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
+
+def described(schema: JsonObject | None) -> Described:
+    """The value that a whole document describes; None says nothing."""
+    return _Document(schema).describe(schema, 0) if schema else ANYTHING
+
+
+def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)
+
+
+def _list(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else ()
+
+
+def _strings(value: JsonValue) -> list[str]:
+    return [item for item in _list(value) if isinstance(item, str)]
+
+
+ANYTHING: Final = Described({}, _Document({}))

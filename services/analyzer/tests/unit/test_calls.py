@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, complaints, nodes
+from services.analyzer.tests.programs import analysed, complaints, nodes, rejected
 
 READS = "n1 fs:read"
 RESOLVED = {
@@ -156,3 +156,11 @@ def test_a_chain_of_names_too_long_to_follow_is_taken_for_a_tool() -> None:
 def test_a_long_chain_of_names_in_order_is_followed() -> None:
     names = "".join(f"const a{i + 1} = a{i};" for i in range(300))
     assert nodes(analysed(f"const a0 = mcp.fs; {names} a300.read({{}})")) == READS
+
+
+@pytest.mark.parametrize(
+    "code", ["mcp.fs['\\ud800']({})", "mcp['\\ud800']({})", "capabilities['\\ud800']({})"]
+)
+def test_half_a_character_in_a_name_is_told_by_number(code: str) -> None:
+    (told,) = rejected(code).diagnostics
+    assert "\\u{d800}" in told.model_dump_json().replace("\\\\", "\\")

@@ -11,7 +11,7 @@ from uuid import UUID
 from pml_analyzer.domain.calls import CAPABILITY_SERVER, CallSite
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.domain.toolbox import Toolbox, did_you_mean, quoted
-from pml_common.contracts.callable_names import callable_names
+from pml_common.contracts.callable_names import callable_name, callable_names
 from pml_common.contracts.capability import CapabilityDescription, NestedCapability
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import CapabilityNode, Node
@@ -85,13 +85,16 @@ class Library:
 
     @classmethod
     def of(cls, capabilities: Sequence[Capability]) -> "Library":
-        """Capabilities under every name that they have, the first named first."""
+        """Capabilities under every name that they have: present names before former ones, of like
+        names the first named first."""
         known = {capability.id: capability for capability in capabilities}
-        callable_ = callable_names([(one.id, one.name) for one in capabilities])
-        found = {name: known[capability_id] for name, capability_id in callable_.items()}
-        for capability in reversed(capabilities):
-            for name in (*capability.about.aliases, capability.name):
-                found[name] = capability
+        plain = callable_names([(one.id, one.name) for one in capabilities])
+        found = {one.name: one for one in reversed(capabilities)}
+        found |= {name: known[capability_id] for name, capability_id in plain.items()}
+        for one in capabilities:
+            for alias in one.about.aliases:
+                found.setdefault(alias, one)
+                found.setdefault(callable_name(alias), one)
         return cls(found)
 
     @property
@@ -190,7 +193,7 @@ class Library:
     def _fault(self, reference: str) -> str | None:
         capability = self._found.get(reference)
         if capability is None:
-            near = self._near.get(reference) or get_close_matches(reference, self._found)
+            near = self._near.get(reference) or self._alike(reference)
             return f"There is no capability {quoted(reference)}. {did_you_mean(near)}".rstrip()
         for one in self._from(capability):
             if one.capability.fault is not None:
@@ -200,6 +203,11 @@ class Library:
                 if name not in self._found:
                     return f"{_through(one.chain)} calls {quoted(name)}, which is no capability."
         return None
+
+    def _alike(self, reference: str) -> Sequence[str]:
+        """Names like an unknown one, of its own form."""
+        known = [name for name in self._found if (":" in name) == (":" in reference)]
+        return get_close_matches(reference, known) if nameable(reference) else ()
 
     def _lack(self, capability: Capability, toolbox: Toolbox) -> str | None:
         for one in self._from(capability):
@@ -225,6 +233,7 @@ def names_of(capability: Capability) -> tuple[str, ...]:
 
 
 def _through(chain: Sequence[str]) -> str:
-    """`Capability a:b`, `Capability a:b, called by c:d`."""
+    """`Capability a:b`, `Capability a:b, called by c:d,`."""
     last, *before = reversed(chain)
-    return f"Capability {last}{''.join(f', called by {name}' for name in before)}"
+    way = "".join(f", called by {name}" for name in before)
+    return f"Capability {last}{way}{',' if before else ''}"

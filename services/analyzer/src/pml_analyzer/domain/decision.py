@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from pml_analyzer.domain.capabilities import Reached, names_of
+from pml_analyzer.domain.problems import visible
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.structure import (
     Argument,
@@ -193,17 +194,8 @@ def _nothing(nested: Sequence[Reached]) -> str:
 def first_sentence(text: str) -> str:
     """The first sentence of a server's own words, on one line and not too long."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
-    return _visible(sentence[:_LONGEST_SENTENCE])
+    return visible(sentence[:_LONGEST_SENTENCE])
 
 
 def _short(text: str) -> str:
-    return _visible(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…")
-
-
-def _visible(text: str) -> str:
-    """Characters that print nothing, or turn the line round, are shown by number."""
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(char: str) -> str:
-    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"
+    return visible(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…")

@@ -21,8 +21,18 @@ def diagnostic(source: Source, problem: Problem) -> Diagnostic:
     line, column = source.position(problem.offset)
     return Diagnostic(
         severity="error",
-        message=problem.message,
+        message=visible(problem.message),
         line=line,
         column=column,
         source_line=source.line(line)[:_LONGEST_LINE].encode(errors="replace").decode(),
     )
+
+
+def visible(text: str) -> str:
+    """A text with what prints nothing, turns the line round, or is half a character shown by
+    number."""
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(char: str) -> str:
+    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"

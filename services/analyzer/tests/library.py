@@ -1,0 +1,67 @@
+"""Capabilities to analyse programs with."""
+
+from uuid import UUID, uuid5
+
+from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analyzer.domain.capabilities import Library
+from pml_analyzer.domain.capability_reading import read_capability
+from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.structure import CapabilityNode
+from pml_common.contracts.tool import JsonObject
+from services.analyzer.tests.programs import TOOLS
+
+_NAMES = UUID("5b2c7c3e-5f0a-5d0e-9d53-3a1f0f3f5c11")
+
+
+def described(
+    name: str, code: str, *aliases: str, takes: JsonObject | None = None
+) -> CapabilityDescription:
+    """A capability as the registry tells of it."""
+    return CapabilityDescription(
+        capability_id=uuid5(_NAMES, name),
+        name=name,
+        aliases=aliases,
+        code=code,
+        code_hash=uuid5(_NAMES, code).hex * 2,
+        parameters_schema=takes or {},
+    )
+
+
+def library(*capabilities: CapabilityDescription) -> Library:
+    """These capabilities, under every name they have."""
+    return Library.of([read_capability(one) for one in capabilities])
+
+
+READ_JSON = described("fs:read_json", "return JSON.parse(await mcp.fs.read({ path: args.path }));")
+REPORT = described(
+    "report:weekly", "const all = await capabilities.fs_read_json(args);\nawait mcp.fs.write(all);"
+)
+PURE = described("math:double", "return 2 * args.x;")
+KNOWN = library(READ_JSON, REPORT, PURE)
+
+
+def calling(code: str, known: Library = KNOWN, policy: Policy | None = None) -> Analysis:
+    """The analysis of a program that must not be rejected."""
+    outcome = analyze(code, tools=TOOLS, policy=policy or Policy(), capabilities=known)
+    assert isinstance(outcome, Analysis), outcome
+    return outcome
+
+
+def refused(code: str, known: Library = KNOWN) -> Rejection:
+    """The rejection of a program that must be."""
+    outcome = analyze(code, tools=TOOLS, policy=Policy(), capabilities=known)
+    assert isinstance(outcome, Rejection), outcome
+    return outcome
+
+
+def complaint(code: str, known: Library = KNOWN) -> str:
+    """`line:column message` of the one diagnostic of a rejected program."""
+    (told,) = refused(code, known).diagnostics
+    return f"{told.line}:{told.column} {told.message}"
+
+
+def called(analysis: Analysis) -> list[str]:
+    """`n1 fs:read_json` of every capability node."""
+    nodes = [node for node in analysis.structure.nodes if isinstance(node, CapabilityNode)]
+    return [f"{node.id} {node.name}" for node in nodes]

@@ -7,53 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from libs.pml_common.tests.structures import node, structure
 from pml_analyzer.domain.graph import FLOW, digraph, dominators, layers, reachable
-from pml_common.contracts.structure import (
-    DecisionNode,
-    Edge,
-    EdgeType,
-    LoopNode,
-    Node,
-    StaticStructure,
-    TaskNode,
-)
+from pml_common.contracts.structure import StaticStructure
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed
 
-
-def node(node_id: str) -> Node:
-    """A node of the kind that its id's letter says."""
-    match node_id[0]:
-        case "d":
-            return DecisionNode(id=node_id, line=1, column=1, condition="x")
-        case "l":
-            return LoopNode(id=node_id, line=1, column=1, kind="for-of", over="xs")
-        case _:
-            return TaskNode(id=node_id, line=1, column=1, tool="t:t")
-
-
-def edge(way: str) -> Edge:
-    """`a>b`, `a>b:true`, `l>b*` for a loop's body, `a~b` for data."""
-    kind: EdgeType = "provides" if "~" in way else "loop_body" if way.endswith("*") else "sequence"
-    start, _, rest = way.replace("~", ">").rstrip("*").partition(">")
-    end, _, outcome = rest.partition(":")
-    kind = "conditional" if outcome else kind
-    return Edge(from_=start, to=end, type=kind, outcome=outcome or None)
-
-
-def structure(nodes: str, *ways: str) -> StaticStructure:
-    """Nodes by their ids, and edges."""
-    return StaticStructure(
-        nodes=tuple(map(node, nodes.split())), edges=tuple(edge(way) for way in ways)
-    )
-
-
-BRANCHES = structure("n1 d1 n2 n3 n4", "n1>d1", "d1>n2:true", "d1>n3:false", "n2>n4", "n3>n4")
-LOOP = structure("n1 l1 n2 n3 n4", "n1>l1", "l1>n2*", "n2>n3", "n3>l1", "l1>n4")
-LOOP_FIRST = structure("l1 n1 l2 n2 n3", "l1>n1*", "n1>l2", "l2>n2*", "n2>l2", "l2>l1", "l1>n3")
+BRANCHES = structure("n1 d1 n2 n3 n4", "n1>d1 d1>n2:true d1>n3:false n2>n4 n3>n4")
+LOOP = structure("n1 l1 n2 n3 n4", "n1>l1 l1>n2* n2>n3 n3>l1 l1>n4")
+LOOP_FIRST = structure("l1 n1 l2 n2 n3", "l1>n1* n1>l2 l2>n2* n2>l2 l2>l1 l1>n3")
 
 
 def test_every_relation_of_two_nodes_is_kept() -> None:
-    graph = digraph(structure("d1 n1", "d1>n1:case:a", "d1>n1:case:b", "d1~n1"))
+    graph = digraph(structure("d1 n1", "d1>n1:case:a d1>n1:case:b d1~n1"))
     edges = graph.edges["d1", "n1"]["edges"]
     assert [(one.type, one.outcome) for one in edges] == [
         ("conditional", "case:a"),
@@ -64,13 +29,13 @@ def test_every_relation_of_two_nodes_is_kept() -> None:
 
 
 def test_only_the_edges_that_are_asked_for_are_there() -> None:
-    graph = digraph(structure("n1 n2 n3", "n1>n2", "n1~n3", "n1~n2"), ["provides"])
+    graph = digraph(structure("n1 n2 n3", "n1>n2 n1~n3 n1~n2"), ["provides"])
     assert set(graph.edges) == {("n1", "n3"), ("n1", "n2")}
     assert [one.type for one in graph.edges["n1", "n2"]["edges"]] == ["provides"]
 
 
 def test_an_edge_to_a_node_that_is_not_there_is_none() -> None:
-    graph = digraph(structure("n1", "n1>n2", "n2>n1"))
+    graph = digraph(structure("n1", "n1>n2 n2>n1"))
     assert set(graph) == {"n1"}
     assert not graph.edges
 
@@ -88,9 +53,9 @@ def test_the_sources_example_has_its_layers() -> None:
         (LOOP, (("n1",), ("l1",), ("n2", "n4"), ("n3",))),
         (LOOP_FIRST, (("l1",), ("n1", "n3"), ("l2",), ("n2",))),
         (structure("n1 n2", "n2>n1"), (("n2",), ("n1",))),
-        (structure("n1 l1 n2", "l1>n2*", "n2>l1", "l1>n1"), (("l1",), ("n1", "n2"))),
-        (structure("n1 n2 n3", "n1>n3", "n2>n2"), (("n1", "n2"), ("n3",))),
-        (structure("n1 n2", "n1>n2", "n2>n1"), (("n1",), ("n2",))),
+        (structure("n1 l1 n2", "l1>n2* n2>l1 l1>n1"), (("l1",), ("n1", "n2"))),
+        (structure("n1 n2 n3", "n1>n3 n2>n2"), (("n1", "n2"), ("n3",))),
+        (structure("n1 n2", "n1>n2 n2>n1"), (("n1",), ("n2",))),
     ],
     ids=[
         "nothing",
@@ -110,7 +75,7 @@ def test_layers_leave_out_the_ways_back(
 
 
 def test_layers_of_data_ignore_the_order_of_the_program() -> None:
-    drawn = structure("n1 n2 n3", "n1>n2", "n2>n3", "n1~n3")
+    drawn = structure("n1 n2 n3", "n1>n2 n2>n3 n1~n3")
     assert layers(drawn, ["provides"]) == (("n1", "n2"), ("n3",))
 
 
@@ -138,7 +103,7 @@ def test_what_every_way_passes(drawn: StaticStructure, expected: dict[str, str |
 
 
 def test_an_id_may_be_any_word() -> None:
-    drawn = structure("start start_ n1", "start>start_", "start_>n1")
+    drawn = structure("start start_ n1", "start>start_ start_>n1")
     assert dominators(drawn) == {"start": None, "start_": "start", "n1": "start_"}
 
 
@@ -147,7 +112,7 @@ IDS = [f"{letter}{number}" for letter in "nl" for number in range(1, 5)]
 
 @given(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(IDS)), max_size=30))
 def test_any_graph_has_layers_that_hold_each_node_once(ways: list[tuple[str, str]]) -> None:
-    drawn = structure(" ".join(IDS), *(f"{start}>{end}" for start, end in ways))
+    drawn = structure(" ".join(IDS), " ".join(f"{start}>{end}" for start, end in ways))
     found = [node_id for layer in layers(drawn) for node_id in layer]
     assert sorted(found) == sorted(IDS)
     graph = digraph(drawn, FLOW)

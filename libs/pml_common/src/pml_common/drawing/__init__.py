@@ -1,0 +1,1 @@
+"""Structures as text that draws them: outline, Mermaid, Graphviz. Pure; contracts alone."""

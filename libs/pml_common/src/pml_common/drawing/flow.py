@@ -1,0 +1,106 @@
+"""The flow of a structure: in which order its nodes come, and what every way to a node passes.
+
+Written out, not taken from a graph library: importing one takes longer than drawing does.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Final
+
+from pml_common.contracts.structure import Edge, ForkNode, LoopNode, Node, StaticStructure
+
+START: Final = ""
+"""Before every entry; no node's id."""
+
+_FLOW: Final = ("sequence", "conditional", "loop_body")
+
+
+class Flow:
+    """Nodes by id, and the edges along which a program runs by the id that they leave.
+
+    `onward` is where these lead, and a fork to its join, so that this is not part of a strand;
+    `before` the same the other way round, without ways back; `nearest` the last node that all ways
+    to a node pass (its immediate dominator), or START; `meetings` the nodes that several others
+    lead to, by their nearest, in order.
+    """
+
+    def __init__(self, structure: StaticStructure) -> None:
+        self.nodes: Mapping[str, Node] = {node.id: node for node in structure.nodes if node.id}
+        self.ways: dict[str, list[Edge]] = {node_id: [] for node_id in self.nodes}
+        for edge in structure.edges:
+            if edge.type in _FLOW and edge.from_ in self.nodes and edge.to in self.nodes:
+                self.ways[edge.from_].append(edge)
+        self.onward = self._onward()
+        order = _reverse_postorder(self.onward)
+        self._place = {node_id: place for place, node_id in enumerate(order)}
+        self.before: dict[str, list[str]] = {node_id: [] for node_id in order}
+        for start in order:
+            for end in dict.fromkeys(self.onward[start]):
+                if not self.leads_back(start, end):
+                    self.before[end].append(start)
+        self.nearest: dict[str, str] = {}
+        self.meetings: dict[str, list[str]] = {node_id: [] for node_id in order}
+        for node_id in order[1:]:
+            self.nearest[node_id] = reduce(self._common, self.before[node_id])
+            if len(self.before[node_id]) > 1:
+                self.meetings[self.nearest[node_id]].append(node_id)
+
+    def leads_back(self, start: str, end: str) -> bool:
+        """Whether an edge closes a round."""
+        return self._place[end] <= self._place[start]
+
+    def _onward(self) -> dict[str, list[str]]:
+        onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.ways.items()}
+        for node in self.nodes.values():
+            join = f"j{node.id[1:]}"
+            if isinstance(node, ForkNode) and join in self.nodes:
+                onward[node.id].append(join)
+        return onward | {START: list(_entries(self.nodes, onward))}
+
+    def _common(self, one: str, other: str) -> str:
+        """The last node that the ways to both pass, be it one of the two."""
+        while one != other:
+            if self._place[one] < self._place[other]:
+                other = self.nearest[other]
+            else:
+                one = self.nearest[one]
+        return one
+
+
+def _entries(nodes: Mapping[str, Node], onward: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What nothing leads to; then what is not reached yet, loops first and outer before inner ones,
+    as they stand in the source."""
+    led_to = {end for ends in onward.values() for end in ends}
+
+    def rank(node_id: str) -> int:
+        if node_id not in led_to:
+            return 0
+        return 1 if isinstance(nodes[node_id], LoopNode) else 2
+
+    reached: set[str] = set()
+    for entry in sorted(nodes, key=rank):
+        if entry not in reached:
+            yield entry
+        waiting = [entry]
+        while waiting:
+            node_id = waiting.pop()
+            if node_id not in reached:
+                reached.add(node_id)
+                waiting.extend(onward[node_id])
+
+
+def _reverse_postorder(onward: Mapping[str, Sequence[str]]) -> list[str]:
+    """From START; the first of several ways comes before the others."""
+    left: list[str] = []
+    seen = {START}
+    open_ = [(START, iter(reversed(onward[START])))]
+    while open_:
+        node_id, ends = open_[-1]
+        fresh = next((end for end in ends if end not in seen), None)
+        if fresh is None:
+            left.append(node_id)
+            open_.pop()
+        else:
+            seen.add(fresh)
+            open_.append((fresh, iter(reversed(onward[fresh]))))
+    return left[::-1]

@@ -1,0 +1,45 @@
+"""Structures in a few letters."""
+
+from pml_common.contracts.structure import (
+    DecisionNode,
+    Edge,
+    EdgeType,
+    ForkNode,
+    JoinNode,
+    LoopNode,
+    Node,
+    StaticStructure,
+    TaskNode,
+)
+
+
+def node(node_id: str) -> Node:
+    """A node of the kind that its id's letter says; `d1=x` a decision on x."""
+    node_id, _, condition = node_id.partition("=")
+    match node_id[0]:
+        case "d":
+            return DecisionNode(id=node_id, line=1, column=1, condition=condition or "x")
+        case "f":
+            return ForkNode(id=node_id, line=1, column=1)
+        case "j":
+            return JoinNode(id=node_id, line=1, column=1)
+        case "l":
+            return LoopNode(id=node_id, line=1, column=1, kind="for-of", over="xs")
+        case _:
+            return TaskNode(id=node_id, line=1, column=1, tool="t:t")
+
+
+def edge(way: str) -> Edge:
+    """`a>b`, `a>b:true`, `l>b*` into a loop's body, `a~b` for data."""
+    kind: EdgeType = "provides" if "~" in way else "loop_body" if way.endswith("*") else "sequence"
+    start, _, rest = way.replace("~", ">").rstrip("*").partition(">")
+    end, _, outcome = rest.partition(":")
+    kind = "conditional" if outcome else kind
+    return Edge(from_=start, to=end, type=kind, outcome=outcome or None)
+
+
+def structure(nodes: str, ways: str = "") -> StaticStructure:
+    """`structure("n1 d1 n2", "n1>d1 d1>n2:true")`."""
+    return StaticStructure(
+        nodes=tuple(map(node, nodes.split())), edges=tuple(map(edge, ways.split()))
+    )

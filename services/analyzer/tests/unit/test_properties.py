@@ -1,6 +1,7 @@
 """What holds for every program, and for every text."""
 
 import re
+import string
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from pml_analyzer.syntax import parser
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import StaticStructure
-from services.analyzer.tests.generated import PROGRAMS, render
+from services.analyzer.tests.generated import NAMES, PROGRAMS, render
 from services.analyzer.tests.programs import TOOLS, analysed
 
 _CHARACTERS = ["\n", "\0", "\ud800", "\u2028", "\U0001f600"]
@@ -52,7 +53,7 @@ def test_every_call_on_mcp_that_a_plain_look_at_the_tree_finds_is_a_node(program
     code = render(program)
     analysis = analysed(code)
     places = {(node.line, node.column) for node in analysis.structure.nodes if node.id[0] == "n"}
-    assert _calls_on_mcp(code) == places
+    assert _calls_on_mcp(code) <= places
     assert not analysis.dynamic_calls
 
 
@@ -72,16 +73,15 @@ def _calls_on_mcp(code: str) -> set[tuple[int, int]]:
 def test_structures_are_well_formed(program: str) -> None:
     analysis = analysed(render(program))
     nodes, edges = analysis.structure.nodes, analysis.structure.edges
-    for kind in "nd":
+    for kind in "ndlfj":
         ids = [node.id for node in nodes if node.id.startswith(kind)]
-        assert ids == [f"{kind}{number}" for number in range(1, len(ids) + 1)]
-    places = [(node.line, node.column) for node in nodes]
-    assert places == sorted(places)
+        numbered = [f"{kind}{number}" for number in range(1, len(ids) + 1)]
+        assert ids == numbered or (kind == "j" and sorted(ids) == sorted(numbered))
     assert len(set(edges)) == len(edges)
     known = {node.id for node in nodes}
     for edge in edges:
         assert {edge.from_, edge.to} <= known
-        assert (edge.outcome in ("true", "false")) == (edge.type == "conditional")
+        assert (edge.outcome is not None) == (edge.type == "conditional")
         assert edge.type != "conditional" or edge.from_.startswith("d")
     dumped = analysis.structure.model_dump_json(by_alias=True)
     assert StaticStructure.model_validate_json(dumped) == analysis.structure
@@ -93,13 +93,17 @@ def test_instrumentation_only_adds(program: str) -> None:
     analysis = analysed(code)
     after = analysis.instrumented
     assert after.count("\n") == code.count("\n")
-    marks = re.findall(r'__pml\.(?:at|decide)\("(\w+)", ', after)
-    assert sorted(marks) == sorted(node.id for node in analysis.structure.nodes)
+    reported = {node.id for node in analysis.structure.nodes if node.id[0] in "ndl"}
+    assert set(re.findall(r'"([ndl]\d+)"', after)) == reported
     rest = iter(after)
     assert all(char in rest for char in code)
 
 
-@given(PROGRAMS, st.permutations("klmnopqrst"), st.sampled_from(["\n", "  ", " /* c */ ", "\r\n"]))
+@given(
+    PROGRAMS,
+    st.permutations(string.ascii_letters[-NAMES:]),
+    st.sampled_from(["\n", "  ", " /* c */ ", "\r\n"]),
+)
 def test_names_and_layout_change_no_hash(program: str, names: list[str], layout: str) -> None:
     other = render(program, names="".join(names), layout=layout)
     assert analysed(other).code_hash == analysed(render(program)).code_hash

@@ -1,0 +1,6 @@
+"""Programs made up by hypothesis. `@1@` stands for a local name, `~` for layout."""
+
+from services.analyzer.tests.generated.programs import PROGRAMS
+from services.analyzer.tests.generated.text import NAMES, render
+
+__all__ = ["NAMES", "PROGRAMS", "render"]

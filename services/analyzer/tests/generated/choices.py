@@ -1,0 +1,90 @@
+"""What a program is made of: choices, read from bytes, and what is in scope where they are made."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TypeVar
+
+T = TypeVar("T")
+DEEPEST = 6
+
+
+@dataclass(frozen=True)
+class Function:
+    """A local function. `first`: what it must be given first, so that it ends."""
+
+    name: str
+    is_async: bool
+    first: str = ""
+    is_value: bool = True
+    """Whether it may be handed on, to be called with anything."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a piece of code may use where it stands."""
+
+    names: tuple[str, ...] = ()
+    """Locals that can be read."""
+
+    lets: tuple[str, ...] = ()
+    """Locals that can be assigned."""
+
+    callees: tuple[str, ...] = ()
+    """Local names of tools."""
+
+    functions: tuple[Function, ...] = ()
+    waits: bool = True
+    """Whether `await` may stand here."""
+
+    exits: tuple[str, ...] = ()
+    """Jumps that may stand here, besides return and throw."""
+
+    labels: int = 0
+    """How many labels are round this."""
+
+    def with_names(self, *names: str) -> "Scope":
+        """The same with more locals."""
+        return replace(self, names=(*self.names, *names))
+
+    def inside(self, *parameters: str, waits: bool) -> "Scope":
+        """The body of a function that is written here."""
+        return replace(self.with_names(*parameters), waits=waits, exits=(), labels=0)
+
+
+class Choices:
+    """What to write next, a byte each time. The first choice is the simplest, and the only one
+    when the bytes have run out: so fewer and smaller bytes make a simpler program."""
+
+    def __init__(self, choices: bytes) -> None:
+        self._choices = iter(choices)
+        self._left = 10 * (1 + self.below(6))
+        self._depth = 0
+
+    def below(self, count: int) -> int:
+        """A number from 0."""
+        return next(self._choices, 0) % count
+
+    def one_in(self, count: int) -> bool:
+        """True one time of so many."""
+        return self.below(count) == count - 1
+
+    def among(self, options: Sequence[T]) -> T:
+        """One of several."""
+        return options[self.below(len(options))]
+
+    def pick(self, scope: Scope, *makers: tuple[int, Callable[[Scope], str]]) -> str:
+        """What one of several makers writes; each with its weight."""
+        bounds = list(accumulate(weight for weight, _ in makers))
+        number = self.below(bounds[-1])
+        make = next(make for bound, (_, make) in zip(bounds, makers, strict=True) if number < bound)
+        self._left -= 1
+        self._depth += 1
+        written = make(scope)
+        self._depth -= 1
+        return written
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether only something simple may follow: the deeper, the likelier."""
+        return self._left <= 0 or self.below(DEEPEST) < self._depth

@@ -1,0 +1,203 @@
+"""Expressions of generated programs."""
+
+from abc import abstractmethod
+from typing import Final
+
+from services.analyzer.tests.generated.choices import Choices, Scope
+
+SURE: Final = ("fs.read", "fs.stat", "fs.list", "git.status", "json.parse")
+RISKY: Final = ("http.post", "fs.write")
+"""Tools that the recorder rejects now and then."""
+
+BOX: Final = "@16@"
+"""An object of every program, for writes to members."""
+
+_LITERALS: Final = ("1", "null", "'s'", "0", "true", "undefined", "[]", "{}", "[1,~2]", "`t${1}`")
+_FROM_CALLER: Final = ("args.a", "free", "args.list", "args.o", "args.none", "args.n")
+_OPERATORS: Final = ("===", "+", "!==", ">", "<=")
+_SHORT: Final = ("&&", "||", "??")
+_METHODS: Final = ("map", "filter", "some", "every", "find", "flatMap", "findIndex", "forEach")
+
+
+class Expressions(Choices):
+    """Writes values, calls of tools, and what stands in the way of them."""
+
+    def value(self, scope: Scope) -> str:
+        """Any expression; it stands wherever one may."""
+        if self.is_enough:
+            return self.leaf(scope)
+        return self.pick(
+            scope,
+            (6, self.leaf),
+            (16, self.awaited),
+            (6, self.short_circuit),
+            (5, self.conditional),
+            (4, self.composed),
+            (4, self.operation),
+            (4, self.assignment),
+            (3, self.optional),
+            (3, self.method),
+            (2, self.sequence),
+            (24 if scope.functions else 1, self.invoked),
+            (5, self.parallel),
+            (4, self.chained),
+            (3, self.immediate),
+        )
+
+    def leaf(self, scope: Scope) -> str:
+        """A value that costs nothing."""
+        kind = self.below(4)
+        if kind == 0 or (kind == 3 and not scope.names):
+            return self.among(_LITERALS)
+        return self.among(_FROM_CALLER) if kind == 1 else self.among(scope.names or _LITERALS)
+
+    def items(self, scope: Scope) -> str:
+        """An array of few items."""
+        kind = self.below(6)
+        if kind == 0:
+            return "[1,~2]"
+        if kind == 1:
+            return "args.list"
+        if kind == 2:
+            return f"[{self.value(scope)},~{self.value(scope)}]"
+        if kind == 3:
+            return f"[].concat({self.value(scope)})"
+        return "['s']" if kind == 4 else "[]"
+
+    def call(self, scope: Scope) -> str:
+        """A call of a tool, not awaited."""
+        tool = self.among(RISKY if self.one_in(4) else SURE)
+        server, name = tool.split(".")
+        given = self.given(scope)
+        kind = self.below(14)
+        if kind == 8:
+            return f"mcp['{server}'].{name}({given})"
+        if kind == 9:
+            return f"mcp.{server}?.{name}({given})"
+        if kind == 10:
+            return f"mcp?.{server}.{name}?.({given})"
+        if kind == 11:
+            return f"(mcp.{server}.{name})({given})"
+        if kind == 12:
+            return f"mcp.call('{server}:{name}',~{given or '{}'})"
+        if kind > 5 and scope.callees:
+            return f"{self.among(scope.callees)}({given})"
+        return f"mcp.{tool}({given})"
+
+    def given(self, scope: Scope) -> str:
+        """The arguments of a call."""
+        kind = self.below(8)
+        if kind == 6:
+            return f"{{~v:~1,~...({self.value(scope)})~}}"
+        if kind == 7:
+            return ""
+        return f"{{~v:~{self.value(scope)}~}}"
+
+    def awaited(self, scope: Scope) -> str:
+        """A call of a tool, awaited where that is possible."""
+        return f"(await~{self.call(scope)})" if scope.waits else self.call(scope)
+
+    def short_circuit(self, scope: Scope) -> str:
+        """A choice between two values."""
+        return f"({self.value(scope)}~{self.among(_SHORT)}~{self.value(scope)})"
+
+    def conditional(self, scope: Scope) -> str:
+        """`? :`."""
+        return f"({self.value(scope)}~?~{self.value(scope)}~:~{self.value(scope)})"
+
+    def composed(self, scope: Scope) -> str:
+        """A value made of others."""
+        one, other = self.value(scope), self.value(scope)
+        return self.among(
+            (
+                f"[{one},~{other}]",
+                f"({{~a:~{one},~k:~{other}~}})",
+                f"`${{{one}}}-${{{other}}}`",
+                f"[...[{one}],~{other}]",
+                f"({{~...({one}),~[{other}]:~1~}})",
+                f"Math.max(...[1,~{one}])",
+            )
+        )
+
+    def operation(self, scope: Scope) -> str:
+        """An operator over values."""
+        if self.one_in(3):
+            return f"(!{self.value(scope)})"
+        return f"({self.value(scope)}~{self.among(_OPERATORS)}~{self.value(scope)})"
+
+    def assignment(self, scope: Scope) -> str:
+        """A write to a local or a member, also by `&&=`, `||=` and `??=`."""
+        member = self.among((f"{BOX}.p", f"{BOX}.q", f"{BOX}['r']"))
+        target = self.among(scope.lets) if scope.lets and self.below(3) else member
+        operator = self.among(("=", "&&=", "||=", "??=", "+="))
+        return f"({target}~{operator}~{self.value(scope)})"
+
+    def optional(self, scope: Scope) -> str:
+        """A chain that may end early."""
+        chain = self.among(("?.field", "?.a?.b", "?.[0]", "?.field?.[0]"))
+        if self.one_in(3):
+            return f"({self.value(scope)})?.[{self.value(scope)}]"
+        return f"({self.value(scope)}){chain}"
+
+    def sequence(self, scope: Scope) -> str:
+        """The comma operator."""
+        return f"({self.value(scope)},~{self.value(scope)})"
+
+    def method(self, scope: Scope) -> str:
+        """An array method with a callback that waits for nothing."""
+        body = self.callback(scope)
+        items = self.items(scope)
+        if self.one_in(6):
+            inner = self.value(scope.inside("@6@", "@7@", waits=False))
+            return f"{items}.reduce((@6@,~@7@) =>~{inner},~{self.value(scope)})"
+        return f"{items}.{self.among(_METHODS)}({body})"
+
+    def callback(self, scope: Scope) -> str:
+        """A function of one parameter, as it is handed on: it waits for nothing."""
+        inner = scope.inside("@6@", waits=False)
+        kind = self.below(6)
+        plain = [f.name for f in scope.functions if f.is_value and not f.is_async]
+        if kind == 5 and plain:
+            return self.among(plain)
+        if kind == 4:
+            return f"function~(@6@)~{self.body(inner)}"
+        if kind == 3:
+            return f"(@6@) =>~{self.body(inner)}"
+        return f"@6@ =>~{self.value(inner)}" if kind == 2 else f"(@6@) =>~{self.value(inner)}"
+
+    def invoked(self, scope: Scope) -> str:
+        """A call of a local function; what is asynchronous is awaited."""
+        usable = [function for function in scope.functions if scope.waits or not function.is_async]
+        if not usable:
+            return self.leaf(scope)
+        function = self.among(usable)
+        first = function.first or self.value(scope)
+        given = f"{first},~{self.value(scope)}" if self.one_in(3) else first
+        called = f"{function.name}({given})"
+        return f"(await~{called})" if scope.waits else called
+
+    def immediate(self, scope: Scope) -> str:
+        """A function called where it is written."""
+        inner = scope.inside("@6@", waits=scope.waits)
+        word, wait = ("async ", "await~") if scope.waits else ("", "")
+        kind, given = self.below(4), self.value(scope)
+        if kind == 0:
+            return f"({wait}({word}(@6@) =>~{self.value(inner)})({given}))"
+        if kind == 1:
+            return f"({wait}({word}(@6@) =>~{self.body(inner)})({given}))"
+        if kind == 2:
+            return f"({wait}({word}function~(@6@)~{self.body(inner)})({given}))"
+        plain = scope.inside(waits=False)
+        return f"(() =>~{self.value(plain)})()"
+
+    @abstractmethod
+    def body(self, scope: Scope) -> str:
+        """The block of a function."""
+
+    @abstractmethod
+    def parallel(self, scope: Scope) -> str:
+        """Calls side by side."""
+
+    @abstractmethod
+    def chained(self, scope: Scope) -> str:
+        """`.then(…)` and the like."""

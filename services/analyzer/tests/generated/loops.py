@@ -1,0 +1,88 @@
+"""Loops of generated programs. Every one ends: it counts, or runs over few items."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Final
+
+from services.analyzer.tests.generated.choices import Scope
+from services.analyzer.tests.generated.expressions import BOX
+from services.analyzer.tests.generated.parallel import Parallel
+
+_COUNTER: Final = "@9@"
+
+
+class Loops(Parallel):
+    """Writes all kinds of loops, with labels, breaks and continues."""
+
+    def loop(self, scope: Scope) -> str:
+        """One loop; some have a label."""
+        label = f"l{scope.labels}"
+        is_labelled = self.one_in(3)
+        exits = [*scope.exits, "break", "continue"]
+        inner = replace(scope, exits=tuple(dict.fromkeys(exits)))
+        if is_labelled:
+            names = (f"break {label}", f"continue {label}")
+            inner = replace(inner, labels=scope.labels + 1, exits=(*inner.exits, *names))
+        return self.pick(
+            inner,
+            (6, lambda s: self._for_of(scope, s, label if is_labelled else "")),
+            (3, lambda s: self._for(scope, s, label if is_labelled else "")),
+            (3, lambda s: self._while(scope, s, label if is_labelled else "")),
+            (2, lambda s: self._for_in(scope, s, label if is_labelled else "")),
+            (2, lambda s: self._do(scope, s, label if is_labelled else "")),
+        )
+
+    def _for_of(self, scope: Scope, inner: Scope, label: str) -> str:
+        wait, items = "", self.items(scope)
+        if scope.waits and self.one_in(4):
+            wait, items = "~await", self.among((items, self.strands(scope)))
+        left, name = self.among(
+            (("const @8@", "@8@"), ("let @8@", "@8@"), (f"{BOX}.p", f"{BOX}.p"))
+        )
+        return f"{_head(label)}for{wait}~({left} of {items})~{self.round(inner.with_names(name))}"
+
+    def _for_in(self, scope: Scope, inner: Scope, label: str) -> str:
+        over = self.among(("args.o", "{~a:~1,~b:~2~}", "args.list", f"Object({self.value(scope)})"))
+        return f"{_head(label)}for~(const @8@ in {over})~{self.round(inner.with_names('@8@'))}"
+
+    def _for(self, scope: Scope, inner: Scope, label: str) -> str:
+        first = self.value(scope) if self.one_in(4) else "0"
+        more = f"~&&~{self.value(scope)}" if self.one_in(3) else ""
+        step = f",~{self.value(scope)}" if self.one_in(4) else ""
+        head = f"let @8@~=~{first},~{_COUNTER}~=~0;~{_COUNTER}~<~2{more};~{_COUNTER}++{step}"
+        return f"{_head(label)}for~({head})~{self.round(inner.with_names('@8@'))}"
+
+    def _while(self, scope: Scope, inner: Scope, label: str) -> str:
+        condition = self.condition(scope, 2)
+        round_ = self.round(inner)
+        return f"{{~let {_COUNTER}~=~0;~{_head(label)}while~({condition})~{round_}~}}"
+
+    def _do(self, scope: Scope, inner: Scope, label: str) -> str:
+        condition = self.condition(scope, 2)
+        round_ = self.round(inner)
+        text = f"do~{round_}~while~({condition});"
+        return f"{{~let {_COUNTER}~=~1;~{_head(label)}{text}~}}"
+
+    def condition(self, scope: Scope, most: int) -> str:
+        """Holds for so many rounds at most."""
+        counted = f"{_COUNTER}++~<~{most}"
+        return counted if self.one_in(2) else f"{counted}~&&~{self.value(scope)}"
+
+    def round(self, scope: Scope) -> str:
+        """The body of a loop; some are a single statement."""
+        kind = self.below(6)
+        if kind == 4:
+            return self.simple(scope)
+        return f"if~({self.value(scope)})~{self.block(scope)}" if kind == 5 else self.block(scope)
+
+    @abstractmethod
+    def simple(self, scope: Scope) -> str:
+        """One short statement."""
+
+    @abstractmethod
+    def block(self, scope: Scope, *, ending: bool = False, opening: str = "") -> str:
+        """`{ … }`."""
+
+
+def _head(label: str) -> str:
+    return f"{label}:~" if label else ""

@@ -1,0 +1,5 @@
+"""Whether a reported path is a way through a structure."""
+
+from services.analyzer.tests.paths.acceptor import Step, TooManyWays, first_wrong_step
+
+__all__ = ["Step", "TooManyWays", "first_wrong_step"]

@@ -1,0 +1,179 @@
+"""Whether a reported path is a way through a structure.
+
+What runs one after the other is one strand. At a fork it becomes a group: a strand for each edge
+that leaves the fork, or for a fork over items any number. They go on side by side and meet at the
+join of the fork's number: all of them for `all`; the first for `race` and `any`, after which the
+others may go on inside; for `allSettled` a strand may end anywhere, by an error. An edge out of the
+part between fork and join is an error: it leaves the group, and the others may go on inside.
+
+Forks, joins and a loop's last look are silent.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pml_common.contracts.structure import StaticStructure
+from services.analyzer.tests.paths.marking import Group, Marking, Stack, Strand
+from services.analyzer.tests.paths.net import Net, Place
+
+Step = tuple[str, str | None]
+"""A reported node, and the outcome of a decision."""
+
+_MOST: Final = 2_000
+"""How many ways may be followed at once."""
+
+_Move = tuple[Marking, Place, Stack]
+"""A marking without the strand that moves, and where that is."""
+
+
+class TooManyWays(Exception):
+    """A path can be read in too many ways to tell."""
+
+
+def first_wrong_step(structure: StaticStructure, path: Sequence[Step]) -> int | None:
+    """The position of the first step that no way leads to; None where the path is a way.
+
+    Rounds of a method like `map` may overlap, where its callback waits; that is tried last.
+    Raises TooManyWays.
+    """
+    net = Net(structure)
+    wrong = _Reading(net, overlapping=False).first_wrong(path)
+    return wrong if wrong is None else _Reading(net, overlapping=True).first_wrong(path)
+
+
+class _Reading:
+    def __init__(self, net: Net, *, overlapping: bool) -> None:
+        self._net = net
+        self._overlapping = overlapping
+
+    def first_wrong(self, path: Sequence[Step]) -> int | None:
+        markings = {Marking()}
+        for position, (node_id, outcome) in enumerate(path):
+            vertex = self._net.reported(node_id)
+            found: set[Marking] = set()
+            for marking in markings:
+                after = self._step(marking, vertex, outcome or "")
+                found.update(one.tidy(self._is_over) for one in after)
+                if len(found) > _MOST:
+                    raise TooManyWays
+            if not found:
+                return position
+            markings = found
+        return None
+
+    def _step(self, marking: Marking, vertex: str, outcome: str) -> Iterator[Marking]:
+        """Where a run may be after one more report."""
+        for move in self._movers(marking):
+            for before, stack, reached in self._silently(move):
+                if reached != vertex:
+                    continue
+                yield before.with_strand(Strand((vertex, outcome), stack))
+                if self._overlapping and self._net.may_overlap(vertex):
+                    yield self._overlapped(before, vertex, stack)
+
+    def _overlapped(self, before: Marking, vertex: str, stack: Stack) -> Marking:
+        """A round begins that nothing waits for."""
+        marking, number = before.opened(vertex, stack, is_closed=True)
+        marking = marking.with_strand(Strand((vertex.removesuffix("+"), ""), stack))
+        return marking.with_strand(Strand((vertex, ""), (*stack, number)))
+
+    def _movers(self, marking: Marking) -> Iterator[_Move]:
+        for strand in dict.fromkeys(marking.strands):
+            yield marking.without(strand), strand.place, strand.stack
+        for group in marking.groups:
+            yield from self._from_group(marking, group.number)
+
+    def _from_group(self, marking: Marking, number: int) -> Iterator[_Move]:
+        """A strand of a group begins; or all that began are there."""
+        group = marking[number]
+        if not self._net.is_fork(group.fork):
+            return
+        for start in self._net.next((group.fork, "")):
+            if self._net.is_repeated(group.fork, start):
+                yield marking, (group.fork, start), group.inner
+            elif start not in group.used:
+                yield marking.used(number, start), (group.fork, start), group.inner
+        if not group.is_closed:
+            yield from self._met(marking, number, arrived=False)
+
+    def _is_over(self, group: Group) -> bool:
+        """Whether no strand of a group can begin any more."""
+        starts = self._net.next((group.fork, "")) if self._net.is_fork(group.fork) else ()
+        return all(
+            start in group.used and not self._net.is_repeated(group.fork, start) for start in starts
+        )
+
+    def _silently(self, move: _Move) -> Iterator[tuple[Marking, Stack, str]]:
+        """Every vertex that a strand comes to without a report, with the marking without it."""
+        waiting, seen = [move], {move}
+        while waiting:
+            marking, place, stack = waiting.pop()
+            for vertex in self._net.next(place):
+                left = self._left(marking, stack, vertex)
+                if left is None:
+                    continue
+                yield *left, vertex
+                for further in self._through(*left, vertex):
+                    if further not in seen:
+                        seen.add(further)
+                        waiting.append(further)
+            if len(seen) > _MOST:
+                raise TooManyWays
+
+    def _left(self, marking: Marking, stack: Stack, vertex: str) -> tuple[Marking, Stack] | None:
+        """The groups that a strand is in still when it comes to a vertex; None: it cannot."""
+        while stack:
+            group = marking[stack[-1]]
+            fork = group.fork
+            if vertex in self._net.region(fork) or vertex == self._net.join_of(fork):
+                break
+            if group.is_closed:
+                return None
+            marking, stack = marking.closed(group.number), stack[:-1]
+        return marking, stack
+
+    def _through(self, marking: Marking, stack: Stack, vertex: str) -> Iterator[_Move]:
+        """Through a vertex that is not reported."""
+        if self._net.is_loop(vertex):
+            yield marking, (vertex, ""), stack
+        elif self._net.is_fork(vertex):
+            opened, number = marking.opened(vertex, stack)
+            yield from self._from_group(opened, number)
+        elif self._net.is_join(vertex) and stack:
+            group = marking[stack[-1]]
+            if vertex == self._net.join_of(group.fork) and not group.is_closed:
+                yield from self._met(marking, group.number, arrived=True)
+
+    def _met(self, marking: Marking, number: int, *, arrived: bool) -> Iterator[_Move]:
+        """What waits at the join goes on."""
+        group = marking[number]
+        after = ((self._net.join_of(group.fork), ""), group.stack)
+        kind = self._net.kind(group.fork)
+        if kind == "all":
+            for found in self._all_there(marking, number):
+                yield found, *after
+        elif kind == "allSettled":
+            yield marking.without_ended(number).closed(number), *after
+        elif arrived:
+            yield marking.closed(number), *after
+
+    def _all_there(self, marking: Marking, number: int) -> Iterator[Marking]:
+        """The markings in which every strand of a group has come to its join."""
+        group = marking[number]
+        strands, groups = marking.children(number)
+        if strands:
+            first = strands[0]
+            moves = [(marking.without(first), first.place, first.stack)]
+        elif groups:
+            moves = list(self._met(marking, groups[0].number, arrived=False))
+        else:
+            missing = self._net.missing(group.fork, group.used)
+            if not missing:
+                yield marking.closed(number)
+                return
+            start = missing[0]
+            moves = [(marking.used(number, start), (group.fork, start), group.inner)]
+        for move in moves:
+            for found, stack, vertex in self._silently(move):
+                if stack == group.inner and vertex == self._net.join_of(group.fork):
+                    yield from self._all_there(found, number)

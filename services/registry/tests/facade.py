@@ -6,8 +6,15 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
-from pml_common.contracts.registry import CapabilityChanged, ListCapabilities, ResolveCapability
+from pml_common.contracts.registry import (
+    CapabilityChanged,
+    DescribeCapabilities,
+    ListCapabilities,
+    Reference,
+    ResolveCapability,
+)
 from pml_common.contracts.scope import Scope
+from pml_registry.handlers.on_describe_capabilities import on_describe_capabilities
 from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_registry.handlers.on_learning_updated import on_learning_updated
 from pml_registry.handlers.on_list_capabilities import on_list_capabilities
@@ -33,6 +40,16 @@ class Registry:
     async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
         query = ResolveCapability(scope=scope, reference=reference)
         return await on_resolve_capability(query, self._stores.capabilities)
+
+    async def describe(self, *references: str, scope: Scope = SCOPE) -> Sequence[Reference]:
+        query = DescribeCapabilities(scope=scope, references=references)
+        answer = await on_describe_capabilities(query, self._stores.capabilities)
+        return answer.references
+
+    async def meant(self, reference: str, scope: Scope = SCOPE) -> str | None:
+        """The name of the capability that a program names so."""
+        (answer,) = await self.describe(reference, scope=scope)
+        return answer.capability.name if answer.capability else None
 
     async def names(self, *, unlisted: bool = True, scope: Scope = SCOPE) -> list[str]:
         query = ListCapabilities(scope=scope, include_unlisted=unlisted)

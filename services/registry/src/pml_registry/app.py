@@ -16,6 +16,7 @@ from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
 from pml_registry.adapters.postgres_tools import PostgresToolStore
+from pml_registry.handlers.on_describe_capabilities import on_describe_capabilities
 from pml_registry.handlers.on_discover import on_discover
 from pml_registry.handlers.on_edges_observed import on_edges_observed
 from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
@@ -50,6 +51,10 @@ async def _answer(
     await bus.serve(
         catalog.RESOLVE_CAPABILITY,
         reporting(partial(on_resolve_capability, capabilities=capabilities), unavailable),
+    )
+    await bus.serve(
+        catalog.DESCRIBE_CAPABILITIES,
+        reporting(partial(on_describe_capabilities, capabilities=capabilities), unavailable),
     )
     await bus.serve(
         catalog.LIST_CAPABILITIES,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import LearningUpdated, ObservedEdge
 from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapabilities
@@ -94,6 +94,13 @@ class CapabilityStore(Protocol):
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
         """The capability with this id, name or former name."""
+        ...
+
+    async def describe(
+        self, scope: Scope, references: Sequence[str]
+    ) -> Mapping[str, CapabilityDescription]:
+        """The capabilities that programs name so: by id, by name or former name, by callable name
+        (the one named first has it), or by that with the last digits of the id."""
         ...
 
     async def names(self, scope: Scope) -> Sequence[str]:

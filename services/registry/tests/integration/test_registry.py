@@ -16,6 +16,7 @@ from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.registry import (
     CapabilityChanged,
     CatalogChanged,
+    DescribeCapabilities,
     Discover,
     DiscoveryPage,
     ListCapabilities,
@@ -103,6 +104,11 @@ async def test_a_capability_is_created_learned_listed_and_found(
         assert (record.listed, record.usage.count) == (True, 1)
         page = await outside.ask(catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE))
         assert [listed.name for listed in page.capabilities] == ["fs:ensure"]
+        query = DescribeCapabilities(scope=SCOPE, references=("fs_ensure",))
+        described = await outside.ask(catalog.DESCRIBE_CAPABILITIES, query)
+        assert [one.capability and one.capability.name for one in described.references] == [
+            "fs:ensure"
+        ]
         found = await _discover(outside, "create my notebook unless it is there")
         assert [hit.name for hit in found.hits] == ["fs:ensure"]
 

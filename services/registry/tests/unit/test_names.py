@@ -1,6 +1,6 @@
 """Names: provisional ones, references, near matches."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from pml_registry.domain.names import (
     first_free,
+    meant_by,
     near_names,
+    near_references,
     parse_reference,
     record_hash,
     unnamed_names,
@@ -72,3 +74,34 @@ def test_two_hashes_never_share_a_provisional_name_for_want_of_digits(
         name = first_free(unnamed_names(other), taken)
         assert other.startswith(record_hash(name, other))
         taken.add(name)
+
+
+ONE, OTHER = UUID(int=0xA1F3E), UUID(int=0xB1F3E)
+
+
+@pytest.mark.parametrize(
+    ("reference", "meant"),
+    [
+        ("a:b", ONE),
+        ("a_b", ONE),
+        ("a-b:c", OTHER),
+        ("a_b_c", OTHER),
+        ("a_b_1f3e", ONE),
+        ("a_b_a1f3e", ONE),
+        ("a_b_c_1f3e", OTHER),
+        ("a_b_b1f3e", None),
+        (str(ONE), ONE),
+        (str(UUID(int=7)), None),
+        ("a", None),
+    ],
+)
+def test_a_reference_means_an_id_a_name_a_callable_name_or_one_with_digits_of_the_id(
+    reference: str, meant: UUID | None
+) -> None:
+    names = [("a:b", ONE), ("a-b:c", OTHER), ("a:b_c", ONE)]
+    assert meant_by(reference, names) == meant
+
+
+def test_near_a_callable_name_are_callable_names() -> None:
+    assert near_references("fs_raed", ["fs:read"]) == ["fs_read"]
+    assert near_references("fs:raed", ["fs:read"]) == ["fs:read"]

@@ -1,6 +1,6 @@
 """Capabilities in memory; the twin of the Postgres store, under the same contract suite."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,13 +8,15 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryOnce
 from pml_registry.adapters.memory_tables import Found, MemoryTables
 from pml_registry.domain.admission import Admission
+from pml_registry.domain.descriptions import description_of
+from pml_registry.domain.names import meant_by
 from pml_registry.domain.standing import Held, Standing
 from pml_registry.ports import Embedded
 
@@ -35,13 +37,26 @@ class MemoryCapabilityStore:
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
         """See `ports.CapabilityStore`."""
-        former = None
-        if isinstance(reference, str):
-            former = self._tables.aliases.get((scope, reference))
-        for record in self._records(scope):
-            if reference in (record.capability_id, record.name) or record.capability_id == former:
-                return record
-        return None
+        by_name = isinstance(reference, str)
+        key = self._tables.names.get((scope, reference)) if by_name else reference
+        known = None if key is None else self._tables.capabilities.get((scope, key))
+        return None if known is None else known[0].record
+
+    async def describe(
+        self, scope: Scope, references: Sequence[str]
+    ) -> Mapping[str, CapabilityDescription]:
+        """See `ports.CapabilityStore`."""
+        named = [
+            (name, key)
+            for (its_scope, name), key in self._tables.names.items()
+            if its_scope == scope
+        ]
+        meant = {reference: meant_by(reference, named) for reference in references}
+        return {
+            reference: description_of(self._tables.capabilities[scope, key][0].record)
+            for reference, key in meant.items()
+            if key is not None
+        }
 
     async def names(self, scope: Scope) -> Sequence[str]:
         """See `ports.CapabilityStore`."""
@@ -86,11 +101,7 @@ class MemoryCapabilityHandling:
 
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
         """See `ports.CapabilityHandling`."""
-        every = {alias for its_scope, alias in self._tables.aliases if its_scope == scope}
-        for (its_scope, _), (held, _) in self._tables.capabilities.items():
-            if its_scope == scope:
-                every.add(held.record.name)
-        return [name for name in names if name in every]
+        return [name for name in names if (scope, name) in self._tables.names]
 
     async def admit(
         self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
@@ -102,6 +113,7 @@ class MemoryCapabilityHandling:
         completed = held.record.model_copy(
             update={
                 "name": admission.name,
+                "aliases": _aliases(held.record, admission.name),
                 "named": admission.named,
                 "description": admission.description,
                 "updated_at": datetime.now(UTC),
@@ -111,10 +123,9 @@ class MemoryCapabilityHandling:
             replace(held, record=completed),
             Found(admission.document, embedded.model, embedded.vectors[0]),
         )
+        named = {(analysis.scope, admission.name): completed.capability_id}
         self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
-        if held.record.name != admission.name:
-            former = {(analysis.scope, held.record.name): analysis.capability.capability_id}
-            self._handling.stage(lambda: self._tables.aliases.update(former))
+        self._handling.stage(lambda: self._tables.names.update(named))
 
     async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
         """See `ports.CapabilityHandling`."""
@@ -130,6 +141,11 @@ class MemoryCapabilityHandling:
         )
         row = (Held(record, updated.revision), found)
         self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
+
+
+def _aliases(record: CapabilityRecord, name: str) -> tuple[str, ...]:
+    former = {record.name} - {name}
+    return tuple(sorted({*record.aliases, *former}))
 
 
 def _created(analysis: ExecutionAnalyzed, admission: Admission) -> CapabilityRecord:

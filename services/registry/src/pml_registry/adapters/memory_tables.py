@@ -28,7 +28,8 @@ class MemoryTables:
     capabilities: dict[tuple[Scope, UUID], tuple[Held, Found]] = field(
         default_factory=dict[tuple[Scope, UUID], tuple[Held, Found]]
     )
-    aliases: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
+    names: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
+    """Present and former names, in the order they were given."""
     listed_at: dict[tuple[Scope, str], datetime | None] = field(
         default_factory=dict[tuple[Scope, str], datetime | None]
     )

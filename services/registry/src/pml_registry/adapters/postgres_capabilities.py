@@ -1,12 +1,12 @@
 """Capabilities in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
@@ -15,9 +15,14 @@ from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, capability_record, held
+from pml_registry.adapters.postgres_rows import (
+    JSON_OBJECT,
+    capability_description,
+    capability_record,
+    held,
+)
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.names import record_hash
+from pml_registry.domain.names import as_id, record_hash
 from pml_registry.domain.standing import Held, Standing
 from pml_registry.ports import Embedded
 
@@ -46,6 +51,18 @@ class PostgresCapabilityStore:
         async with connection(self._pool) as session:
             row = await session.fetchrow(sql, scope.org, scope.project, key)
         return None if row is None else capability_record(row)
+
+    async def describe(
+        self, scope: Scope, references: Sequence[str]
+    ) -> Mapping[str, CapabilityDescription]:
+        """See `ports.CapabilityStore`."""
+        asked = [storable(reference) for reference in references]
+        ids = [as_id(reference) for reference in references]
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["describe-capabilities"], scope.org, scope.project, asked, ids
+            )
+        return {row["reference"]: capability_description(row) for row in rows}
 
     async def names(self, scope: Scope) -> Sequence[str]:
         """See `ports.CapabilityStore`."""

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 import asyncpg
 from pydantic import TypeAdapter
 
-from pml_common.contracts.capability import CapabilityRecord, Learning, Usage
+from pml_common.contracts.capability import (
+    CapabilityDescription,
+    CapabilityRecord,
+    Learning,
+    Usage,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -21,6 +26,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         capability_id=row["pattern_id"],
         scope=Scope(org=row["org"], project=row["project"]),
         name=row["name"],
+        aliases=tuple(row["aliases"]),
         named=row["named"],
         listed=row["listed"],
         code=row["code"],
@@ -38,6 +44,19 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         created_by=row["created_by"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+    )
+
+
+def capability_description(row: asyncpg.Record) -> CapabilityDescription:
+    """A row of the view `capability`, or as much of it."""
+    return CapabilityDescription(
+        capability_id=row["pattern_id"],
+        name=row["name"],
+        aliases=tuple(row["aliases"]),
+        code=row["code"],
+        code_hash=row["code_hash"],
+        description=row["description"],
+        parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
     )
 
 

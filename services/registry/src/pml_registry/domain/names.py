@@ -5,14 +5,19 @@ name; `cap:` before either makes it callable.
 """
 
 import difflib
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
+
+from pml_common.contracts.callable_names import callable_name
 
 CALLABLE_PREFIX = "cap:"
 UNNAMED_PREFIX = "unnamed_"
 SHORTEST_HASH = 4
 
 _NEAR = 3
+_DIGITS = re.compile(r"_([0-9a-f]{4,32})$")
+"""The end of a callable name that tells it apart by digits of the id."""
 
 
 def unnamed_names(code_hash: str) -> Sequence[str]:
@@ -42,9 +47,9 @@ def parse_reference(reference: str) -> UUID | str:
     """The id or the name that a caller means."""
     name = reference.strip()
     bare = name.removeprefix(CALLABLE_PREFIX)
-    if bare != name and (":" in bare or bare.startswith(UNNAMED_PREFIX) or _as_id(bare)):
+    if bare != name and (":" in bare or bare.startswith(UNNAMED_PREFIX) or as_id(bare)):
         name = bare
-    return _as_id(name) or name
+    return as_id(name) or name
 
 
 def near_names(wanted: str, names: Collection[str]) -> Sequence[str]:
@@ -52,7 +57,30 @@ def near_names(wanted: str, names: Collection[str]) -> Sequence[str]:
     return difflib.get_close_matches(wanted, names, n=_NEAR, cutoff=0.6)
 
 
-def _as_id(text: str) -> UUID | None:
+def meant_by(reference: str, names: Collection[tuple[str, UUID]]) -> UUID | None:
+    """The capability that a program names so; `names` are all names and former names with ids, in
+    the order they were given."""
+    wanted = as_id(reference)
+    tail = _DIGITS.search(reference)
+    plain, digits = (reference[: tail.start()], tail[1]) if tail else ("", "")
+    ways: Sequence[Callable[[str, UUID], bool]] = (
+        lambda _, key: key == wanted,
+        lambda name, _: name == reference,
+        lambda name, _: callable_name(name) == reference,
+        lambda name, key: bool(tail) and callable_name(name) == plain and key.hex.endswith(digits),
+    )
+    found = (key for is_meant in ways for name, key in names if is_meant(name, key))
+    return next(found, None)
+
+
+def near_references(wanted: str, names: Collection[str]) -> Sequence[str]:
+    """The same for a name in a program: near a callable name are callable names."""
+    known = names if ":" in wanted else list(map(callable_name, names))
+    return near_names(wanted, known)
+
+
+def as_id(text: str) -> UUID | None:
+    """The id that a text is, if it is one."""
     try:
         return UUID(text)
     except ValueError:

@@ -23,8 +23,8 @@ SET description = excluded.description,
     updated_at = now()
 
 -- name: keep-former-name
-INSERT INTO capability_aliases (org, project, alias, pattern_id)
-SELECT org, project, name, pattern_id
+INSERT INTO capability_aliases (org, project, alias, pattern_id, named_at)
+SELECT org, project, name, pattern_id, named_at
 FROM capability_records
 WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name <> $4
 
@@ -36,6 +36,7 @@ SET name = excluded.name,
     namespace = excluded.namespace,
     action = excluded.action,
     hash = excluded.hash,
+    named_at = now(),
     updated_at = now()
 WHERE capability_records.name <> excluded.name
 
@@ -63,6 +64,38 @@ WHERE org = $1 AND project = $2
         (SELECT pattern_id FROM capability_aliases
             WHERE org = $1 AND project = $2 AND alias = $3)
     )
+
+-- name: describe-capabilities
+-- $3 and $4: references and, beside each that is one, its id. A name that is meant as it stands
+-- goes before a callable one, that before one told apart by digits of the id.
+SELECT DISTINCT ON (asked.reference)
+    asked.reference, capability.pattern_id, capability.name, capability.aliases, capability.code,
+    capability.code_hash, capability.description, capability.parameters_schema
+FROM unnest($3::text[], $4::uuid[]) AS asked (reference, id)
+CROSS JOIN LATERAL (
+    SELECT pattern_id, 0 AS rank, created_at AS named_at
+    FROM workflow_pattern
+    WHERE org = $1 AND project = $2 AND pattern_id = asked.id
+    UNION ALL
+    SELECT pattern_id, 1, named_at
+    FROM capability_name
+    WHERE org = $1 AND project = $2 AND name = asked.reference
+    UNION ALL
+    SELECT pattern_id, 2, named_at
+    FROM capability_name
+    WHERE org = $1 AND project = $2 AND callable_name = asked.reference
+    UNION ALL
+    SELECT pattern_id, 3, named_at
+    FROM capability_name
+    WHERE org = $1 AND project = $2
+        AND callable_name = substring(asked.reference FROM '^(.*)_[0-9a-f]{4,32}$')
+        AND replace(pattern_id::text, '-', '')
+            LIKE '%' || substring(asked.reference FROM '_([0-9a-f]{4,32})$')
+) AS meant
+JOIN capability
+    ON capability.org = $1 AND capability.project = $2
+    AND capability.pattern_id = meant.pattern_id
+ORDER BY asked.reference, meant.rank, meant.named_at, meant.pattern_id
 
 -- name: capability-names
 SELECT name

@@ -1,9 +1,11 @@
 """What the analyzer's handlers need of the world."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from pml_analyzer.domain.declarations import NONE
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.disposition import Retryable
 
@@ -25,4 +27,23 @@ class Catalog(Protocol):
 
     def drop(self, scope: Scope) -> None:
         """What was read of a scope before is no longer true."""
+        ...
+
+
+class TypeChecker(Protocol):
+    """Looks at types before anything runs."""
+
+    async def check(
+        self,
+        code: str,
+        free: Sequence[str],
+        tools: Sequence[ToolDefinition],
+        capabilities: Mapping[str, ToolDefinition] = NONE,
+    ) -> Sequence[Diagnostic]:
+        """The type errors of a program that the analysis let pass, in source order; `free` are
+        the names in it that the caller gives values, `capabilities` stand under the names that
+        programs call them by.
+
+        Raises nothing: where no answer comes in time it is one warning that says why.
+        """
         ...

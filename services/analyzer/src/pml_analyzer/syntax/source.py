@@ -35,6 +35,13 @@ class Source:
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
+    def offset(self, line: int, units: int) -> int:
+        """Where a place is that others count: the line from 1, in it UTF-16 units from 0."""
+        text = self.line(line)
+        if not text.isascii():
+            units = len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
+        return self._starts[line - 1] + min(units, len(text))
+
     def line(self, number: int) -> str:
         """The text of one line, without its end."""
         start = self._starts[number - 1]

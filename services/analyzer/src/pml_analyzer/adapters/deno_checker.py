@@ -1,0 +1,157 @@
+"""The type checker: one warm Deno process behind a queue, replaced when it is lost or worn."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from pml_analyzer.adapters.deno_checker_process import CheckerCommand, CheckerLost, CheckerProcess
+from pml_analyzer.domain.declarations import NONE, as_module, declarations
+from pml_analyzer.domain.type_check import (
+    CheckedModule,
+    Finding,
+    checked_module,
+    type_errors,
+    unchecked,
+)
+from pml_common.contracts.structure import Diagnostic
+from pml_common.contracts.tool import ToolDefinition
+
+log = logging.getLogger(__name__)
+
+_MOST_TEXTS: Final = 64
+
+
+@dataclass(frozen=True)
+class CheckerLimits:
+    """What a check may take, in seconds, waiting included; after how many checks or MiB of memory
+    a process is worn; how long to rest after one that did not start."""
+
+    patience_s: float = 2.0
+    checks: int = 5_000
+    resident_mib: int = 768
+    rest_s: float = 5.0
+
+
+@asynccontextmanager
+async def deno_checker(
+    command: CheckerCommand, limits: CheckerLimits | None = None
+) -> AsyncGenerator["DenoChecker"]:
+    """A checker for as long as the block runs; its first process starts meanwhile."""
+    checker = DenoChecker(command, limits or CheckerLimits())
+    try:
+        yield checker
+    finally:
+        await checker.close()
+
+
+class DenoChecker:
+    """See TypeChecker. Programs are checked one after the other: the compiler has one thread."""
+
+    def __init__(self, command: CheckerCommand, limits: CheckerLimits) -> None:
+        self._command = command
+        self._limits = limits
+        self._texts = _Texts()
+        self._turn = asyncio.Lock()
+        self._trouble: str | None = None
+        self._process = asyncio.create_task(self._start())
+
+    async def check(
+        self,
+        code: str,
+        free: Sequence[str],
+        tools: Sequence[ToolDefinition],
+        capabilities: Mapping[str, ToolDefinition] = NONE,
+    ) -> Sequence[Diagnostic]:
+        """See TypeChecker."""
+        patience = self._limits.patience_s
+        try:
+            async with asyncio.timeout(patience):
+                name, text = await self._texts.of(tools, capabilities)
+                module = checked_module(code, free, name)
+                async with self._turn:
+                    findings = await self._ask(module, name, text)
+        except TimeoutError:
+            return [unchecked(f"the checker did not answer within {patience:g} s")]
+        except CheckerLost as lost:
+            return [unchecked(str(lost))]
+        return type_errors(code, module.prefix, findings)
+
+    async def health(self) -> str | None:
+        """Why no process can be started, or None."""
+        return self._trouble
+
+    async def close(self) -> None:
+        """End the process."""
+        self._process.cancel()
+        await _ended(self._process)
+
+    async def _ask(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+        if self._trouble is not None:
+            raise CheckerLost(self._trouble)
+        process = await asyncio.shield(self._process)
+        sound = False
+        try:
+            findings = await process.check(module.text, name, text)
+            sound = process.checks < self._limits.checks
+            sound = sound and process.resident_mib < self._limits.resident_mib
+            return findings
+        finally:
+            if not sound:
+                self._process = asyncio.create_task(self._start(instead_of=self._process))
+
+    async def _start(
+        self, instead_of: asyncio.Task[CheckerProcess] | None = None
+    ) -> CheckerProcess:
+        """A warm process, however many attempts that takes."""
+        if instead_of is not None:
+            await _ended(instead_of)
+        while True:
+            try:
+                process = await CheckerProcess.start(self._command)
+            except CheckerLost as lost:
+                self._trouble = str(lost)
+                log.warning("type checker: %s", lost)
+                await asyncio.sleep(self._limits.rest_s)
+            else:
+                self._trouble = None
+                return process
+
+
+async def _ended(starting: asyncio.Task[CheckerProcess]) -> None:
+    """Leaves nothing of a process that starts or runs."""
+    with suppress(asyncio.CancelledError):
+        await (await starting).close()
+
+
+class _Texts:
+    """Declarations by the sequence of tools they are of, each made once, with the name of their
+    module: a digest, so that two scopes share one only where it says the same."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[int, _Made] = OrderedDict()
+
+    async def of(
+        self, tools: Sequence[ToolDefinition], capabilities: Mapping[str, ToolDefinition]
+    ) -> tuple[str, str]:
+        made = self._made.get(id(tools))
+        if made is None or made.capabilities != capabilities:
+            text = as_module(await asyncio.to_thread(declarations, tools, capabilities))
+            name = f"{sha256(text.encode()).hexdigest()[:32]}.d.ts"
+            made = self._made[id(tools)] = _Made(tools, dict(capabilities), name, text)
+        self._made.move_to_end(id(tools))
+        if len(self._made) > _MOST_TEXTS:
+            self._made.popitem(last=False)
+        return made.name, made.text
+
+
+@dataclass(frozen=True)
+class _Made:
+    tools: Sequence[ToolDefinition]  # held on to: what is alive keeps its identity
+    capabilities: Mapping[str, ToolDefinition]
+    name: str
+    text: str

@@ -1,0 +1,219 @@
+"""One `deno lsp` process: the TypeScript inside Deno, kept warm, spoken to over stdio in the
+Language Server Protocol. Of it only opening, closing and diagnosing a text is used."""
+
+import asyncio
+import json
+import os
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pml_analyzer.domain.type_check import Finding
+
+Json = Mapping[str, Any]
+
+_FOLDER: Final = Path(__file__).parents[1] / "checker"
+"""Holds the compiler's options, nothing else; the texts that are opened exist in memory only."""
+
+_MOST_DECLARED: Final = 8
+_LARGEST_MESSAGE: Final = 32 * 2**20
+_ERROR: Final = 1
+_NO_METHOD: Final = -32601
+_BUFFER: Final = 2**20
+_CAPABILITIES: Final[Json] = {"textDocument": {"diagnostic": {}}}
+_OPTIONS: Final[Json] = {"enable": True, "config": "deno.json", "lint": False}
+
+
+class CheckerLost(Exception):
+    """The process is gone, cannot be understood, or gave a program up; the message says which."""
+
+
+@dataclass(frozen=True)
+class CheckerCommand:
+    """How a process is started: the Deno binary, and how much its compiler's heap may hold."""
+
+    deno: str
+    heap_mib: int = 512
+    start_patience_s: float = 15.0
+
+    @property
+    def argv(self) -> Sequence[str]:
+        """It takes no permission flags: it runs nothing, and what it reads imports nothing but
+        texts of ours (the analysis refuses every form of import)."""
+        return (self.deno, "lsp", "--quiet")
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The whole environment: nothing kept on disk, and a proxy that nobody runs."""
+        nobody = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+        return nobody | {
+            "DENO_DIR": "/dev/null/none",
+            "DENO_NO_UPDATE_CHECK": "1",
+            "DENO_V8_FLAGS": f"--max-old-space-size={self.heap_mib}",
+            "NO_COLOR": "1",
+        }
+
+
+class CheckerProcess:
+    """Answers one request at a time; after an error or a cancelled request it is of no more use.
+    Every method that talks raises CheckerLost."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._asked = 0
+        self._declared: OrderedDict[str, None] = OrderedDict()
+        self.checks = 0
+
+    @classmethod
+    async def start(cls, command: CheckerCommand) -> "CheckerProcess":
+        """A process that has read the language's own declarations."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env=command.environment,
+                cwd=_FOLDER,
+                limit=_BUFFER,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CheckerLost(f"{command.deno} cannot be started: {error}") from error
+        checker = cls(process)
+        try:
+            async with asyncio.timeout(command.start_patience_s):
+                await checker._greet()
+        except TimeoutError as error:
+            await checker.close()
+            raise CheckerLost(f"not ready within {command.start_patience_s:g} s") from error
+        except BaseException:
+            await checker.close()
+            raise
+        return checker
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def resident_mib(self) -> int:
+        """How much memory it holds; 0 where the system does not say."""
+        try:
+            pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
+        except OSError:
+            return 0
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+    async def check(self, module: str, declared: str, declarations: str) -> Sequence[Finding]:
+        """What is wrong with a module that imports `declared`, a name of these declarations and
+        no others."""
+        if declared not in self._declared:
+            self._open(declared, declarations)
+        self._declared[declared] = None
+        self._declared.move_to_end(declared)
+        if len(self._declared) > _MOST_DECLARED:
+            self._close(self._declared.popitem(last=False)[0])
+        # A name of its own: what was said of a name is remembered beyond its closing.
+        self.checks += 1
+        name = f"program{self.checks}.ts"
+        self._open(name, module)
+        found = await self._ask("textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}})
+        self._close(name)
+        return _findings(found)
+
+    async def close(self) -> None:
+        """Kill the process and wait for its end."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+    async def _greet(self) -> None:
+        folder = _FOLDER.as_uri()
+        greeting: Json = {
+            "processId": os.getpid(),  # it ends itself when this process has ended
+            "rootUri": folder,
+            "workspaceFolders": [{"uri": folder, "name": "checker"}],
+            "capabilities": _CAPABILITIES,
+            "initializationOptions": _OPTIONS,
+        }
+        await self._ask("initialize", greeting)
+        self._tell("initialized", {})
+        await self.check("export {};", "nothing.d.ts", "export {};")
+
+    def _open(self, name: str, text: str) -> None:
+        document = {"uri": _uri(name), "languageId": "typescript", "version": 1, "text": text}
+        self._tell("textDocument/didOpen", {"textDocument": document})
+
+    def _close(self, name: str) -> None:
+        self._tell("textDocument/didClose", {"textDocument": {"uri": _uri(name)}})
+
+    def _tell(self, method: str, params: Json) -> None:
+        self._write({"method": method, "params": params})
+
+    async def _ask(self, method: str, params: Json) -> Json:
+        self._asked += 1
+        self._write({"id": self._asked, "method": method, "params": params})
+        while True:
+            message = await self._read()
+            if "method" in message:
+                if "id" in message:  # a request of its own: nothing here is needed
+                    refusal = {"code": _NO_METHOD, "message": method}
+                    self._write({"id": message["id"], "error": refusal})
+            elif message.get("id") == self._asked:
+                break
+        if "error" in message:
+            raise CheckerLost("the checker gave this program up")
+        return message["result"]
+
+    def _write(self, message: Json) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        stdin = cast(asyncio.StreamWriter, self._process.stdin)
+        stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def _read(self) -> Json:
+        stdout = cast(asyncio.StreamReader, self._process.stdout)
+        try:
+            head = await stdout.readuntil(b"\r\n\r\n")
+            size = _size(head)
+            return json.loads(await stdout.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise CheckerLost("the checker's process ended") from error
+        except (ValueError, asyncio.LimitOverrunError) as error:
+            raise CheckerLost(f"the checker cannot be understood: {error}") from error
+
+
+def _uri(name: str) -> str:
+    return f"{_FOLDER.as_uri()}/{name}"
+
+
+def _size(head: bytes) -> int:
+    """The length of the body that a header announces. Raises ValueError."""
+    for line in head.decode("ascii").split("\r\n"):
+        name, _, value = line.partition(":")
+        if name.lower() == "content-length" and int(value) <= _LARGEST_MESSAGE:
+            return int(value)
+    raise ValueError(f"its message begins with {head[:80]!r}")
+
+
+def _findings(report: Json) -> list[Finding]:
+    """The compiler's own errors in a diagnostic report. Raises CheckerLost where Deno itself found
+    one: then the declarations are not there, and nothing is an error any more."""
+    errors = [item for item in report["items"] if item["severity"] == _ERROR]
+    strange = [item for item in errors if item["source"] != "deno-ts"]
+    if strange:
+        raise CheckerLost(f"the checker did not find its declarations: {strange[0]['message']}")
+    return [
+        Finding(
+            line=item["range"]["start"]["line"],
+            column=item["range"]["start"]["character"],
+            code=item["code"],
+            message=item["message"],
+        )
+        for item in errors
+    ]

@@ -1,6 +1,6 @@
 """Control flow pass: the tree, reduced to the flow between calls, decisions and jumps."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from pml_analyzer.domain.callbacks import given_function
@@ -37,6 +37,13 @@ _JUMPS: dict[str, JumpKind] = {
     "return_statement": "return",
     "throw_statement": "throw",
 }
+_PATTERNS: Final = ("array_pattern", "object_pattern")
+_CHAINED: Final = (
+    "call_expression",
+    "member_expression",
+    "non_null_expression",
+    "subscript_expression",
+)
 _RUNS_ON: Final = {"&&": True, "||": False, "??": True}
 """By operator: the outcome of its decision on which the right side runs."""
 
@@ -65,6 +72,7 @@ class _Reducer:
         self.bodies: dict[int, Flow] = {}
         """What is in functions, by their index."""
         self._cases: dict[str, Callable[[Node], Flow]] = {
+            "assignment_expression": self._assignment,
             "assignment_pattern": self._with_default,
             "augmented_assignment_expression": self._short_circuit,
             "binary_expression": self._short_circuit,
@@ -74,9 +82,11 @@ class _Reducer:
             "object_assignment_pattern": self._with_default,
             "optional_parameter": self._with_default,
             "required_parameter": self._with_default,
+            "subscript_expression": self._subscript,
             "switch_statement": self._switch,
             "ternary_expression": self._branch,
             "try_statement": self._try,
+            "variable_declarator": self._declarator,
             **dict.fromkeys(LOOPS, self._loop),
             **dict.fromkeys(FUNCTIONS, self._function),
             **dict.fromkeys(_JUMPS, self._jump),
@@ -123,6 +133,18 @@ class _Reducer:
     def _rest(self, node: Node) -> Flow:
         return self._in_order(node.children[1:])
 
+    def _declarator(self, node: Node) -> Flow:
+        return in_order(self._in(node, "value"), self._in(node, "name"))
+
+    def _assignment(self, node: Node) -> Flow:
+        left, right = self._in(node, "left"), self._in(node, "right")
+        opens = node["left"].kind in _PATTERNS  # defaults and keys come after the value
+        return in_order(right, left) if opens else in_order(left, right)
+
+    def _subscript(self, node: Node) -> Flow:
+        index = self._in(node, "index")
+        return in_order(self._in(node, "object"), perhaps(index) if self._ends(node) else index)
+
     def _short_circuit(self, node: Node) -> Flow:
         left, right = self._in(node, "left"), self._in(node, "right")
         if not arms(node):
@@ -149,19 +171,20 @@ class _Reducer:
             body = Routine(self.bodies.get(function.index, NOTHING), certain=True)
             return in_order(self.flow(arguments), body)
         given = self.flow(arguments)
-        if any(child.kind == "optional_chain" for child in self._chain(node)):
+        if self._ends(node):
             given = perhaps(given)
         flow = in_order(self.flow(callee), given)
         if self._is(node, "call"):
             return in_order(flow, Step(node.index))
         return in_order(flow, Enter(node.index)) if self._is(node, "entry") else flow
 
-    def _chain(self, call: Node) -> Iterator[Node]:
-        """What stands in the chain that a call ends, outside of arguments."""
-        node = call
-        while node.kind in ("call_expression", "member_expression"):
-            yield from node.children
+    def _ends(self, node: Node) -> bool:
+        """Whether the chain that a call or an index belongs to may end before it."""
+        while node.kind in _CHAINED:
+            if any(child.kind == "optional_chain" for child in node.children):
+                return True
             node = node.children[0]
+        return False
 
     def _parallel(self, node: Node) -> Flow:
         given = combined(node)

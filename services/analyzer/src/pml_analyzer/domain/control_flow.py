@@ -168,8 +168,7 @@ class _Reducer:
             return self._method_loop(node)
         function = callee.inner
         if function.kind in INLINE:  # called where it is written
-            body = Routine(self.bodies.get(function.index, NOTHING), certain=True)
-            return in_order(self.flow(arguments), body)
+            return in_order(self.flow(arguments), self._run_on_the_spot(function))
         given = self.flow(arguments)
         if self._ends(node):
             given = perhaps(given)
@@ -206,9 +205,13 @@ class _Reducer:
         before = in_order(self._in(call, "function"), others)
         if function is None:
             return before, NOTHING
-        if function.kind in INLINE:
-            return before, Routine(self.bodies.get(function.index, NOTHING), certain=True)
-        return before, Enter(function.index)
+        return before, self._run_on_the_spot(function)
+
+    def _run_on_the_spot(self, function: Node) -> Flow:
+        """What is run as it is written there, or by its name."""
+        if function.kind in INLINE and function.index not in self._units:
+            return Routine(self.bodies.get(function.index, NOTHING), certain=True)
+        return Enter(function.index)
 
     def _function(self, node: Node) -> Flow:
         body = self.bodies[node.index] = self._in_order(node.children)

@@ -21,19 +21,19 @@ from pml_analyzer.syntax.edits import Edited, Wrap, apply
 from pml_analyzer.syntax.tree import Node, Tree
 
 _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
-_GIVEN: Final = "...__pml_given"
+_GIVEN: Final = "__pml_given"
 
 
 def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
     """The program that runs; `bindings` come before it, on its first line."""
     rows = Rows(expansion)
     sites = {site.call.index: site for site in calls.sites}
-    writer = _Writer(tree, rows, sites)
+    units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
+    writer = _Writer(tree, rows, sites, {unit.function.index for unit in units})
     wraps: list[Wrap] = []
     for function, marks in expansion.marks.items():
         for mark in marks:
             wraps += writer.mark(mark, function)
-    units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
     return apply(tree.source.text, wraps, first=bindings + rows.table())
@@ -52,10 +52,14 @@ def arguments_name(top: Container[str]) -> str | None:
 
 
 class _Writer:
-    def __init__(self, tree: Tree, rows: Rows, sites: Mapping[int, CallSite]) -> None:
+    def __init__(
+        self, tree: Tree, rows: Rows, sites: Mapping[int, CallSite], named: Container[int]
+    ) -> None:
         self._tree = tree
         self._rows = rows
         self._sites = sites
+        self._named = named
+        """Functions that more than one place may run, by index."""
         self._decisions: dict[str, Callable[[Node, str], Iterator[Wrap]]] = {
             "augmented_assignment_expression": self._assignment,
             "binary_expression": self._short_circuit,
@@ -154,14 +158,15 @@ class _Writer:
         yield _at_start(node["handler"]["body"], f'__pml.took({node_id}, "error"); ')
 
     def _loop(self, node: Node, node_id: str) -> Wrap:
-        """A report at the beginning of each round."""
+        """A report at the beginning of each round; a function that others may run too is put into
+        one that reports, `f` → `function (...given) { return (report, f).apply(this, given); }`."""
         if node.kind != "call_expression":
             return _at_start(node["body"], f"__pml.round({node_id}); ", is_statement=True)
         function = given_function(self._tree, node) or node
-        if function.inner.kind in INLINE:
+        if function.inner.kind in INLINE and function.inner.index not in self._named:
             return _at_start(function.inner["body"], f"__pml.round({node_id}); ")
-        before = f"({_GIVEN}) => (__pml.round({node_id}), "
-        return _round(function, before, f"({_GIVEN}))")
+        before = f"function (...{_GIVEN}) {{ return (__pml.round({node_id}), "
+        return _round(function, before, f").apply(this, {_GIVEN}); }}")
 
 
 def _asking(node: Node) -> str:

@@ -18,7 +18,8 @@ _LATE: Final = frozenset({"call_expression", "await_expression"}) | _NAMEABLE
 @dataclass(slots=True, eq=False)
 class Unit:
     """A local function. `entries` are the calls that run it, and the uses of its name that hand it
-    to a method which does; `is_loose` when it may be run from elsewhere too, or never."""
+    to a method which does; `is_loose` when it may be run from elsewhere too (where it is written),
+    or never."""
 
     function: Node
     name: str
@@ -29,15 +30,29 @@ class Unit:
 def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
     """Every local function that always is what its name says, in source order."""
     units: dict[int, Unit] = {}
+    known_outside: set[int] = set()
     for binding in scopes.bindings:
         function = _function_of(binding, scopes)
         if function is not None:
             unit = units.setdefault(function.index, Unit(function, binding.name))
+            if not _is_own_name(binding, function):
+                known_outside.add(function.index)
             for use in binding.uses:
                 _note(tree, unit, use)
-    for unit in units.values():
-        unit.is_loose = unit.is_loose or not unit.entries
-    return [units[index] for index in sorted(units)]
+    found = [
+        units[index]
+        for index in sorted(units)
+        if index in known_outside or units[index].entries or units[index].is_loose
+    ]
+    for unit in found:
+        is_run_by_name = unit.entries and unit.function.index in known_outside
+        unit.is_loose = unit.is_loose or not is_run_by_name
+    return found
+
+
+def _is_own_name(binding: Binding, function: Node) -> bool:
+    """Whether only the function itself knows the name: `(function f() { f(); })()`."""
+    return function.kind == "function_expression" and binding.node.above is function
 
 
 def _function_of(binding: Binding, scopes: Scopes) -> Node | None:

@@ -12,10 +12,14 @@ import failure from "./worker/failure.ts" with { type: "text" };
 import globals from "./worker/globals.ts" with { type: "text" };
 import jsonSafe from "./worker/json_safe.ts" with { type: "text" };
 import main from "./worker/main.ts" with { type: "text" };
+import outbox from "./worker/outbox.ts" with { type: "text" };
 import primordials from "./worker/primordials.ts" with { type: "text" };
 import random from "./worker/random.ts" with { type: "text" };
+import reports from "./worker/reports.ts" with { type: "text" };
+import tally from "./worker/tally.ts" with { type: "text" };
 import timers from "./worker/timers.ts" with { type: "text" };
 import tools from "./worker/tools.ts" with { type: "text" };
+import ways from "./worker/ways.ts" with { type: "text" };
 
 /** The first frame: what this process must know before any other code exists in it. */
 interface Hello {
@@ -32,6 +36,10 @@ const WORKER = bundle([
   console_,
   failure,
   tools,
+  tally,
+  reports,
+  ways,
+  outbox,
   deliveries,
   globals,
   main,

@@ -31,6 +31,7 @@ from pml_executor.domain.limits import RunLimits
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.ports import SandboxPool, Tools
 from pml_executor.settings import ExecutorSettings
+from services.executor.tests.marked import instrumented
 
 T = TypeVar("T")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
@@ -38,7 +39,7 @@ TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c
 
 @pytest.fixture
 def make_command() -> Callable[..., RunWorkflow]:
-    """Makes a new workflow that runs some code."""
+    """Makes a new workflow that runs some code, its «insertions» marked or not."""
 
     def make(
         code: str,
@@ -49,6 +50,7 @@ def make_command() -> Callable[..., RunWorkflow]:
         repeatable_tools: Sequence[str] = (),
     ) -> RunWorkflow:
         scope, workflow = Scope(org="acme", project="webapp"), uuid4()
+        text, insertions = instrumented(code)
         return RunWorkflow(
             command_id=ids.effect_id(workflow, "run-workflow"),
             scope=scope,
@@ -57,7 +59,8 @@ def make_command() -> Callable[..., RunWorkflow]:
             capability=CapabilityIdentity(
                 capability_id=ids.capability_id(scope, "c0de"), code_hash="c0de"
             ),
-            instrumented=code,
+            instrumented=text,
+            insertions=insertions,
             args=args or {},
             grant=Grant(
                 scope=scope,

@@ -2,13 +2,15 @@
 import { Clock, dateOf } from "./clock.ts";
 import { consoleOf } from "./console.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
-import { describe, describeLoad, type Failure, MODULE } from "./failure.ts";
+import { describe, describeLoad, MODULE } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
-import { flat, toJson } from "./json_safe.ts";
-import { deleteProperty, encodeText, join, jsonParse, push, slice, soon } from "./primordials.ts";
+import { Outbox } from "./outbox.ts";
+import { deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
 import { cryptoOf, Random, seedMath } from "./random.ts";
+import { reportsOf } from "./reports.ts";
 import { timerFunctions, Timers } from "./timers.ts";
-import { type Answer, apiOf, type Bridge, Calls } from "./tools.ts";
+import { type Answer, apiOf, Calls } from "./tools.ts";
+import { waysOf } from "./ways.ts";
 
 /**
  * The one program this Worker runs; `seed` is 32 hexadecimal digits, `now` and `past` are
@@ -30,59 +32,9 @@ const NAMES = "mcp,capabilities,args,context,console,__pml";
 // The inner block lets a program declare names of its own over the bound ones.
 const PRELUDE = `export default async(${NAMES})=>{{`;
 const CODA = "\n}}";
-const MAX_NOTES = 64;
 
 const clock = new Clock();
 const random = new Random();
-
-/** Sends texts; notes wait for the end of the current task, or for what must follow them. */
-class Outbox implements Bridge {
-  #post: (text: string) => void;
-  #notes: string[] = [];
-
-  constructor(post: (text: string) => void) {
-    this.#post = post;
-  }
-
-  call(id: number, node: string | null, tool: string, args: string): void {
-    const head = flat({ kind: "call", id, node, tool });
-    this.#send(`${slice(head, 0, -1)},"args":${args}}`);
-  }
-
-  decide(node: string, outcome: "true" | "false"): void {
-    this.#note(flat({ type: "decision", node, outcome }));
-  }
-
-  log(level: string, message: string): void {
-    this.#note(flat({ type: "log", level, message }));
-  }
-
-  returned(value: unknown): void {
-    this.#send(`{"kind":"returned","value":${toJson(value)}}`);
-  }
-
-  threw(failure: Failure, phase: "load" | "run", call: number | null): void {
-    this.#send(flat({ kind: "threw", phase, call, ...failure }));
-  }
-
-  #note(note: string): void {
-    push(this.#notes, note);
-    if (this.#notes.length === 1) soon(() => this.#flush());
-    if (this.#notes.length >= MAX_NOTES) this.#flush();
-  }
-
-  #send(text: string): void {
-    this.#flush();
-    this.#post(text);
-  }
-
-  #flush(): void {
-    if (this.#notes.length === 0) return;
-    const notes = join(this.#notes, ",");
-    this.#notes = [];
-    this.#post(`{"kind":"noted","notes":[${notes}]}`);
-  }
-}
 
 async function load(code: string): Promise<Program> {
   return (await import(MODULE + encodeText(PRELUDE + code + CODA))).default;
@@ -101,7 +53,8 @@ async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
     outbox.threw(describeLoad(thrown, PRELUDE.length), "load", null);
     return;
   }
-  const { mcp, capabilities, __pml } = apiOf(calls, outbox);
+  const { mcp, capabilities, at } = apiOf(calls);
+  const __pml = freeze({ at, ...reportsOf(outbox.tally), ...waysOf() });
   const { args } = program;
   try {
     outbox.returned(await main(mcp, capabilities, args, args, console, __pml));

@@ -1,4 +1,4 @@
-/** The program's way to its tools, and what the instrumentation reports through. */
+/** The program's way to its tools. */
 import {
   create,
   freeze,
@@ -22,7 +22,6 @@ import { toJson } from "./json_safe.ts";
 /** What leaves the Worker while the program runs; see `pml_executor.domain.protocol`. */
 export interface Bridge {
   call(id: number, node: string | null, tool: string, args: string): void;
-  decide(node: string, outcome: "true" | "false"): void;
 }
 
 /** The executor's answer to a call. */
@@ -99,15 +98,15 @@ export class Calls {
   }
 }
 
-/** The names a program finds bound. */
+/** What a program calls by; `at` gives an instrumented call its node. */
 export interface Api {
   mcp: object;
   capabilities: object;
-  __pml: object;
+  at: (node: string, callee: unknown) => unknown;
 }
 
 /** Builds the frozen interface over `calls`. */
-export function apiOf(calls: Calls, bridge: Bridge): Api {
+export function apiOf(calls: Calls): Api {
   // What `at` needs to know of the functions handed out: their tool, or that they take its name.
   const tools = new RealWeakMap<Callable, string | null>();
 
@@ -126,16 +125,12 @@ export function apiOf(calls: Calls, bridge: Bridge): Api {
     if (tool === null) return (name: unknown, args: unknown) => calls.make(node, name, args);
     return (args: unknown) => calls.make(node, tool, args);
   };
-  const decide = (node: string, value: unknown): unknown => {
-    bridge.decide(node, value ? "true" : "false");
-    return value;
-  };
 
   const serverOf = (server: string) => names((tool) => toolFunction(`${server}:${tool}`));
   return freeze({
     mcp: names((name) => (name === "call" ? callByName : serverOf(name))),
     capabilities: names((name) => toolFunction(`cap:${name}`)),
-    __pml: freeze({ at: freeze(at), decide: freeze(decide) }),
+    at: freeze(at),
   });
 }
 

@@ -7,28 +7,24 @@ function stage() {
   const said: unknown[][] = [];
   const bridge: Bridge = {
     call: (id, node, tool, args) => void said.push([id, node, tool, JSON.parse(args)]),
-    decide: (node, outcome) => void said.push([node, outcome]),
   };
   const calls = new Calls(bridge);
-  const api = apiOf(calls, bridge);
+  const api = apiOf(calls);
   const mcp = api.mcp as Named & { call: (tool: unknown, args?: unknown) => Promise<unknown> };
-  const __pml = api.__pml as {
-    // deno-lint-ignore no-explicit-any
-    at: (node: string, callee: unknown) => any;
-    decide: <T>(node: string, value: T) => T;
-  };
-  return { said, calls, mcp, __pml, capabilities: api.capabilities as Named[string] };
+  // deno-lint-ignore no-explicit-any
+  const at = api.at as (node: string, callee: unknown) => any;
+  return { said, calls, mcp, at, capabilities: api.capabilities as Named[string] };
 }
 
 Deno.test("a call names its node, its tool and its arguments, however it is reached", () => {
-  const { said, mcp, __pml, capabilities } = stage();
+  const { said, mcp, at, capabilities } = stage();
   const alias = mcp.fs!.read!;
   void mcp.fs!.read!({ path: "/x" });
-  void __pml.at("n1", mcp.fs!.read)({ path: "/x" });
-  void __pml.at("n2", mcp.call)("fs:read", { path: "/y" });
-  void __pml.at("n3", alias)();
+  void at("n1", mcp.fs!.read)({ path: "/x" });
+  void at("n2", mcp.call)("fs:read", { path: "/y" });
+  void at("n3", alias)();
   void mcp["odd server"]!["odd.tool"]!({});
-  void __pml.at("n4", capabilities.tidy)({ deep: true });
+  void at("n4", capabilities.tidy)({ deep: true });
   deepStrictEqual(said, [
     [0, null, "fs:read", { path: "/x" }],
     [1, "n1", "fs:read", { path: "/x" }],
@@ -40,20 +36,10 @@ Deno.test("a call names its node, its tool and its arguments, however it is reac
 });
 
 Deno.test("what is no tool passes through unchanged", () => {
-  const { __pml } = stage();
+  const { at } = stage();
   const own = () => 1;
-  strictEqual(__pml.at("n1", own), own);
-  strictEqual(__pml.at("n1", undefined), undefined);
-});
-
-Deno.test("a decision reports its truth and returns its value", () => {
-  const { said, __pml } = stage();
-  deepStrictEqual([__pml.decide("d1", 0), __pml.decide("d1", "x"), __pml.decide("d2", null)], [
-    0,
-    "x",
-    null,
-  ]);
-  deepStrictEqual(said, [["d1", "false"], ["d1", "true"], ["d2", "false"]]);
+  strictEqual(at("n1", own), own);
+  strictEqual(at("n1", undefined), undefined);
 });
 
 Deno.test("answers reach their calls in any order, once", async () => {
@@ -91,12 +77,12 @@ Deno.test("wrong arguments are refused in the program", async () => {
 });
 
 Deno.test("the interface cannot be changed", () => {
-  const { mcp, __pml } = stage();
+  const { mcp, at } = stage();
   throws(() => void ((mcp as unknown as { fs: number }).fs = 1), /cannot be changed/);
   throws(() => delete mcp.fs, /cannot be changed/);
   throws(() => Object.defineProperty(mcp, "fs", { value: 1 }), /cannot be changed/);
   throws(() => Object.setPrototypeOf(mcp, {}), /cannot be changed/);
-  ok(Object.isFrozen(__pml) && Object.isFrozen(mcp.fs!.read) && Object.isFrozen(__pml.at));
+  ok(Object.isFrozen(mcp.fs!.read) && Object.isFrozen(at));
   strictEqual(mcp.then, undefined);
   strictEqual("fs" in mcp, true);
 });

@@ -71,7 +71,7 @@ class JournalStore(Protocol):
         ...
 
     async def append(self, *entries: TraceEvent) -> None:
-        """Return when these are stored and added to the journal."""
+        """Return when these, and all that was noted before, are stored and in the journal."""
         ...
 
 

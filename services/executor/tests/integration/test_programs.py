@@ -139,14 +139,14 @@ async def test_what_a_program_does_wrong_is_told_at_its_line(
 
 async def test_an_escaping_tool_error_points_at_its_call(run: Run) -> None:
     tools = MemoryTools({"fs:read": ending(ToolOutcome(status="tool_error", message="no file"))})
-    code = '\n  return await __pml.at("n1", mcp.fs.read)({ path: "/x" });'
+    code = '\n  return await «__pml.at("n1", »mcp.fs.read«)»({ path: "/x" });'
     fact = await run(code, tools)
 
     assert fact.error is not None
     error = fact.error
     assert (error.kind, error.message, error.node_id) == ("tool_error", "no file", "n1")
     assert (error.tool, error.arguments) == ("fs:read", {"path": "/x"})
-    assert (error.line, error.column) == (2, 27)
+    assert (error.line, error.column) == (2, 23)
 
 
 async def test_a_busy_program_is_killed_at_its_deadline(run: Run) -> None:

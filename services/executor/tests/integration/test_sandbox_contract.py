@@ -14,6 +14,8 @@ from pml_executor.domain.protocol import (
     BranchNote,
     CallMade,
     LogNote,
+    LoopNote,
+    Note,
     Noted,
     Program,
     ProgramMessage,
@@ -60,6 +62,8 @@ async def _fails(api: ProgramApi, args: JsonObject) -> JsonValue:
 async def _notes(api: ProgramApi, args: JsonObject) -> JsonValue:
     api.log("one")
     api.decide("d1", False)
+    api.round("l1")
+    api.took("d2", "case:x")
     api.log("two")
     await api.call("n1", "fs:read")
     return None
@@ -85,8 +89,8 @@ PROGRAMS = {
     ),
     "fails": TwoFold('return await __pml.at("n1", mcp.fs.read)();', _fails),
     "notes": TwoFold(
-        'console.log("one"); __pml.decide("d1", 0); console.log("two");\n'
-        'await __pml.at("n1", mcp.fs.read)();',
+        'console.log("one"); __pml.decide("d1", 0); __pml.round("l1");\n'
+        '__pml.took("d2", "case:x"); console.log("two"); await __pml.at("n1", mcp.fs.read)();',
         _notes,
     ),
     "throws": TwoFold('throw new Error("of no use");', _throws),
@@ -168,14 +172,16 @@ async def test_an_escaping_call_error_names_its_call(pool: SandboxPool) -> None:
 async def test_notes_come_in_order_before_the_call_that_follows_them(pool: SandboxPool) -> None:
     async with pool.lease() as sandbox:
         await sandbox.run(program("notes"))
-        notes: list[BranchNote | LogNote] = []
+        notes: list[Note] = []
         while isinstance(message := await said(sandbox), Noted):
             notes += message.notes
         assert isinstance(message, CallMade)
-        assert [n.message if isinstance(n, LogNote) else n.outcome for n in notes] == [
-            "one",
-            "false",
-            "two",
+        assert notes == [
+            LogNote(type="log", level="info", message="one"),
+            BranchNote(type="decision", node="d1", outcome="false"),
+            LoopNote(type="loop", node="l1"),
+            BranchNote(type="decision", node="d2", outcome="case:x"),
+            LogNote(type="log", level="info", message="two"),
         ]
 
 

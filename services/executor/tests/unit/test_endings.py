@@ -12,13 +12,13 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.trace import TaskResult
+from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_executor.domain import events
 from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
 from pml_executor.domain.finished import finished
+from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, Diverged, RunJournal
-from pml_executor.domain.positions import author_column
-from pml_executor.domain.protocol import BranchNote, LogNote, Threw
+from pml_executor.domain.protocol import BranchNote, LogNote, LoopNote, Threw
 from pml_executor.domain.refusal import refused_call, refused_run
 
 SCOPE = Scope(org="acme", project="webapp")
@@ -53,19 +53,31 @@ def threw(name: str = "Error", message: str = "no", **more: object) -> Threw:
     [("Error", "no"), ("", "no"), ("TypeError", "TypeError: no"), ("Mine", "Mine: no")],
 )
 def test_an_error_is_named_where_its_name_says_something(name: str, message: str) -> None:
-    assert failure_of(threw(name), None, "") == WorkflowError(kind="user_error", message=message)
+    assert failure_of(threw(name), None, Instrumented("")) == WorkflowError(
+        kind="user_error", message=message
+    )
 
 
 def test_a_program_that_does_not_load_has_a_syntax_error() -> None:
-    error = failure_of(threw("SyntaxError", "what", phase="load", line=1, column=3), None, "a b")
+    where = threw("SyntaxError", "what", phase="load", line=1, column=3)
+    error = failure_of(where, None, Instrumented("a b"))
     assert (error.kind, error.line, error.column) == ("syntax", 1, 3)
+
+
+def test_an_error_is_told_in_its_authors_words_and_places() -> None:
+    program = Instrumented('a;\n__pml.at("n1", f)(1);', ((3, 18), (19, 20)))
+    where = threw("TypeError", "__pml.at(...) is not a function", line=2, column=17)
+    assert failure_of(where, None, program) == WorkflowError(
+        kind="user_error", message="TypeError: f is not a function", line=2, column=1
+    )
 
 
 def test_an_escaped_tool_error_is_told_in_the_tools_words() -> None:
     call = Call("n1", 0, "fs:read", {"path": "/x"}, "", None, ended=True)
     start = events.call_started(COMMAND, call, 1.0)
     end = events.call_ended(start, ToolOutcome(status="tool_error", message="no file"), 2.0)
-    error = failure_of(threw("ToolError", "changed by the program", line=2), (call, end), "")
+    where = threw("ToolError", "changed by the program", line=2)
+    error = failure_of(where, (call, end), Instrumented("a;\nb;"))
     assert error == WorkflowError(
         kind="tool_error",
         message="no file",
@@ -87,51 +99,34 @@ def test_what_ends_a_run_is_told_from_what_only_interrupts_it() -> None:
     assert first_cause(ExceptionGroup("", [ExceptionGroup("", [bug]), KeyError()])) is bug
 
 
-@pytest.mark.parametrize(
-    ("instrumented", "author"),
-    [
-        ('await __pml.at("n1", mcp.fs.read)({ x });', "await mcp.fs.read({ x });"),
-        (
-            'if (__pml.decide("d1", a && (b || __pml.at("n1", f)()))) g();',
-            "if (a && (b || f())) g();",
-        ),
-        (
-            'const { path } = args; const s = ")"; /* ( */ __pml.at("n1", f)(path);',
-            'const s = ")"; /* ( */ f(path);',
-        ),
-        ("const input = args; const { a, b } = args; f(input);", "f(input);"),
-    ],
-)
-def test_columns_are_the_authors(instrumented: str, author: str) -> None:
-    for name in ("mcp", "x }", "a &&", "b ||", "g();", "f(", "path)", "input)", "const s"):
-        if name in author and instrumented.count(name) == 1:
-            column = author_column(instrumented, 1, instrumented.index(name) + 1)
-            assert column == author.index(name) + 1
-
-
-def test_insertions_on_other_lines_move_nothing() -> None:
-    code = 'if (__pml.decide("d1", a &&\n  b)) c();\n  d();'
-    assert author_column(code, 2, code.split("\n")[1].index("c") + 1) == "  b) c();".index("c") + 1
-    assert author_column(code, 3, 3) == 3
-    assert author_column(code, 9, 7) == 7
-
-
 def test_a_fact_is_what_its_journal_says() -> None:
     journal = RunJournal()
     begin = events.run_started(COMMAND, 100.0)
     call = journal.call("n1", "fs:stat", {"path": "/x"})
     start = events.call_started(COMMAND, call, 101.0)
     end = events.call_ended(start, ToolOutcome(status="ok", result={"exists": True}), 104.0)
-    note = BranchNote(type="decision", node="d1", outcome="true")
-    branch = events.branch_taken(COMMAND, note, 0, 105.0)
-    line = events.line_logged(COMMAND, LogNote(type="log", level="info", message="hi"), 105.0)
+    notes = [
+        LoopNote(type="loop", node="l1"),
+        BranchNote(type="decision", node="d1", outcome="true"),
+        LoopNote(type="loop", node="l1"),
+        BranchNote(type="decision", node="d1", outcome="true"),
+        LogNote(type="log", level="info", message="hi"),
+        LoopNote(type="loop", node="l1", counted=5),
+        BranchNote(type="decision", node="d1", outcome="false", counted=5),
+    ]
+    noted = [events.noted(COMMAND, journal, note, 105.0) for note in notes]
     lost = events.call_started(COMMAND, journal.call("n1", "fs:stat", {"path": "/y"}), 106.0)
     close = events.run_ended(COMMAND, Ending(result=[1]), 100.0, 110.0)
 
-    fact = finished(COMMAND, [begin, start, end, branch, line, lost, close])
+    entries = [begin, start, end, *(entry for entry in noted if entry), lost, close]
+    fact = finished(COMMAND, entries)
 
     assert (fact.success, fact.result, fact.error) == (True, [1], None)
-    assert fact.executed_path == ("n1", "d1")
+    assert fact.executed_path == ("n1", "l1", "d1")
+    assert fact.decisions == (
+        BranchDecision(node_id="d1", outcome="true", times=2),
+        BranchDecision(node_id="d1", outcome="false", times=5),
+    )
     assert (fact.started_at, fact.duration_ms) == (100.0, 10.0)
     assert fact.trace_id == begin.trace_id == ids.root_trace_id(WORKFLOW)
     assert (fact.intent, fact.principal) == ("see to it", "agent:test")

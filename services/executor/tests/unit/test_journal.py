@@ -12,6 +12,7 @@ from pml_common.contracts.trace import (
     CapabilityStart,
     DecisionTaken,
     LogWritten,
+    LoopPassed,
     ToolEnd,
     ToolStart,
     TraceEvent,
@@ -50,6 +51,17 @@ def end(node: str, occurrence: int = 0, ts: float = 2) -> ToolEnd:
 
 def branch(node: str, outcome: str = "true", occurrence: int = 0) -> DecisionTaken:
     return DecisionTaken(trace_id=ROOT, node_id=node, occurrence=occurrence, ts=3, outcome=outcome)
+
+
+def round_of(node: str, iterations: int, counted: int = 0) -> LoopPassed:
+    return LoopPassed(
+        trace_id=ROOT,
+        node_id=node,
+        occurrence=iterations - 1,
+        ts=3,
+        iterations=iterations,
+        counted=counted,
+    )
 
 
 def line(message: str) -> LogWritten:
@@ -105,6 +117,36 @@ def test_occurrences_are_counted_by_node() -> None:
     assert [journal.decide("d1", "true"), journal.decide("d1", "false")] == [0, 1]
 
 
+def test_rounds_are_numbered_by_node() -> None:
+    journal = RunJournal()
+    assert [journal.begin_round(node) for node in ("l1", "l2", "l1")] == [1, 1, 2]
+    assert journal.begin_round("l1", times=10) == 12
+
+
+def test_what_is_only_counted_has_the_number_of_its_last() -> None:
+    journal = RunJournal()
+    assert [journal.decide("d1", "true", 3), journal.decide("d1", "false")] == [2, 3]
+
+
+def test_reports_that_are_recorded_are_not_recorded_again() -> None:
+    recorded = [round_of("l1", 1), branch("d1"), round_of("l1", 5, counted=4)]
+    journal = RunJournal([BEGIN, *recorded, branch("d1", "false", 7)])
+    assert journal.begin_round("l1") is None
+    assert journal.decide("d1", "true") is None
+    assert journal.begin_round("l1", times=4) is None
+    assert journal.decide("d1", "false", 7) is None
+    assert [journal.begin_round("l1"), journal.decide("d1", "true")] == [6, 8]
+    journal.complete()
+
+
+def test_an_answer_waits_for_the_round_that_began_before_it() -> None:
+    journal = RunJournal([BEGIN, start("n1"), round_of("l1", 3, counted=3), end("n1")])
+    journal.call("n1", "api:a", {})
+    assert released(journal) == []
+    journal.begin_round("l1", times=3)
+    assert released(journal) == ["n1/0"]
+
+
 def test_lines_that_are_recorded_are_not_recorded_again() -> None:
     journal = RunJournal([BEGIN, line("one"), line("two")])
     assert [journal.log() for _ in range(3)] == [False, False, True]
@@ -137,6 +179,7 @@ def test_another_branch_than_the_recorded_one_is_a_divergence() -> None:
     [
         ([start("n1", tool="fs:write")], r"n1 \(time 1\) \(fs:write\), which the program no"),
         ([branch("d1")], r"d1 \(time 1\) \(a decision\)"),
+        ([round_of("l1", 2)], r"l1 \(time 2\) \(a round\)"),
     ],
 )
 def test_leaving_out_what_is_recorded_is_a_divergence(left: list[TraceEvent], message: str) -> None:

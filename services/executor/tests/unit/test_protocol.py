@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_executor.domain.frames import Frame
-from pml_executor.domain.protocol import Breach, CallMade, HostSaid, LogNote, Noted, Returned, read
+from pml_executor.domain.protocol import (
+    BranchNote,
+    Breach,
+    CallMade,
+    HostSaid,
+    LogNote,
+    LoopNote,
+    Noted,
+    Returned,
+    read,
+)
 from pml_executor.domain.walls import ENVIRONMENT, sandbox_argv
 
 
@@ -25,6 +35,17 @@ def test_what_a_program_says_is_read() -> None:
     assert read(program(notes)) == Noted(
         kind="noted", notes=(LogNote(type="log", level="warn", message="!"),)
     )
+    reports = [
+        {"type": "decision", "node": "d1", "outcome": "case:" + "x" * 195, "counted": 0},
+        {"type": "loop", "node": "l1", "counted": 2**40},
+    ]
+    assert read(program({"kind": "noted", "notes": reports})) == Noted(
+        kind="noted",
+        notes=(
+            BranchNote(type="decision", node="d1", outcome="case:" + "x" * 195),
+            LoopNote(type="loop", node="l1", counted=2**40),
+        ),
+    )
     assert read(Frame("host", b'{"kind":"ready"}')) == HostSaid(kind="ready")
 
 
@@ -37,13 +58,15 @@ def test_what_a_program_says_is_read() -> None:
         program({"kind": "call", "id": 1, "node": "", "tool": "x", "args": {}}),
         program({"kind": "call", "id": 1, "node": "n1", "tool": "x" * 300, "args": {}}),
         program({"kind": "noted", "notes": [{"type": "tool_end"}]}),
+        program({"kind": "noted", "notes": [{"type": "loop", "node": "l1", "counted": -1}]}),
+        program({"kind": "noted", "notes": [{"type": "loop", "node": None}]}),
         program([]),
         Frame("program", b"\xff"),
         Frame("program", b'{"kind":"returned","value":"\\ud800"}'),
         Frame("program", b'{"kind":"returned","value":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         Frame("host", b'{"kind":"returned","value":1}'),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_what_its_interface_cannot_send_is_a_breach(frame: Frame) -> None:
     with pytest.raises(Breach, match="cannot send"):

@@ -54,7 +54,25 @@ async def looping(api: ProgramApi, args: JsonObject) -> JsonValue:
     return total
 
 
-PROGRAMS = {"three": three_calls, "parallel": parallel_chains, "looping": looping}
+async def counting(api: ProgramApi, args: JsonObject) -> JsonValue:
+    """Its loop goes round so often that in the end its reports are only counted."""
+    for index in range(3):
+        api.round("l1")
+        api.took("d1", "default" if index else "case:first")
+        await api.call("n1", "api:a", {"index": index})
+    api.round("l1", counted=4)
+    api.took("d1", "default", counted=4)
+    await api.call("n2", "api:b")
+    api.round("l1", counted=3)
+    return "done"
+
+
+PROGRAMS = {
+    "three": three_calls,
+    "parallel": parallel_chains,
+    "looping": looping,
+    "counting": counting,
+}
 
 
 def outcome_of(fact: RunFinished) -> tuple[object, ...]:
@@ -89,8 +107,11 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
 
         assert outcome_of(fact) == outcome_of(undisturbed)
         assert tools.made == calm.made
-        logs = [e for e in await journal_of(bus, command) if e.type == "log"]
+        entries = await journal_of(bus, command)
+        logs = [entry for entry in entries if entry.type == "log"]
         assert len(logs) == (2 if code == "three" else 0)
+        rounds = [entry.iterations for entry in entries if entry.type == "loop"]
+        assert rounds == ([1, 2, 3, 7, 10] if code == "counting" else [])
         if not died():
             break
     assert deaths > 5

@@ -12,6 +12,7 @@ from pml_executor.domain.protocol import (
     BranchNote,
     CallMade,
     LogNote,
+    LoopNote,
     Noted,
     Program,
     ProgramMessage,
@@ -46,10 +47,18 @@ class ProgramApi:
 
     def decide(self, node: str, value: bool) -> bool:
         """Report a condition and return it."""
-        outcome = "true" if value else "false"
-        note = BranchNote(type="decision", node=node, outcome=outcome)
-        self._say(Noted(kind="noted", notes=(note,)))
+        self.took(node, "true" if value else "false")
         return value
+
+    def took(self, node: str, outcome: str, counted: int = 0) -> None:
+        """Report which way a decision went."""
+        note = BranchNote(type="decision", node=node, outcome=outcome, counted=counted)
+        self._say(Noted(kind="noted", notes=(note,)))
+
+    def round(self, node: str, counted: int = 0) -> None:
+        """Report that a round of a loop begins."""
+        note = LoopNote(type="loop", node=node, counted=counted)
+        self._say(Noted(kind="noted", notes=(note,)))
 
     def log(self, message: str) -> None:
         """Write to the console."""

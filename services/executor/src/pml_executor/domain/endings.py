@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import ToolEnd
+from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, Diverged
-from pml_executor.domain.positions import author_column
 from pml_executor.domain.protocol import Threw
 
 
@@ -29,13 +29,14 @@ class RunEnded(Exception):
 
 
 def failure_of(
-    threw: Threw, origin: tuple[Call, ToolEnd] | None, instrumented: str
+    threw: Threw, origin: tuple[Call, ToolEnd] | None, program: Instrumented
 ) -> WorkflowError:
     """What escaped from the program: the error of the call `origin`, or its own."""
-    line = threw.line
-    column = None
-    if line is not None and threw.column is not None:
-        column = author_column(instrumented, line, threw.column)
+    offset = None
+    line, column = threw.line, threw.column
+    if line is not None and column is not None:
+        offset = program.offset(line, column)
+        line, column = program.place(offset)
     if origin is not None:
         call, end = origin
         return WorkflowError(
@@ -47,10 +48,11 @@ def failure_of(
             tool=end.tool,
             arguments=call.args,
         )
+    message = program.in_authors_words(threw.message, offset)
     named = threw.name not in ("", "Error")
     return WorkflowError(
         kind="syntax" if threw.phase == "load" else "user_error",
-        message=f"{threw.name}: {threw.message}" if named else threw.message,
+        message=f"{threw.name}: {message}" if named else message,
         line=line,
         column=column,
     )

@@ -9,12 +9,14 @@ from pml_common.contracts.trace import (
     CapabilityStart,
     DecisionTaken,
     LogWritten,
+    LoopPassed,
     ToolEnd,
     ToolStart,
+    TraceEvent,
 )
 from pml_executor.domain.endings import Ending
-from pml_executor.domain.journal import Call
-from pml_executor.domain.protocol import BranchNote, LogNote
+from pml_executor.domain.journal import Call, RunJournal
+from pml_executor.domain.protocol import BranchNote, LogNote, LoopNote, Note
 
 
 def run_started(command: RunWorkflow, ts: float) -> CapabilityStart:
@@ -71,21 +73,50 @@ def call_ended(start: ToolStart, outcome: ToolOutcome, ts: float) -> ToolEnd:
     )
 
 
-def branch_taken(
-    command: RunWorkflow, note: BranchNote, occurrence: int, ts: float
-) -> DecisionTaken:
-    """One evaluation of one condition."""
+def noted(command: RunWorkflow, journal: RunJournal, note: Note, ts: float) -> TraceEvent | None:
+    """What a note adds to the journal; None where it is recorded."""
+    match note:
+        case BranchNote():
+            return _branch_taken(command, journal, note, ts)
+        case LoopNote():
+            return _round_begun(command, journal, note, ts)
+        case LogNote():
+            return _line_logged(command, note, ts) if journal.log() else None
+
+
+def _branch_taken(
+    command: RunWorkflow, journal: RunJournal, note: BranchNote, ts: float
+) -> DecisionTaken | None:
+    occurrence = journal.decide(note.node, note.outcome, max(1, note.counted))
+    if occurrence is None:
+        return None
     return DecisionTaken(
         trace_id=ids.root_trace_id(command.workflow_id),
         node_id=note.node,
         occurrence=occurrence,
         ts=ts,
         outcome=note.outcome,
+        counted=note.counted,
     )
 
 
-def line_logged(command: RunWorkflow, note: LogNote, ts: float) -> LogWritten:
-    """One line of the program's console."""
+def _round_begun(
+    command: RunWorkflow, journal: RunJournal, note: LoopNote, ts: float
+) -> LoopPassed | None:
+    iterations = journal.begin_round(note.node, max(1, note.counted))
+    if iterations is None:
+        return None
+    return LoopPassed(
+        trace_id=ids.root_trace_id(command.workflow_id),
+        node_id=note.node,
+        occurrence=iterations - 1,
+        ts=ts,
+        iterations=iterations,
+        counted=note.counted,
+    )
+
+
+def _line_logged(command: RunWorkflow, note: LogNote, ts: float) -> LogWritten:
     return LogWritten(
         trace_id=ids.root_trace_id(command.workflow_id),
         ts=ts,

@@ -1,6 +1,7 @@
 """What a closed journal says about its run; any executor states the same."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from pml_common.contracts import ids
 from pml_common.contracts.error import WorkflowError
@@ -14,6 +15,7 @@ from pml_common.contracts.trace import (
     ToolStart,
     TraceEvent,
 )
+from pml_executor.domain.executed_path import executed_path
 
 
 def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
@@ -22,7 +24,6 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
-    branches = [entry for entry in entries if isinstance(entry, DecisionTaken)]
     return RunFinished(
         event_id=ids.effect_id(command.workflow_id, "run-finished"),
         scope=command.scope,
@@ -34,10 +35,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         result=end.result,
         error=end.error,
         executed_path=executed_path(entries),
-        decisions=tuple(
-            BranchDecision(node_id=branch.node_id or "", outcome=branch.outcome)
-            for branch in branches
-        ),
+        decisions=decisions(entries),
         task_results=task_results(entries),
         trace_id=end.trace_id,
         started_at=start.ts,
@@ -45,14 +43,17 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
     )
 
 
-def executed_path(entries: Sequence[TraceEvent]) -> tuple[str, ...]:
-    """The nodes that were reached, each once, in the order of their first time."""
-    reached = (
-        entry.node_id
-        for entry in entries
-        if isinstance(entry, ToolStart | DecisionTaken) and entry.node_id
+def decisions(entries: Sequence[TraceEvent]) -> tuple[BranchDecision, ...]:
+    """The ways decisions went, in order; the same way several times in a row is one."""
+    taken = [entry for entry in entries if isinstance(entry, DecisionTaken)]
+    return tuple(
+        BranchDecision(
+            node_id=node_id, outcome=outcome, times=sum(max(1, each.counted) for each in equal)
+        )
+        for (node_id, outcome), equal in groupby(
+            taken, lambda each: (each.node_id or "", each.outcome)
+        )
     )
-    return tuple(dict.fromkeys(reached))
 
 
 def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:

@@ -17,6 +17,7 @@ from pml_common.contracts.trace import (
     CapabilityEnd,
     DecisionTaken,
     LogWritten,
+    LoopPassed,
     ToolEnd,
     ToolStart,
     TraceEvent,
@@ -71,10 +72,12 @@ class RunJournal:
         self._starts = {_key(e): e for e in recorded if isinstance(e, ToolStart)}
         self._ends = {_key(e) for e in recorded if isinstance(e, ToolEnd)}
         self._branches = {_key(e): e for e in recorded if isinstance(e, DecisionTaken)}
+        self._rounds = {_key(e) for e in recorded if isinstance(e, LoopPassed)}
         self._old_logs = sum(isinstance(e, LogWritten) for e in recorded)
         self._recorded = len(self.entries)
         self._called: Counter[str] = Counter()
         self._decided: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
         self._logged = 0
         self._cursor = 0
 
@@ -94,10 +97,11 @@ class RunJournal:
             raise Diverged(f"{_name(key)} calls {tool}; the journal has it {with_other}", node_id)
         return Call(*key, tool, args, digest, start, key in self._ends)
 
-    def decide(self, node_id: str, outcome: str) -> int | None:
-        """The program took a branch; its occurrence if that is new, None if it was recorded."""
-        key = node_id, self._decided[node_id]
-        self._decided[node_id] += 1
+    def decide(self, node_id: str, outcome: str, times: int = 1) -> int | None:
+        """The program took a branch; its occurrence (the last one's) if that is new, None if it
+        was recorded."""
+        self._decided[node_id] += times
+        key = node_id, self._decided[node_id] - 1
         known = self._branches.get(key)
         if known is None:
             return key[1]
@@ -106,6 +110,12 @@ class RunJournal:
                 f"{_name(key)} goes {outcome}; the journal has it {known.outcome}", node_id
             )
         return None
+
+    def begin_round(self, node_id: str, times: int = 1) -> int | None:
+        """The program began a round; its number (the last one's) if that is new, else None."""
+        self._begun[node_id] += times
+        begun = self._begun[node_id]
+        return None if (node_id, begun - 1) in self._rounds else begun
 
     def log(self) -> bool:
         """The program wrote a line; whether it is new."""
@@ -147,12 +157,16 @@ class RunJournal:
             return self._called[entry.node_id or ""] > entry.occurrence
         if isinstance(entry, DecisionTaken):
             return self._decided[entry.node_id or ""] > entry.occurrence
+        if isinstance(entry, LoopPassed):
+            return self._begun[entry.node_id or ""] > entry.occurrence
         return True
 
 
 def left_out(entry: TraceEvent) -> Diverged:
     """The program does not come to `entry`, which its journal holds."""
-    what = entry.tool if isinstance(entry, ToolStart) else "a decision"
+    what = "a round" if isinstance(entry, LoopPassed) else "a decision"
+    if isinstance(entry, ToolStart):
+        what = entry.tool
     return Diverged(
         f"the journal holds {_name(_key(entry))} ({what}), which the program no longer reaches",
         entry.node_id,

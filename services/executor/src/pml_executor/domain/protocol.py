@@ -52,11 +52,20 @@ class CallMade(Contract):
 
 
 class BranchNote(Contract):
-    """A condition was evaluated."""
+    """A decision went one way; `counted`, unless 0, stands for so many times at once."""
 
     type: Literal["decision"]
     node: _NodeId
-    outcome: Annotated[str, StringConstraints(max_length=100)]
+    outcome: Annotated[str, StringConstraints(max_length=200)]
+    counted: int = Field(default=0, ge=0)
+
+
+class LoopNote(Contract):
+    """A round of a loop began; `counted`, unless 0, stands for so many at once."""
+
+    type: Literal["loop"]
+    node: _NodeId
+    counted: int = Field(default=0, ge=0)
 
 
 class LogNote(Contract):
@@ -67,11 +76,14 @@ class LogNote(Contract):
     message: str
 
 
+Note = Annotated[BranchNote | LoopNote | LogNote, Field(discriminator="type")]
+
+
 class Noted(Contract):
     """What needs no answer, in the order it happened."""
 
     kind: Literal["noted"]
-    notes: tuple[Annotated[BranchNote | LogNote, Field(discriminator="type")], ...]
+    notes: tuple[Note, ...]
 
 
 class Returned(Contract):

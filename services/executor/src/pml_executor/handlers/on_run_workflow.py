@@ -13,17 +13,17 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
-from pml_common.contracts.trace import ToolEnd
+from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
 from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
 from pml_executor.domain.finished import finished
+from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
 from pml_executor.domain.limits import Allowance, RunLimits
 from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
 from pml_executor.domain.protocol import (
     Answer,
     CallMade,
-    LogNote,
     Noted,
     Program,
     ProgramMessage,
@@ -172,27 +172,25 @@ class _Run:
         call = self.journal.call(node_id, message.tool, message.args)
         self._calls[message.id] = call
         self._asked_as[call.key] = message.id
-        if not call.ended:
-            calls.create_task(self._make(call))
+        if call.ended:
+            return
+        start = call.start
+        if start is None:  # noted here, so that the journal tells what happens in its order
+            start = events.call_started(self.command, call, self.executor.now())
+            self.store.note(start)
+        calls.create_task(self._make(call, start))
 
     def _on_notes(self, message: Noted) -> None:
         now = self.executor.now()
         for note in message.notes:
             self._allowance.note(len(to_json(note)))
-            if isinstance(note, LogNote):
-                if self.journal.log():
-                    self.store.note(events.line_logged(self.command, note, now))
-                continue
-            occurrence = self.journal.decide(note.node, note.outcome)
-            if occurrence is not None:
-                self.store.note(events.branch_taken(self.command, note, occurrence, now))
+            entry = events.noted(self.command, self.journal, note, now)
+            if entry is not None:
+                self.store.note(entry)
 
-    async def _make(self, call: Call) -> None:
+    async def _make(self, call: Call, start: ToolStart) -> None:
         """Start stored, call made, end stored: in this order, whatever happens in between."""
-        start = call.start
-        if start is None:
-            start = events.call_started(self.command, call, self.executor.now())
-            await self.store.append(start)
+        await self.store.append()
         outcome, size = within(await self._ask(call), self.executor.limits.max_message_bytes)
         self._allowance.store(size)
         await self.store.append(events.call_ended(start, outcome, self.executor.now()))
@@ -234,7 +232,7 @@ class _Run:
     def _failure(self, threw: Threw) -> WorkflowError:
         end = None if threw.call is None else self._failed.get(threw.call)
         origin = None if threw.call is None or end is None else (self._calls[threw.call], end)
-        return failure_of(threw, origin, self.command.instrumented)
+        return failure_of(threw, origin, Instrumented.of(self.command))
 
 
 def _seconds_left(command: RunWorkflow, journal: RunJournal, now: float) -> float:

@@ -1,0 +1,54 @@
+import { deepStrictEqual, strictEqual } from "node:assert";
+import { Outbox } from "./outbox.ts";
+import { MAX_OF_NODE } from "./tally.ts";
+
+// deno-lint-ignore no-explicit-any
+type Message = any;
+
+function stage() {
+  const sent: Message[] = [];
+  return { sent, outbox: new Outbox((text) => void sent.push(JSON.parse(text))) };
+}
+
+Deno.test("notes of one task leave together, before what follows them", async () => {
+  const { sent, outbox } = stage();
+  outbox.log("info", "hi");
+  outbox.tally.add("l1", null);
+  outbox.tally.add("d1", 'case:"\u2028');
+  strictEqual(sent.length, 0);
+  outbox.call(0, "n1", "fs:read", "{}");
+  outbox.tally.add("d1", "default");
+  await null;
+  deepStrictEqual(sent, [
+    {
+      kind: "noted",
+      notes: [
+        { type: "log", level: "info", message: "hi" },
+        { type: "loop", node: "l1", counted: 0 },
+        { type: "decision", node: "d1", outcome: 'case:"\u2028', counted: 0 },
+      ],
+    },
+    { kind: "call", id: 0, node: "n1", tool: "fs:read", args: {} },
+    { kind: "noted", notes: [{ type: "decision", node: "d1", outcome: "default", counted: 0 }] },
+  ]);
+});
+
+Deno.test("what was only counted leaves before the end of the program", () => {
+  for (const end of ["returned", "threw"] as const) {
+    const { sent, outbox } = stage();
+    for (let i = 0; i < MAX_OF_NODE + 7; i++) outbox.tally.add("l1", null);
+    const failure = { name: "Error", message: "no", line: null, column: null };
+    if (end === "returned") outbox.returned([1]);
+    else outbox.threw(failure, "run", null);
+    const notes = sent.flatMap((message) => message.notes ?? []);
+    deepStrictEqual(notes.slice(MAX_OF_NODE).map((note) => note.counted), [1, 1, 2, 3]);
+    strictEqual(sent.at(-1).kind, end);
+  }
+});
+
+Deno.test("a loop that never ends still says how often it went round", () => {
+  const { sent, outbox } = stage();
+  for (let i = 0; i < MAX_OF_NODE + 4096; i++) outbox.tally.add("l1", null);
+  const notes = sent.flatMap((message) => message.notes);
+  strictEqual(notes.reduce((sum, note) => sum + (note.counted || 1), 0), MAX_OF_NODE + 4096);
+});

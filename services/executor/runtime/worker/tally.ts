@@ -1,0 +1,77 @@
+/**
+ * Which reports leave the Worker one by one, and which are only counted: a loop of a million rounds
+ * must cost neither a message nor a journal entry per round.
+ *
+ * Counts alone decide, so that a replay reports the same: the first reports of a run go out as they
+ * are; of those after them goes out what was counted whenever a node's outcome has come up twice as
+ * often as the last time, and once more when the program ends.
+ */
+import { mapForEach, mapGet, mapSet, RealMap } from "./primordials.ts";
+
+export const MAX_OF_NODE = 1_000;
+export const MAX_OF_RUN = 5_000;
+
+/** `outcome` is null for a round of a loop; `counted` is 0 for a report that stands for itself. */
+export type Send = (node: string, outcome: string | null, counted: number) => void;
+
+interface Count {
+  seen: number;
+  held: number;
+}
+
+interface Reported {
+  alone: number;
+  counts: Map<string | null, Count>;
+}
+
+export class Tally {
+  #send: Send;
+  #nodes = new RealMap<string, Reported>();
+  #alone = 0;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  add(node: string, outcome: string | null): void {
+    if (typeof node !== "string") return; // our own mistake, for which no run should end
+    let reported = mapGet(this.#nodes, node) as Reported | undefined;
+    if (reported === undefined) {
+      reported = { alone: 0, counts: new RealMap() };
+      mapSet(this.#nodes, node, reported);
+    }
+    if (reported.alone < MAX_OF_NODE && this.#alone < MAX_OF_RUN) {
+      reported.alone++;
+      this.#alone++;
+      this.#send(node, outcome, 0);
+    } else {
+      this.#count(node, outcome, reported.counts);
+    }
+  }
+
+  /** The program ended: what is held goes out. */
+  finish(): void {
+    mapForEach(this.#nodes, ({ counts }: Reported, node: string) => {
+      mapForEach(counts, (count: Count, outcome: string | null) => {
+        if (count.held > 0) this.#release(node, outcome, count);
+      });
+    });
+  }
+
+  #count(node: string, outcome: string | null, counts: Map<string | null, Count>): void {
+    let count = mapGet(counts, outcome) as Count | undefined;
+    if (count === undefined) {
+      count = { seen: 0, held: 0 };
+      mapSet(counts, outcome, count);
+    }
+    count.seen++;
+    count.held++;
+    if ((count.seen & (count.seen - 1)) === 0) this.#release(node, outcome, count);
+  }
+
+  #release(node: string, outcome: string | null, count: Count): void {
+    const { held } = count;
+    count.held = 0;
+    this.#send(node, outcome, held);
+  }
+}

@@ -7,7 +7,8 @@ from services.analyzer.tests.generated.expressions import BOX
 from services.analyzer.tests.generated.statements import Statements
 
 FIRST = "await~mcp.fs.list({~v:~0~});"
-"""A call that most programs begin with, so that their structures have one beginning."""
+"""A call that every program begins with: a structure does not tell its beginning from functions
+that may not run, where one comes first."""
 
 _LETS = ("@0@", "@1@", "@2@", "@3@")
 _HEAD = f"let @0@~=~1,~@1@,~@2@~=~'s',~@3@~=~[0];~const {BOX}~=~{{~q:~0~}};"
@@ -18,7 +19,7 @@ def program(choices: bytes, *, dynamic: bool = True) -> str:
     """The program that these choices make; `dynamic`: some calls only the run can name."""
     writer = Statements(choices)
     scope = Scope(names=_LETS, lets=_LETS)
-    parts = [_HEAD] if writer.one_in(8) else [_HEAD, FIRST]
+    parts = [_HEAD, FIRST]
     if dynamic and writer.one_in(30):
         parts.append(writer.among(_DYNAMIC))
     parts.append(writer.lines(scope, ending=True, least=2))

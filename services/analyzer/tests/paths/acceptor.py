@@ -77,11 +77,14 @@ class _Reading:
         marking = marking.with_strand(Strand((vertex.removesuffix("+"), ""), stack))
         return marking.with_strand(Strand((vertex, ""), (*stack, number)))
 
-    def _movers(self, marking: Marking) -> Iterator[_Move]:
+    def _movers(self, marking: Marking, inside: Stack = ()) -> Iterator[_Move]:
+        """Every strand that may move, and that may begin, in these groups."""
         for strand in dict.fromkeys(marking.strands):
-            yield marking.without(strand), strand.place, strand.stack
+            if strand.stack[: len(inside)] == inside:
+                yield marking.without(strand), strand.place, strand.stack
         for group in marking.groups:
-            yield from self._from_group(marking, group.number)
+            if group.inner[: len(inside)] == inside:
+                yield from self._from_group(marking, group.number)
 
     def _from_group(self, marking: Marking, number: int) -> Iterator[_Move]:
         """A strand of a group begins; or all that began are there."""
@@ -165,7 +168,7 @@ class _Reading:
             first = strands[0]
             moves = [(marking.without(first), first.place, first.stack)]
         elif groups:
-            moves = list(self._met(marking, groups[0].number, arrived=False))
+            moves = list(self._movers(marking, groups[0].inner))
         else:
             missing = self._net.missing(group.fork, group.used)
             if not missing:

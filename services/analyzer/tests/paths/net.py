@@ -127,13 +127,14 @@ class Net:
 
     def _recursions_round(self, fork: str) -> list[str]:
         """Loops by which a function enters itself that a fork stands in and leads to."""
+        inside = self._from(fork, without=self.join_of(fork))
         return [
             node.id
             for node in self._nodes.values()
             if isinstance(node, LoopNode)
             and node.kind == _RECURSION
+            and node.id in inside
             and fork in self._only_after(node.id)
-            and any(node.id in self._after[v] for v in self._only_after(fork))
         ]
 
     def _only_after(self, vertex: str) -> set[str]:

@@ -60,6 +60,10 @@ RECURSION = "n1>l1 l1=recursion l1>n2:body n2>d1 d1>l1:true d1>n3:false n3>n3 n3
 INNER_TRY = (
     "n1>f1 f1>n2 n2>n3 f1>d1 n2>d1 n3>d1 d1=try d1>j1:ok d1>n4:error n4>j1 f1>n5 n5>j1 j1>n6"
 )
+AROUND = (
+    "n1>l1 l1=recursion l1>d1:body d1>f1:false f1>l2 l2=recursion l2>d2:body d2>l1:false"
+    " d1>l2:true j1>l2 d2>n2:true n2>j1 d1>n3:true j1>n3"
+)
 TREE = "n1>l1 l1=recursion l1>n2:body n2>d1 d1>f1:true f1>l1 d1>n3:false n3>j1 j1>n3 n3>n4"
 
 WAYS = {
@@ -91,9 +95,17 @@ WAYS = {
         "n1>f1 f1>l1 l1>n2:body n2>l1 l1>j1 f1>n3 n3>j1 j1>n4",
         "n1 n3 n4",
     ),
+    "a race on the way to a join": (
+        "f1>f2 f1=over f2=any f2>n1 n1>n2 n2>j2 j2>j1 f1>j1 j1>n3",
+        "n1 n1 n2 n2 n3",
+    ),
     "rounds in order": (MAP, "n1 l1 n2 n3 l1 n2 n3 n4"),
     "rounds that overlap": (MAP, "n1 l1 n2 l1 n2 n3 n4 n3"),
     "down and up again": (RECURSION, "n1 l1 n2 d1:true l1 n2 d1:false n3 n3 n4"),
+    "functions that call each other side by side": (
+        AROUND,
+        "n1 l1 d1:false l2 d2:false l1 d1:true l2 d2:true n2 n3",
+    ),
     "recursion side by side": (TREE, "n1 l1 n2 d1:true l1 n2 l1 n2 d1:false n3 d1:false n3 n3 n4"),
 }
 
@@ -126,6 +138,11 @@ WRONG = {
     "settled ones go on": (f"{ALL} f1=allSettled", "n1 n2 n4 n5 n3", "n3"),
     "an inner join too early": (NESTED, "n1 n3", "n3"),
     "an outer join too early": (NESTED, "n1 n4 n2 n5", "n5"),
+    "a race on the way to a join that nobody won": (
+        "f1>f2 f1=over f2=any f2>n1 n1>n2 n2>j2 j2>j1 f1>j1 j1>n3",
+        "n1 n1 n2 n3",
+        "n3",
+    ),
     "more than one round from one": (MAP, "n1 l1 n2 n2", "n2"),
     "a round's end without its beginning": (MAP, "n1 l1 n2 n3 n3", "n3"),
     "up without having been down": (RECURSION, "n1 l1 n2 d1:true n3", "n3"),

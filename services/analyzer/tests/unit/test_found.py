@@ -3,7 +3,7 @@
 import pytest
 
 from services.analyzer.tests.fuzzing import check
-from services.analyzer.tests.programs import analysed, flow, nodes
+from services.analyzer.tests.programs import analysed, complaints, flow, nodes
 
 OWN_NAMES = {
     "called where it is written, by its name nowhere": (
@@ -35,3 +35,38 @@ def test_a_function_expression_with_a_name_of_its_own(code: str, drawn: str, way
     assert nodes(analysis) == drawn
     assert sorted(flow(analysis).split()) == sorted(ways.split())
     check(code)
+
+
+NO_JAVASCRIPT = {
+    "a name that is half a character": ("return \\u{D800};", "1:8 \\u{D800} is no name"),
+    "a member that is a space": ("return args.a\\u{20}b;", "1:13 a\\u{20}b is no name"),
+    "a private name that is a digit": ("class A { #\\u0031 = 1; }", "1:11 #\\u0031 is no name"),
+    "a tag at the end of an optional chain": (
+        "const a = args.a; a?.b.c!`x`;",
+        "1:26 A template cannot follow ?. in a chain",
+    ),
+    "a tag on a tool that may be absent": (
+        "mcp?.fs.read`x`;",
+        "1:13 A template cannot follow ?. in a chain",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "complaint"), NO_JAVASCRIPT.values(), ids=NO_JAVASCRIPT)
+def test_what_only_the_grammar_takes_for_javascript_is_refused(code: str, complaint: str) -> None:
+    (told,) = complaints(code)
+    assert told.startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const \\u0061b = 1; return ab;",
+        "class A { #\\u0061 = 1; $\\u200c = 2; }",
+        "return (args.a?.b)`x`;",
+        "return args.a`x`?.b;",
+        "return `${args.a?.b}\\u{20}`;",
+    ],
+)
+def test_what_only_looks_like_it_is_not(code: str) -> None:
+    analysed(code)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pml_analyzer.domain.bindings import Scopes
+from pml_analyzer.domain.early_errors import early_errors
 from pml_analyzer.domain.globals import FORBIDDEN, GLOBALS
 from pml_analyzer.domain.origins import BOUND_ROOTS, MEMBERS, Origins
 from pml_analyzer.domain.problems import Problem
@@ -43,6 +44,7 @@ def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
     """Every construct that no program may use, with its reason, in source order."""
     found = [
         *_constructs(tree),
+        *early_errors(tree),
         *_names(tree, scopes),
         *_writes(tree, scopes),
         *_keys(tree, origins),

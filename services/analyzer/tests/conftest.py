@@ -7,21 +7,41 @@ import pytest
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, MemoryWorld, NatsWorld
-from pml_common.contracts.catalog import LIST_TOOLS
-from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES, LIST_TOOLS
+from pml_common.contracts.registry import (
+    CapabilityDescriptions,
+    DescribeCapabilities,
+    ListTools,
+    Reference,
+    ToolCatalog,
+)
 from pml_common.contracts.tool import ToolDefinition
 
 
 class Registry:
-    """Answers `list-tools`. `known` is by `str(scope)`; None: it is out of order."""
+    """Answers `list-tools` and `describe-capabilities`. `known` and `capabilities` are by
+    `str(scope)`; None: it is out of order."""
 
     def __init__(self) -> None:
         self.known: dict[str, Sequence[ToolDefinition]] | None = {}
         self.asked = 0
+        self.capabilities: dict[str, Sequence[Reference]] | None = {}
+        self.described: list[tuple[str, ...]] = []
 
     async def serve(self, bus: Bus) -> None:
         """Answer on this bus."""
         await bus.serve(LIST_TOOLS, self._answer)
+        await bus.serve(DESCRIBE_CAPABILITIES, self._describe)
+
+    async def _describe(self, query: DescribeCapabilities) -> CapabilityDescriptions:
+        self.described.append(query.references)
+        if self.capabilities is None:
+            raise QueryFailed("unavailable", "out of order")
+        known = {one.reference: one for one in self.capabilities.get(str(query.scope), ())}
+        nothing = (Reference(reference=reference) for reference in query.references)
+        return CapabilityDescriptions(
+            references=tuple(known.get(one.reference, one) for one in nothing)
+        )
 
     async def _answer(self, query: ListTools) -> ToolCatalog:
         self.asked += 1

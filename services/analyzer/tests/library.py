@@ -7,6 +7,7 @@ from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.capability_reading import read_capability
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.registry import Reference
 from pml_common.contracts.structure import CapabilityNode
 from pml_common.contracts.tool import JsonObject
 from services.analyzer.tests.programs import TOOLS
@@ -31,6 +32,11 @@ def described(
 def library(*capabilities: CapabilityDescription) -> Library:
     """These capabilities, under every name they have."""
     return Library.of([read_capability(one) for one in capabilities])
+
+
+def meaning(reference: str, about: CapabilityDescription) -> Reference:
+    """That a reference means this capability."""
+    return Reference(reference=reference, capability=about)
 
 
 READ_JSON = described("fs:read_json", "return JSON.parse(await mcp.fs.read({ path: args.path }));")

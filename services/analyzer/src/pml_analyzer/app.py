@@ -4,9 +4,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.domain.analysis import analyze
 from pml_analyzer.domain.readable import Limits
+from pml_analyzer.handlers.on_capability_changed import on_capability_changed
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.settings import AnalyzerSettings
@@ -20,13 +22,19 @@ from pml_common.health import Checks
 async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Analyse programs for as long as the block runs."""
     analyze("return 1;", tools=(), policy=Policy())  # loads the grammar before the first caller
-    tools = BusCatalog(bus, max_age_s=settings.analyzer_catalog_max_age_s)
+    max_age_s = settings.analyzer_catalog_max_age_s
+    tools = BusCatalog(bus, max_age_s=max_age_s)
+    capabilities = BusCapabilities(bus, max_age_s=max_age_s)
     await bus.listen(catalog.CATALOG_CHANGED, partial(on_catalog_changed, catalog=tools))
+    await bus.listen(
+        catalog.CAPABILITY_CHANGED, partial(on_capability_changed, capabilities=capabilities)
+    )
     await bus.consume(
         catalog.ANALYZER_ON_EXECUTION_REQUESTED,
         partial(
             on_execution_requested,
             catalog=tools,
+            capabilities=capabilities,
             limits=Limits(source_bytes=settings.analyzer_source_limit),
         ),
     )

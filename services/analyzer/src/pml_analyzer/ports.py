@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pml_analyzer.domain.declarations import NONE
+from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
@@ -46,4 +47,21 @@ class TypeChecker(Protocol):
 
         Raises nothing: where no answer comes in time it is one warning that says why.
         """
+        ...
+
+
+class CapabilitiesUnavailable(Retryable):
+    """Nobody says which capabilities a program means; try again later."""
+
+
+class Capabilities(Protocol):
+    """The capabilities that programs name. Asking raises CapabilitiesUnavailable."""
+
+    async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
+        """What each reference, 64 at most, means in the scope: known ones as they were a short
+        while ago at worst, unknown ones as things are now."""
+        ...
+
+    def drop(self, scope: Scope) -> None:
+        """What was read of a scope before is no longer true."""
         ...

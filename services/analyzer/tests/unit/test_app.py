@@ -9,10 +9,11 @@ from pml_common.bus.testing import BusWorld
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTION_ANALYZED
-from pml_common.contracts.registry import CatalogChanged
+from pml_common.contracts.registry import CapabilityChanged, CatalogChanged
 from pml_common.health import Checks
 from pml_local.testing import eventually
 from services.analyzer.tests.conftest import Registry
+from services.analyzer.tests.library import READ_JSON, meaning
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
@@ -56,6 +57,29 @@ async def test_a_change_of_the_catalogue_is_heard(world: BusWorld, registry: Reg
         await bus.publish(CatalogChanged(scope=SCOPE, event_id=UUID(int=7), server="fs"))
         (event,) = await _answers(world, requested("mcp.fs.read({});"))
     assert isinstance(event, ExecutionAnalyzed)
+
+
+async def test_capabilities_are_asked_for_and_their_changes_are_heard(
+    world: BusWorld, registry: Registry
+) -> None:
+    registry.known = {str(SCOPE): TOOLS}
+    registry.capabilities = {str(SCOPE): [meaning("fs_read_json", READ_JSON)]}
+    program = "return capabilities.fs_read_json({});"
+    async with await _analyzer(world):
+        (event,) = await _answers(world, requested(program))
+        assert isinstance(event, ExecutionAnalyzed)
+        registry.capabilities = {}
+        bus = await world.connect("registry")
+        changed = CapabilityChanged(
+            scope=SCOPE,
+            event_id=UUID(int=8),
+            capability_id=READ_JSON.capability_id,
+            name="fs:read",
+            change="named",
+        )
+        await bus.publish(changed)
+        (event,) = await _answers(world, requested(f"{program} // again"))
+    assert isinstance(event, AnalysisRejected)
 
 
 async def test_a_registry_that_comes_late_only_delays(world: BusWorld, registry: Registry) -> None:

@@ -143,7 +143,7 @@ def test_a_capability_is_a_node_like_a_task_and_data_flows_through_it() -> None:
     )
     assert called(analysis) == ["n1 fs:read_json"]
     assert flow(analysis) == "n1>d1 d1>n2:true"
-    assert provided(analysis) == "n1>n2"
+    assert provided(analysis) == "n1>n2:partial"
     node = analysis.structure.nodes[0]
     assert isinstance(node, CapabilityNode)
     assert node.arguments == {"path": LiteralArgument(value="a.json")}

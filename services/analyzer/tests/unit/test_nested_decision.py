@@ -2,6 +2,7 @@
 
 import pytest
 
+from pml_analyzer.domain.analysis import Analysis, analyze
 from pml_analyzer.domain.capabilities import DEEPEST
 from pml_common.contracts.decision import Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
@@ -141,6 +142,19 @@ def test_a_dynamic_call_in_a_capability_is_asked_for_and_may_reach_what_needs_no
     )
     free = {tool.tool_id for tool in TOOLS if tool.annotations.read_only}
     assert {tool.tool for tool in decision.tools} == free
+
+
+def test_a_rule_holds_for_the_program_that_runs_as_a_capability() -> None:
+    policy = _rules(("cap:math:*", "ask"))
+    outcome = analyze(PURE.code, tools=TOOLS, policy=policy, known_as=["math:twice", "math:double"])
+    assert isinstance(outcome, Analysis)
+    assert (outcome.decision.verdict, outcome.decision.reasons) == (
+        "ask",
+        ("This is capability math:twice. The rule cap:math:* says ask.",),
+    )
+    freely = analyze(PURE.code, tools=TOOLS, policy=Policy(), known_as=["math:double"])
+    assert isinstance(freely, Analysis)
+    assert freely.decision.verdict == "allow"
 
 
 CYCLES = {

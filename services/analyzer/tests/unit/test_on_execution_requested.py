@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.readable import Limits
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
@@ -24,6 +26,7 @@ from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 SCOPE = Scope(org="acme", project="webapp")
 LIMITS = Limits()
+NONE = MemoryCapabilities()
 
 
 def requested(code: str, policy: Policy | None = None) -> ExecutionRequested:
@@ -42,7 +45,9 @@ def requested(code: str, policy: Policy | None = None) -> ExecutionRequested:
 
 
 async def _analyzed(request: ExecutionRequested) -> ExecutionAnalyzed:
-    (event,) = await on_execution_requested(request, MemoryCatalog({str(SCOPE): TOOLS}), LIMITS)
+    (event,) = await on_execution_requested(
+        request, MemoryCatalog({str(SCOPE): TOOLS}), NONE, LIMITS
+    )
     assert isinstance(event, ExecutionAnalyzed)
     return event
 
@@ -80,15 +85,15 @@ async def test_two_texts_of_one_behaviour_are_one_capability() -> None:
 @pytest.mark.parametrize("code", [SOURCES_EXAMPLE, "const = 1;"])
 async def test_a_redelivery_states_the_same_facts(code: str) -> None:
     catalog = MemoryCatalog({str(SCOPE): TOOLS})
-    first = await on_execution_requested(requested(code), catalog, LIMITS)
-    again = await on_execution_requested(requested(code), catalog, LIMITS)
+    first = await on_execution_requested(requested(code), catalog, NONE, LIMITS)
+    again = await on_execution_requested(requested(code), catalog, NONE, LIMITS)
     assert first == again
     assert first[0].message_id == again[0].message_id
 
 
 async def test_a_program_that_cannot_run_is_rejected_with_its_diagnostics() -> None:
     request = requested("const = 1;")
-    (event,) = await on_execution_requested(request, MemoryCatalog(), LIMITS)
+    (event,) = await on_execution_requested(request, MemoryCatalog(), NONE, LIMITS)
     assert isinstance(event, AnalysisRejected)
     assert event.workflow_id == request.workflow_id
     assert event.event_id == ids.effect_id(request.event_id, "analysis-rejected")
@@ -98,7 +103,7 @@ async def test_a_program_that_cannot_run_is_rejected_with_its_diagnostics() -> N
 
 async def test_the_limit_of_the_settings_holds() -> None:
     (event,) = await on_execution_requested(
-        requested("return 1;"), MemoryCatalog(), Limits(source_bytes=4)
+        requested("return 1;"), MemoryCatalog(), NONE, Limits(source_bytes=4)
     )
     assert isinstance(event, AnalysisRejected)
     assert "the limit is 4" in event.diagnostics[0].message
@@ -108,13 +113,13 @@ async def test_a_tool_that_is_newer_than_the_copy_is_found() -> None:
     catalog = MemoryCatalog({str(SCOPE): ()})
     await catalog.tools(SCOPE)
     catalog.known = {str(SCOPE): TOOLS}
-    (event,) = await on_execution_requested(requested(SOURCES_EXAMPLE), catalog, LIMITS)
+    (event,) = await on_execution_requested(requested(SOURCES_EXAMPLE), catalog, NONE, LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
 
 
 async def test_a_tool_that_nobody_has_is_rejected() -> None:
     (event,) = await on_execution_requested(
-        requested("mcp.fs.raed({});"), MemoryCatalog({str(SCOPE): TOOLS}), LIMITS
+        requested("mcp.fs.raed({});"), MemoryCatalog({str(SCOPE): TOOLS}), NONE, LIMITS
     )
     assert isinstance(event, AnalysisRejected)
     assert "Did you mean fs:read?" in event.diagnostics[0].message
@@ -124,7 +129,7 @@ async def test_without_the_registry_the_request_waits() -> None:
     catalog = MemoryCatalog()
     catalog.known = None
     with pytest.raises(CatalogUnavailable):
-        await on_execution_requested(requested("return 1;"), catalog, LIMITS)
+        await on_execution_requested(requested("return 1;"), catalog, NONE, LIMITS)
 
 
 async def test_long_programs_are_analysed_beside_the_event_loop(
@@ -133,7 +138,13 @@ async def test_long_programs_are_analysed_beside_the_event_loop(
     threads: list[int] = []
 
     def watched(
-        code: str, *, tools: Sequence[ToolDefinition], policy: Policy, limits: Limits
+        code: str,
+        *,
+        tools: Sequence[ToolDefinition],
+        policy: Policy,
+        limits: Limits,
+        capabilities: Library,
+        known_as: Sequence[str],
     ) -> Analysis | Rejection:
         threads.append(threading.get_ident())
         return analyze(code, tools=tools, policy=policy, limits=limits)

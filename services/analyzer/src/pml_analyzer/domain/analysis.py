@@ -82,9 +82,10 @@ def analyze(
     policy: Policy,
     limits: Limits = DEFAULT_LIMITS,
     capabilities: Library = NO_CAPABILITIES,
+    known_as: Sequence[str] = (),
 ) -> Analysis | Rejection:
     """Read a program: the body of an async function in TypeScript that calls these tools and
-    capabilities.
+    capabilities. `known_as` are the names of the capability that it is, if it runs as one.
 
     Lines and columns count from 1, columns in code points.
     """
@@ -98,7 +99,7 @@ def analyze(
     try:
         tree = view(raw, source, nesting=limits.nesting)
         meaning = _understand(tree, limits)
-        known = _Known(Toolbox(tools, capabilities.definitions), capabilities)
+        known = _Known(Toolbox(tools, capabilities.definitions), capabilities, known_as)
         return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
     except TooDeep as error:
         message = "This stands too deep inside other code: move parts of it into functions."
@@ -118,10 +119,11 @@ def analyze(
 
 @dataclass(frozen=True)
 class _Known:
-    """What a program may call."""
+    """What a program may call, and its own names."""
 
     toolbox: Toolbox
     library: Library
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
         diagnostics=(),
-        decision=decide(uses, dynamic, policy, toolbox.tools, reached),
+        decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names),
         capabilities=library.nested(reached, policy),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),

@@ -50,13 +50,15 @@ def decide(
     policy: Policy,
     catalogue: Sequence[ToolDefinition] = (),
     nested: Sequence[Reached] = (),
+    known_as: Sequence[str] = (),
 ) -> Decision:
     """The strictest verdict of all tools, those of nested capabilities included, and of all rules
-    on capabilities; a call that nobody can name is asked for at least, and may then reach those
-    tools of the catalogue that need no approval."""
+    on capabilities, the program itself included where it is `known_as` one; a call that nobody can
+    name is asked for at least, and may then reach those tools of the catalogue that need no
+    approval."""
     tools = [_decide_tool(use, policy) for use in _with_nested(uses, catalogue, nested)]
     said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
-    said += _on_capabilities(nested, policy)
+    said += [*_on_itself(known_as, policy), *_on_capabilities(nested, policy)]
     untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
     said.extend(("ask", reason) for reason in untold)
     if untold:
@@ -95,6 +97,11 @@ def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
         definition_hash=tool.definition_hash,
         node_ids=tuple(dict.fromkeys(call.id for call in calls)),
     )
+
+
+def _on_itself(names: Sequence[str], policy: Policy) -> list[tuple[Verdict, str]]:
+    verdict, why = policy.verdict_on_capability(names)
+    return [] if verdict == "allow" else [(verdict, f"This is capability {names[0]}. {why}")]
 
 
 def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Verdict, str]]:

@@ -1,13 +1,13 @@
 """A workflow was accepted: read its program and say what it would do."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
+from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.readable import Limits
-from pml_analyzer.ports import Catalog
+from pml_analyzer.handlers.library import library_for, read
+from pml_analyzer.ports import Capabilities, Catalog
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
@@ -15,18 +15,21 @@ from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.tool import ToolDefinition
 
-_INLINE: Final = 8 * 1024
-"""Characters whose analysis (about 10 ms) may hold up the event loop; longer ones get a thread."""
-
 
 async def on_execution_requested(
-    request: ExecutionRequested, catalog: Catalog, limits: Limits
+    request: ExecutionRequested, catalog: Catalog, capabilities: Capabilities, limits: Limits
 ) -> Sequence[Message]:
-    """Analyse one program; the same program, tools and policy give equal events every time."""
-    outcome = await _analyse(request, await catalog.tools(request.scope), limits)
+    """Analyse one program; the same program, tools, capabilities and policy give equal events
+    every time."""
+    scope, library = request.scope, NO_CAPABILITIES
+    tools = await catalog.tools(scope)
+    outcome = await _analyse(request, tools, library, limits)
+    if isinstance(outcome, Rejection) and outcome.missing_capabilities:
+        library = await library_for(scope, outcome.missing_capabilities, capabilities, limits)
+        outcome = await _analyse(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
-        outcome = await _analyse(request, await catalog.reread(request.scope), limits)
+        outcome = await _analyse(request, await catalog.reread(scope), library, limits)
     return [
         _rejected(request, outcome)
         if isinstance(outcome, Rejection)
@@ -35,10 +38,21 @@ async def on_execution_requested(
 
 
 async def _analyse(
-    request: ExecutionRequested, tools: Sequence[ToolDefinition], limits: Limits
+    request: ExecutionRequested,
+    tools: Sequence[ToolDefinition],
+    library: Library,
+    limits: Limits,
 ) -> Analysis | Rejection:
-    work = partial(analyze, request.code, tools=tools, policy=request.policy, limits=limits)
-    return work() if len(request.code) <= _INLINE else await asyncio.to_thread(work)
+    work = partial(
+        analyze,
+        request.code,
+        tools=tools,
+        policy=request.policy,
+        limits=limits,
+        capabilities=library,
+        known_as=request.known_as,
+    )
+    return await read(request.code, work)
 
 
 def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnalyzed:
@@ -59,6 +73,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         structure=analysis.structure,
         dynamic_calls=analysis.dynamic_calls,
         decision=analysis.decision,
+        capabilities=analysis.capabilities,
         parameters_schema=analysis.parameters_schema,
         diagnostics=analysis.diagnostics,
     )

@@ -1,0 +1,51 @@
+"""The capabilities that a program reaches, looked up level by level."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+from uuid import UUID
+
+from pml_analyzer.domain.capabilities import DEEPEST, MOST, Capability, Library, nameable
+from pml_analyzer.domain.capability_reading import read_capability
+from pml_analyzer.domain.readable import Limits
+from pml_analyzer.ports import Capabilities
+from pml_common.contracts.scope import Scope
+
+T = TypeVar("T")
+
+_INLINE: Final = 8 * 1024
+"""Characters whose analysis (about 10 ms) may hold up the event loop; longer ones get a thread."""
+
+
+async def read(code: str, work: Callable[[], T]) -> T:
+    """Do what takes as long as reading this program does."""
+    return work() if len(code) <= _INLINE else await asyncio.to_thread(work)
+
+
+async def library_for(
+    scope: Scope, references: Sequence[str], capabilities: Capabilities, limits: Limits
+) -> Library:
+    """Those named, those named in their programs, and so on down to what may run; of more than
+    may be reached, enough to tell that they are too many."""
+    found: dict[str, Capability] = {}
+    near: dict[str, Sequence[str]] = {}
+    known: dict[UUID, Capability] = {}
+    wanted = references
+    for _ in range(DEEPEST):
+        fresh = [name for name in dict.fromkeys(wanted) if name not in found and nameable(name)]
+        if not fresh:
+            break
+        below: list[str] = []
+        for reference, answer in (await capabilities.describe(scope, fresh[: MOST + 1])).items():
+            about = answer.capability
+            if about is None:
+                near[reference] = answer.near
+                continue
+            if about.capability_id not in known:
+                work = partial(read_capability, about, limits)
+                known[about.capability_id] = await read(about.code, work)
+            found[reference] = known[about.capability_id]
+            below += found[reference].references
+        wanted = below
+    return Library(found, near)

@@ -21,6 +21,20 @@ CASES = {
         "const a = mcp.git.status(); a?.[mcp.fs.read({})][mcp.fs.stat({})]; mcp.fs.list({});",
         "n1>n2 n2>n3 n1>n3 n3>n4 n2>n4 n1>n4",
     ),
+    "a value that is there already wins a race": (
+        "await Promise.race([1, (async () => { await mcp.fs.stat({}); await mcp.fs.read({}); })()]);"
+        " mcp.fs.list({});",
+        "f1>n1 n1>n2 n2>j1 f1>j1 j1>n3",
+    ),
+    "for all of them it waits for the others": (
+        "await Promise.all([1, mcp.fs.stat({})]); mcp.fs.list({});",
+        "f1>n1 n1>j1 j1>n2",
+    ),
+    "a function that enters itself fails where that fails": (
+        "async function f(n) { try { await f(n - 1); } catch {} await mcp.fs.read({ n }); }"
+        " await f(2);",
+        "l1>>l1 l1>>d1 n1>d1 d1>d1:ok d1>d1:error d1>n1:ok d1>n1:error",
+    ),
 }
 
 

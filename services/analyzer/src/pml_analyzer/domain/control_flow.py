@@ -24,7 +24,7 @@ from pml_analyzer.domain.flow import (
     perhaps,
 )
 from pml_analyzer.domain.flow import Sequence as InOrder
-from pml_analyzer.domain.marks import INLINE, LOOPS, Mark, combined
+from pml_analyzer.domain.marks import INLINE, LOOPS, Mark, combinator, combined
 from pml_analyzer.syntax.parser import TooDeep
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
@@ -189,7 +189,8 @@ class _Reducer:
         given = combined(node)
         if given is None or given.kind == "array":
             parts = tuple(map(self.flow, given.children)) if given is not None else ()
-            return Parallel(node.index, parts, is_repeated=False)
+            first_ends = combinator(self._tree, node) in ("race", "any")
+            return Parallel(node.index, parts, is_repeated=False, first_ends=first_ends)
         before, body = self._handed_over(given)
         return in_order(before, Parallel(node.index, (body,), is_repeated=True))
 

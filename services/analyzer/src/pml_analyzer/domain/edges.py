@@ -53,6 +53,8 @@ class _Drawing:
         self._placeholders = Placeholders()
         self._returns: dict[int, Exit] = {}
         """The placeholder for a recursive instance's end, while it is drawn."""
+        self._failures: dict[int, Exit] = {}
+        """The same for everything after which it may fail."""
 
     def edges(self) -> list[tuple[Exit, str]]:
         """The edges, with what placeholders stand for in their places."""
@@ -209,7 +211,8 @@ class _Drawing:
     def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Ways:
         started = self._pass(self._id(flow.at, at), entry)
         ways = [self.draw(part, started, at) for part in flow.parts]
-        ends = [way.end for way in ways if way.end != started]
+        # What makes no call is over at once: the others are waited for, unless the first ends it.
+        ends = [way.end for way in ways if way.end != started or flow.first_ends]
         if flow.is_repeated or not ends:
             ends.append(started)
         joined = self._pass(self._expansion.joins[flow.at, at.number], merged(ends))
@@ -222,16 +225,20 @@ class _Drawing:
         loop = self._expansion.loops.get(callee.number)
         if callee.number in self._returns and loop is not None:
             self._reach(loop, entry)
+            self._leave(self._failures[callee.number])
             return Ways({self._returns[callee.number]: None})
-        inside, returns = entry, self._placeholders.fresh()
+        inside, returns, before = entry, self._placeholders.fresh(), len(self._made)
         if loop is not None:
             self._reach(loop, entry)
             inside = self._leave(Exit(loop, "loop_body"))
             self._returns[callee.number] = returns
+            self._failures[callee.number] = self._placeholders.fresh()
         function = callee.unit.function.index if callee.unit is not None else None
         ways = _left(self.draw(self._flows.get(function, NOTHING), inside, callee), entry, certain=True)
         self._placeholders.resolve(returns, ways.end)
-        self._returns.pop(callee.number, None)
+        if self._returns.pop(callee.number, None) is not None:
+            failures = dict.fromkeys(self._made[before:])
+            self._placeholders.resolve(self._failures.pop(callee.number), failures)
         return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))
 
 

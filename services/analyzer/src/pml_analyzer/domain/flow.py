@@ -79,11 +79,13 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Parts side by side; a repeated one runs once for each of some items, if there are any."""
+    """Parts side by side; a repeated one runs once for each of some items, if there are any.
+    `first_ends`: what follows waits for one of them only."""
 
     at: int
     parts: "tuple[Flow, ...]"
     is_repeated: bool
+    first_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.pml_common.tests.structures import structure
-from pml_common.drawing.outline import BackRow, NodeRow, Row, outline
+from pml_common.drawing.outline import GoRow, NodeRow, Row, outline
 
 
 def said(row: Row) -> str:
     """Dots for the depth; the node, the way or the way back; what is told of it."""
     dots = "." * row.depth
-    if isinstance(row, BackRow):
-        return f"{dots}back to {row.node_id}"
+    if isinstance(row, GoRow):
+        return f"{dots}{'back' if row.back else 'on'} to {row.node_id}"
     ends = " ends" if row.ends else ""
     if isinstance(row, NodeRow):
         return f"{dots}{row.node.id}{f' on {row.only_on}' if row.only_on else ''}{ends}"
@@ -72,6 +72,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "d1>n1:case:a d1>n1:case:b d1>n2:default n1>n3 n2>n3",
         "d1 / .case:a, case:b: / ..n1 / .default: / ..n2 / n3",
     ),
+    "switch with an empty case": (
+        "d1 n1 n3",
+        "d1>n1:case:a d1>n3:case:b d1>n3:default n1>n3",
+        "d1 / .case:a: / ..n1 / .case:b, default: / ..on to n3 / n3",
+    ),
     "switch with a case that falls through": (
         "d1 n1 n2 n3",
         "d1>n1:case:a d1>n2:case:b n1>n2 n2>n3 d1>n3:default",
@@ -105,7 +110,22 @@ CASES: dict[str, tuple[str, str, str]] = {
     "break": (
         "l1 d1 n1 n2 n3",
         "l1>d1* d1>n1:true n1>n3 d1>n2:false n2>l1 l1>n3",
-        "l1 / .d1 / ..true: / ...n1 / ..false: / ...n2 / n3",
+        "l1 / .d1 / ..true: / ...n1 / ...on to n3 / ..false: / ...n2 / n3",
+    ),
+    "break at once": (
+        "l1 d1 n1 n2",
+        "l1>d1* d1>n2:true d1>n1:false n1>l1 l1>n2",
+        "l1 / .d1 / ..true: / ...on to n2 / ..false: / ...n1 / n2",
+    ),
+    "break out of two loops": (
+        "l1 l2 n1 n2 n3",
+        "l1>l2* l2>n1* n1>l2 n1>n3 l2>n2 n2>l1 l1>n3",
+        "l1 / .l2 / ..n1 / ..on to n3 / .n2 / n3",
+    ),
+    "a loop that a try is round": (
+        "l1 n1 d1=try n2 n3",
+        "l1>n1* n1>l1 n1>d1 l1>d1 d1>n3:ok d1>n2:error n2>n3",
+        "l1 / .n1 / d1 / .error: / ..n2 / n3",
     ),
     "continue": (
         "l1 d1 n1",

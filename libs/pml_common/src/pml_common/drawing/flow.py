@@ -32,7 +32,7 @@ class Flow:
                 self.ways[edge.from_].append(edge)
         self.onward = self._onward()
         order = _reverse_postorder(self.onward)
-        self._place = {node_id: place for place, node_id in enumerate(order)}
+        self.place = {node_id: place for place, node_id in enumerate(order)}
         self.before: dict[str, list[str]] = {node_id: [] for node_id in order}
         for start in order:
             for end in dict.fromkeys(self.onward[start]):
@@ -47,7 +47,7 @@ class Flow:
 
     def leads_back(self, start: str, end: str) -> bool:
         """Whether an edge closes a round."""
-        return self._place[end] <= self._place[start]
+        return self.place[end] <= self.place[start]
 
     def _onward(self) -> dict[str, list[str]]:
         onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.ways.items()}
@@ -60,7 +60,7 @@ class Flow:
     def _common(self, one: str, other: str) -> str:
         """The last node that the ways to both pass, be it one of the two."""
         while one != other:
-            if self._place[one] < self._place[other]:
+            if self.place[one] < self.place[other]:
                 other = self.nearest[other]
             else:
                 one = self.nearest[one]

@@ -7,6 +7,7 @@ pass.
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from pml_common.contracts.structure import (
@@ -18,6 +19,7 @@ from pml_common.contracts.structure import (
     StaticStructure,
 )
 from pml_common.drawing.flow import START, Flow
+from pml_common.drawing.text import is_try
 
 _GUARDED: Final = ({"false"}, {"ok"})
 """Where these alone lead on, the other outcome left: `if (!x) return;`. What follows is not nested,
@@ -47,14 +49,16 @@ class WayRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BackRow:
-    """The way leads back to a node that is no loop: what stands in a loop's head runs again."""
+class GoRow:
+    """The way does not lead to the next row: it goes `back` to what a loop does before it looks for
+    another round, or on to what follows further below, as after a break."""
 
     depth: int
     node_id: str
+    back: bool = False
 
 
-Row = NodeRow | WayRow | BackRow
+Row = NodeRow | WayRow | GoRow
 
 
 def outline(structure: StaticStructure) -> list[Row]:
@@ -69,11 +73,13 @@ class _Outline:
         self._flow = flow
         self._leading = set(flow.nearest.values())
         """Nodes that lead where nothing else does."""
+        self._loop: dict[str, str] = {}
+        """The loop that a node's row stands in."""
 
     def rows(self) -> Iterator[Row]:
         flow = self._flow
         first = [entry for entry in flow.onward[START] if flow.before[entry] == [START]]
-        waiting = self._nodes(0, [*first, *flow.meetings[START]])[::-1]
+        waiting: list[Row] = self._nodes(0, [*first, *flow.meetings[START]])[::-1]
         while waiting:
             row = waiting.pop()
             if isinstance(row, NodeRow):
@@ -90,8 +96,9 @@ class _Outline:
             case DecisionNode():
                 return self._decision(row, row.node)
             case LoopNode():
-                body = self._body(row.node.id)
-                return row, [*self._nodes(row.depth + 1, body), *self._after(row, body)]
+                loop = row.node.id
+                body = self._body(loop)
+                return row, [*self._nodes(row.depth + 1, body, loop), *self._after(row, body)]
             case ForkNode():
                 led_to = self._led_to(row.node.id)
                 strands = [end for end in led_to if not isinstance(flow.nodes[end], JoinNode)]
@@ -108,47 +115,61 @@ class _Outline:
         if len(by_end) == 1 and (not missing or present in _GUARDED):
             only_on = "".join(present) if missing else None
             return replace(row, only_on=only_on), self._after(row, ())
-        rows: list[Row] = []
-        nested: set[str] = set()
-        for end, outcomes in by_end.items():
-            if branch := self._branch(row, end, outcomes):
-                rows += branch
-                nested.add(end)
+        branches = (self._branch(row, end, outcomes) for end, outcomes in by_end.items())
+        rows = list(chain.from_iterable(branches))
         rows += [WayRow(row.depth + 1, outcome, ends=True) for outcome in missing]
-        return row, [*rows, *self._after(row, nested)]
+        nested = {below.node.id for below in rows if isinstance(below, NodeRow)}
+        follows = [end for end in self._following(node.id) if end not in nested]
+        return row, [*rows, *self._nodes(row.depth, follows, self._loop[node.id])]
 
     def _branch(self, row: NodeRow, end: str, outcomes: list[str]) -> list[Row]:
-        """What stands under some outcomes; nothing where it stands after the decision."""
-        flow, start = self._flow, row.node.id
+        """What stands under some outcomes; nothing where it is what follows the decision."""
+        flow, start, depth = self._flow, row.node.id, row.depth + 2
         others = [before for before in flow.before[end] if before != start]
-        if flow.leads_back(start, end):
-            below, others = self._back(row.depth + 2, [end]), []
-        elif others and (flow.nearest[end] != start or end == flow.meetings[start][-1]):
-            return []
-        else:
-            # With others, but not the last place where ways meet, so some way goes past it: it is
-            # no step that all take, but a case of a switch that another falls through to.
-            below = self._nodes(row.depth + 2, [end])
-        label = ", ".join([*outcomes, *(f"after {before}" for before in others)])
-        return [WayRow(row.depth + 1, label), *below] if below else []
+        below: list[Row] = [*self._going(depth, start, end)]
+        if not below and not flow.leads_back(start, end):
+            is_last = flow.meetings[start][-1:] == [end]
+            if others and is_last and outcomes[0].startswith("case:"):
+                return [WayRow(row.depth + 1, ", ".join(outcomes)), GoRow(depth, end)]
+            # One of several places where ways meet, but not the last, so some way goes past it: it
+            # is no step that all take, but a case of a switch that another falls through to.
+            if not others or (flow.nearest[end] == start and not is_last):
+                outcomes = [*outcomes, *(f"after {before}" for before in others)]
+                below += self._nodes(depth, [end], self._loop[start])
+        return [WayRow(row.depth + 1, ", ".join(outcomes)), *below] if below else []
 
     def _strands(self, row: NodeRow, strands: list[str]) -> list[Row]:
+        loop = self._loop[row.node.id]
         if len(strands) == 1 or not self._leading.intersection(strands):
-            return self._nodes(row.depth + 1, strands)
+            return self._nodes(row.depth + 1, strands, loop)
         rows: list[Row] = []
         for number, strand in enumerate(strands, start=1):
             rows.append(WayRow(row.depth + 1, f"strand {number}"))
-            rows += self._nodes(row.depth + 2, [strand])
+            rows += self._nodes(row.depth + 2, [strand], loop)
         return rows
 
     def _after(self, row: NodeRow, nested: Container[str]) -> list[Row]:
-        """What follows on the same level: what only this leads to, then where its ways meet."""
-        flow, start = self._flow, row.node.id
-        ends = dict.fromkeys(edge.to for edge in flow.ways[start])
-        back = self._back(row.depth, [end for end in ends if flow.leads_back(start, end)])
-        follows = [*self._led_to(start), *flow.meetings[start]]
-        level = self._nodes(row.depth, [end for end in follows if end not in nested])
-        return [*(again for again in back if again.node_id not in nested), *level]
+        """What is not nested, on the same level."""
+        start, depth = row.node.id, row.depth
+        ends = dict.fromkeys(edge.to for edge in self._flow.ways[start])
+        going = [self._going(depth, start, end) for end in ends if end not in nested]
+        follows = [end for end in self._following(start) if end not in nested]
+        return [*chain.from_iterable(going), *self._nodes(depth, follows, self._loop[start])]
+
+    def _following(self, start: str) -> list[str]:
+        """What only this leads to, then where its ways meet."""
+        return [*self._led_to(start), *self._flow.meetings[start]]
+
+    def _going(self, depth: int, start: str, end: str) -> list[GoRow]:
+        """The way to a node, where a reader cannot guess it."""
+        flow, loop = self._flow, self._loop[start]
+        if flow.leads_back(start, end):
+            is_head = not isinstance(flow.nodes[end], LoopNode)
+            return [GoRow(depth, end, back=True)] if is_head else []
+        if loop == START or is_try(flow.nodes[end]):
+            return []
+        leaves = flow.place[flow.nearest[end]] <= flow.place[loop] and end not in self._body(loop)
+        return [GoRow(depth, end)] if leaves else []
 
     def _led_to(self, start: str) -> list[str]:
         """What no other node leads to."""
@@ -160,22 +181,15 @@ class _Outline:
         ends = dict.fromkeys(edge.to for edge in flow.ways[loop] if edge.type == "loop_body")
         return [end for end in ends if flow.nearest[end] == loop]
 
-    def _nodes(self, depth: int, node_ids: Iterable[str]) -> list[Row]:
+    def _nodes(self, depth: int, node_ids: Iterable[str], loop: str = START) -> list[Row]:
+        """Rows in the body of this loop; START: in none."""
+        self._loop.update(dict.fromkeys(node_ids, loop))
         return [NodeRow(depth, self._flow.nodes[node_id]) for node_id in node_ids]
-
-    def _back(self, depth: int, node_ids: Iterable[str]) -> list[BackRow]:
-        """The ways back that a reader cannot guess: those to no loop."""
-        nodes = self._flow.nodes
-        return [
-            BackRow(depth, node_id)
-            for node_id in node_ids
-            if not isinstance(nodes[node_id], LoopNode)
-        ]
 
 
 def _possible(node: DecisionNode, present: Iterable[str]) -> set[str]:
     """Outcomes that there always are; one without an edge leaves the program or the function."""
-    if node.condition == "try":
+    if is_try(node):
         return {"ok", "error"}
     is_if = all(outcome in ("true", "false") for outcome in present)
     return {"true", "false"} if is_if else {"default"}

@@ -78,6 +78,11 @@ def arguments_of(node: Node) -> Mapping[str, Argument]:
     return node.arguments if isinstance(node, TaskNode | CapabilityNode) else {}
 
 
+def is_try(node: Node) -> bool:
+    """Whether a decision is whether a try failed; no condition in a program is this word."""
+    return isinstance(node, DecisionNode) and node.condition == "try"
+
+
 class Captions:
     """What a node is, in a few words, seen in its structure."""
 
@@ -111,7 +116,7 @@ class Captions:
                 assert_never(node)
 
     def _decision(self, node: DecisionNode, limit: int) -> str:
-        if node.condition == "try":
+        if is_try(node):
             return "try"
         word = "switch" if node.id in self._switches else "if"
         return f"{word} {short(node.condition, limit)}"

@@ -4,13 +4,18 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from deno import find_deno_bin
+
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
+from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
+from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_analyzer.domain.analysis import analyze
 from pml_analyzer.domain.readable import Limits
 from pml_analyzer.handlers.on_capability_changed import on_capability_changed
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
+from pml_analyzer.handlers.type_check import TypeCheck
 from pml_analyzer.settings import AnalyzerSettings
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
@@ -29,13 +34,31 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     await bus.listen(
         catalog.CAPABILITY_CHANGED, partial(on_capability_changed, capabilities=capabilities)
     )
-    await bus.consume(
-        catalog.ANALYZER_ON_EXECUTION_REQUESTED,
-        partial(
-            on_execution_requested,
-            catalog=tools,
-            capabilities=capabilities,
-            limits=Limits(source_bytes=settings.analyzer_source_limit),
-        ),
-    )
-    yield {}
+    async with _type_check(settings) as (types, checks):
+        await bus.consume(
+            catalog.ANALYZER_ON_EXECUTION_REQUESTED,
+            partial(
+                on_execution_requested,
+                catalog=tools,
+                capabilities=capabilities,
+                limits=Limits(source_bytes=settings.analyzer_source_limit),
+                types=types,
+            ),
+        )
+        yield checks
+
+
+@asynccontextmanager
+async def _type_check(
+    settings: AnalyzerSettings,
+) -> AsyncGenerator[tuple[TypeCheck | None, Checks]]:
+    """The type check that is wished for, if any, with its health."""
+    if settings.analyzer_type_check == "off":
+        yield None, {}
+        return
+    deno = settings.analyzer_deno or find_deno_bin()
+    command = CheckerCommand(deno, heap_mib=settings.analyzer_type_check_heap_mib)
+    limits = CheckerLimits(patience_s=settings.analyzer_type_check_timeout_s)
+    async with deno_checker(command, limits) as checker:
+        reject = settings.analyzer_type_check == "reject"
+        yield TypeCheck(checker, reject), {"type checker": checker.health}

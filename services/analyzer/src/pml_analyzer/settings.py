@@ -1,5 +1,7 @@
 """What the analyzer is told by its environment."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from pml_common.service import ServiceSettings
@@ -7,7 +9,16 @@ from pml_common.service import ServiceSettings
 
 class AnalyzerSettings(ServiceSettings):
     """`analyzer_source_limit` is in bytes of UTF-8, `analyzer_catalog_max_age_s` bounds how long
-    a change of tools or capabilities that nobody told of can go unseen."""
+    a change of tools or capabilities that nobody told of can go unseen.
+
+    With `analyzer_type_check` a process of its own checks types: `warn` tells errors with the
+    analysis, `reject` refuses the program. By default it does not, as every run would wait for it.
+    `analyzer_deno` is the binary for it, else the installed package's.
+    """
 
     analyzer_source_limit: int = Field(default=256 * 1024, gt=0)
     analyzer_catalog_max_age_s: float = Field(default=30.0, ge=0)
+    analyzer_type_check: Literal["off", "warn", "reject"] = "off"
+    analyzer_type_check_timeout_s: float = Field(default=2.0, gt=0)
+    analyzer_type_check_heap_mib: int = Field(default=512, ge=128)
+    analyzer_deno: str | None = None

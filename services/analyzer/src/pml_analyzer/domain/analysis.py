@@ -62,6 +62,8 @@ class Analysis:
     instrumented: str
     insertions: tuple[tuple[int, int], ...]
     """Spans of `instrumented` that are not the author's."""
+    free: tuple[str, ...]
+    """Names that the program uses and nothing declares: the caller gives them values."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,
         insertions=edited.insertions,
+        free=tuple(meaning.free),
     )
 
 

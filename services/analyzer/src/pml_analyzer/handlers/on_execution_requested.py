@@ -7,6 +7,7 @@ from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, a
 from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.readable import Limits
 from pml_analyzer.handlers.library import library_for, read
+from pml_analyzer.handlers.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
@@ -17,7 +18,11 @@ from pml_common.contracts.tool import ToolDefinition
 
 
 async def on_execution_requested(
-    request: ExecutionRequested, catalog: Catalog, capabilities: Capabilities, limits: Limits
+    request: ExecutionRequested,
+    catalog: Catalog,
+    capabilities: Capabilities,
+    limits: Limits,
+    types: TypeCheck | None = None,
 ) -> Sequence[Message]:
     """Analyse one program; the same program, tools, capabilities and policy give equal events
     every time."""
@@ -29,7 +34,10 @@ async def on_execution_requested(
         outcome = await _analyse(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
-        outcome = await _analyse(request, await catalog.reread(scope), library, limits)
+        tools = await catalog.reread(scope)
+        outcome = await _analyse(request, tools, library, limits)
+    if types is not None:
+        outcome = await types.of(request.code, outcome, tools, library.definitions)
     return [
         _rejected(request, outcome)
         if isinstance(outcome, Rejection)

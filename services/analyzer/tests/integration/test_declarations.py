@@ -1,0 +1,94 @@
+"""Declarations, read by Deno itself."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pml_analyzer
+from pml_analyzer.domain.declarations import as_module, declarations
+from pml_analyzer.domain.type_text import quoted
+from pml_common.contracts.tool import ToolDefinition
+from services.analyzer.tests.programs import schema, tool
+from services.analyzer.tests.schemas import CATALOGUE, hostile_tools, livemcpbench
+
+pytestmark = pytest.mark.integration
+
+DENO = Path(sys.executable).with_name("deno")
+SANDBOX_OPTIONS = Path(pml_analyzer.__file__).with_name("checker") / "deno.json"
+
+
+def complaints(folder: Path, *options: str, **files: str) -> str:
+    """What `deno check` says of files, by their names without `.ts`; nothing when it accepts
+    them."""
+    for name, text in files.items():
+        (folder / f"{name.replace('_', '.')}.ts").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [
+            DENO,
+            "check",
+            "--quiet",
+            "--no-remote",
+            "--no-npm",
+            *options,
+            *sorted(folder.glob("*.ts")),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"DENO_DIR": str(folder / "cache"), "NO_COLOR": "1"},
+        cwd=folder,
+    )
+    assert done.returncode == (1 if "[ERROR]" in done.stderr else 0), done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--config", str(SANDBOX_OPTIONS))], ids=["Deno's own options", "sandbox"]
+)
+class TestDeno:
+    """With what Deno declares itself, and with what the sandbox has."""
+
+    def test_it_accepts_what_real_servers_send(
+        self, options: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        if not CATALOGUE.exists():
+            pytest.skip(f"the tools of LiveMCPBench are not at {CATALOGUE}")
+        tools = livemcpbench()
+        assert len({tool.tool_id for tool in tools}) == 527
+        text = declarations(tools)
+        assert complaints(tmp_path, *options, tools_d=text, use=_calls(tools)) == ""
+
+    def test_it_accepts_what_hostile_servers_send(
+        self, options: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        tools = hostile_tools()
+        text = declarations(tools, {"fs_read": tools[0], "fs:read": tools[0]})
+        assert complaints(tmp_path, *options, tools_d=text, use=_calls(tools)) == ""
+
+    def test_it_still_knows_what_is_wrong(self, options: tuple[str, ...], tmp_path: Path) -> None:
+        text = declarations([tool("fs:read", "path", gives=schema("content"))])
+        use = "const n: number = (await mcp.fs.read({ path: 1 })).content;\nexport { n };\n"
+        told = complaints(tmp_path, *options, tools_d=text, use=use)
+        assert "Type 'string' is not assignable to type 'number'" in told
+        assert "Type 'number' is not assignable to type 'string'" in told
+
+    def test_it_accepts_them_as_a_module(self, options: tuple[str, ...], tmp_path: Path) -> None:
+        text = as_module(declarations(hostile_tools()))
+        assert complaints(tmp_path, *options, tools_d=text) == ""
+
+
+def _calls(tools: list[ToolDefinition]) -> str:
+    """A module that calls every tool both ways with anything."""
+    ids = [tool.tool_id for tool in tools]
+    return (
+        '/// <reference path="./tools.d.ts" />\ndeclare const anything: any;\n'
+        + "".join(
+            f"await mcp[{quoted(tool.server)}][{quoted(tool.name)}](anything);\n"
+            for tool in tools
+            if tool.server != "call"
+        )
+        + "".join(f"await mcp.call({quoted(one)}, anything);\n" for one in ids)
+        + "export {};\n"
+    )

@@ -1,0 +1,111 @@
+"""A type check within the analysis of a request."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
+from pml_analyzer.adapters.memory_catalog import MemoryCatalog
+from pml_analyzer.adapters.memory_checker import MemoryChecker
+from pml_analyzer.domain.declarations import NONE
+from pml_analyzer.handlers.on_execution_requested import on_execution_requested
+from pml_analyzer.handlers.type_check import TypeCheck
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.structure import Diagnostic
+from pml_common.contracts.tool import ToolDefinition
+from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.unit.test_on_execution_requested import LIMITS, SCOPE, requested
+
+NOBODY = MemoryCapabilities()
+CODE = "await mcp.fs.read({ path, limit: '3' });"
+WRONG = {"limit: '3'": "Type 'string' is not assignable to type 'number'."}
+
+
+class Watched(MemoryChecker):
+    """Remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(WRONG)
+        self.given: list[tuple[str, list[str], list[ToolDefinition]]] = []
+
+    async def check(
+        self,
+        code: str,
+        free: Sequence[str],
+        tools: Sequence[ToolDefinition],
+        capabilities: Mapping[str, ToolDefinition] = NONE,
+    ) -> Sequence[Diagnostic]:
+        self.given.append((code, list(free), list(tools)))
+        return await super().check(code, free, tools, capabilities)
+
+
+@pytest.fixture
+def checker() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+def catalog() -> MemoryCatalog:
+    return MemoryCatalog({str(SCOPE): TOOLS})
+
+
+async def test_a_type_error_is_told_with_the_analysis(
+    checker: Watched, catalog: MemoryCatalog
+) -> None:
+    types = TypeCheck(checker, reject=False)
+    (event,) = await on_execution_requested(
+        requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types
+    )
+    assert isinstance(event, ExecutionAnalyzed)
+    assert [(d.severity, d.line, d.column) for d in event.diagnostics] == [("warning", 1, 27)]
+    assert checker.given == [(CODE, ["path"], list(TOOLS))]
+
+
+async def test_a_type_error_rejects_where_that_is_wished_for(
+    checker: Watched, catalog: MemoryCatalog
+) -> None:
+    types = TypeCheck(checker, reject=True)
+    (event,) = await on_execution_requested(
+        requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types
+    )
+    assert isinstance(event, AnalysisRejected)
+    assert event.kind == "rejected"
+    assert [(d.severity, d.line, d.column) for d in event.diagnostics] == [("error", 1, 27)]
+
+
+async def test_without_a_type_error_nothing_changes(
+    checker: Watched, catalog: MemoryCatalog
+) -> None:
+    request = requested("return await mcp.fs.read({ path });")
+    types = TypeCheck(checker, reject=True)
+    typed = await on_execution_requested(
+        request, catalog, MemoryCapabilities(), LIMITS, types=types
+    )
+    assert typed == await on_execution_requested(request, catalog, MemoryCapabilities(), LIMITS)
+
+
+async def test_a_program_that_is_rejected_anyway_is_not_looked_at(
+    checker: Watched, catalog: MemoryCatalog
+) -> None:
+    types = TypeCheck(checker, reject=True)
+    (event,) = await on_execution_requested(
+        requested("const = 1;"), catalog, MemoryCapabilities(), LIMITS, types=types
+    )
+    assert isinstance(event, AnalysisRejected)
+    assert checker.given == []
+
+
+async def test_a_program_is_checked_against_the_tools_it_was_understood_with(
+    checker: Watched,
+) -> None:
+    catalog = MemoryCatalog({str(SCOPE): ()})
+    await catalog.tools(SCOPE)
+    catalog.known = {str(SCOPE): TOOLS}
+    await on_execution_requested(
+        requested(CODE),
+        catalog,
+        MemoryCapabilities(),
+        LIMITS,
+        types=TypeCheck(checker, reject=False),
+    )
+    assert [tools for _, _, tools in checker.given] == [list(TOOLS)]

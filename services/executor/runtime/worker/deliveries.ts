@@ -47,10 +47,13 @@ export function nextTaskOf(): (then: () => void) => void {
     port1.onmessage = () => waiting();
     return port2.postMessage.bind(port2);
   };
-  let [post, other] = [channel(), channel()];
+  let post = channel();
+  let other = channel();
   return (then) => {
     waiting = then;
-    [post, other] = [other, post];
+    const next = other;
+    other = post;
+    post = next;
     post(0);
   };
 }

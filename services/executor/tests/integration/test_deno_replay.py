@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
@@ -12,6 +12,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
@@ -19,6 +20,7 @@ from pml_executor.ports import Tools
 
 pytestmark = pytest.mark.integration
 
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 
 PROGRAMS = {
@@ -46,6 +48,18 @@ PROGRAMS = {
         const won = await Promise.race([__pml.at("n1", mcp.api.a)({}).then(() => "call"), slow]);
         if (__pml.decide("d1", won === "call")) return await __pml.at("n2", mcp.api.b)({ won });
         return await __pml.at("n3", mcp.api.c)({ won });""",
+    "a hot loop before, between and after calls": """
+        let done = 0;
+        for (const rounds of [3, 2000, 2]) {
+          __pml.round("l1");
+          for (let i = 0; i < rounds; i++) {
+            __pml.round("l2");
+            if (__pml.decide("d1", i % 2)) done++;
+          }
+          await __pml.at("n1", mcp.api.a)({ done });
+        }
+        for (let i = 0; i < 700; i++) { __pml.round("l3"); __pml.took("d2", "case:" + i % 5); }
+        return done;""",
 }
 
 
@@ -66,6 +80,7 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
     make_command: Callable[..., RunWorkflow],
     make_executor: Callable[..., Executor],
     short_life: ShortLife,
+    journal_of: JournalOf,
     deno_pool: DenoPool,
     name: str,
     after: bool,
@@ -84,6 +99,12 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
         assert fact.error is None
         # A gateway joins a repeated question to the first; whatever else was called, was new.
         assert sum(tools.made.values()) == len(fact.task_results)
+        reports = [
+            (entry.type, entry.node_id, entry.occurrence)
+            for entry in await journal_of(bus, command)
+            if entry.type in ("decision", "loop")
+        ]
+        assert len(set(reports)) == len(reports)
         deaths += died()
         if not died():
             break

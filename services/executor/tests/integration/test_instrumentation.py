@@ -2,10 +2,8 @@
 author's text does."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
 import pytest
-from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
@@ -16,6 +14,7 @@ from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.constructs import CASES
 from services.executor.tests.marked import authors
 
 pytestmark = pytest.mark.integration
@@ -28,177 +27,6 @@ FAILING = MemoryTools(
 )
 
 
-@dataclass(frozen=True)
-class Case:
-    """A program, its insertions marked; what it reports, as node or node:outcome, and its path."""
-
-    code: str
-    reported: str
-    path: str
-    args: JsonObject = field(default_factory=dict[str, JsonValue])
-
-
-CASES = {
-    "if": Case(
-        """if («__pml.decide("d1", »args.yes«)») await «__pml.at("n1", »mcp.api.a«)»();
-        else await «__pml.at("n2", »mcp.api.b«)»();""",
-        "d1:true n1",
-        "d1 n1",
-        {"yes": 1},
-    ),
-    "a condition that calls": Case(
-        """if («__pml.decide("d1", »(await «__pml.at("n1", »mcp.api.a«)»({ x: 0 })).x«)») return 1;
-        return «__pml.decide("d2", »args.no«)» ? 2 : await «__pml.at("n2", »mcp.api.b«)»();""",
-        "n1 d1:false d2:false n2",
-        "n1 d1 d2 n2",
-        {"no": ""},
-    ),
-    "and, or": Case(
-        """const a = «__pml.decide("d1", »args.zero«)» && «__pml.at("n1", »mcp.api.a«)»();
-        const b = «__pml.decide("d2", »args.zero«)» || (await «__pml.at("n2", »mcp.api.b«)»());
-        return [a, b];""",
-        "d1:false d2:false n2",
-        "d1 d2 n2",
-        {"zero": 0},
-    ),
-    "what is absent": Case(
-        """const a = «__pml.absent("d1", »args.zero«)» ?? (await «__pml.at("n1", »mcp.api.a«)»());
-        const b = «__pml.absent("d2", »args.none«)» ?? (await «__pml.at("n2", »mcp.api.b«)»());
-        return [a, b];""",
-        "d1:false d2:true n2",
-        "d1 d2 n2",
-        {"zero": 0, "none": None},
-    ),
-    "logical assignments": Case(
-        """let a = 1, b: unknown, c = { d: null as unknown };
-        «__pml.last(__pml.decide("d1", a), »a &&= (await «__pml.at("n1", »mcp.api.a«)»({ x: 2 })).x«)»;
-        «__pml.last(__pml.decide("d2", b), »b ||= «__pml.at("n2", »mcp.api.b«)»({}) && 3«)»;
-        return [«__pml.last(__pml.absent("d3", c.d), »c.d ??= await «__pml.at("n3", »mcp.api.a«)»()«)», a, b, c];""",
-        "d1:true n1 d2:false n2 d3:true n3",
-        "d1 n1 d2 n2 d3 n3",
-    ),
-    "a switch that falls through": Case(
-        """const seen = [];
-        for (const kind of args.kinds) {« __pml.round("l1");»
-          switch («__pml.subject("d1", »kind«)») {
-            case "a": «__pml.chosen("d1", "case:a"); »seen.push(await «__pml.at("n1", »mcp.api.a«)»());
-            case "b": «__pml.chosen("d1", "case:b"); »seen.push(await «__pml.at("n2", »mcp.api.b«)»()); break;
-            case args.other: «__pml.chosen("d1", "case:args.other"); »seen.push(kind);
-          « default: __pml.chosen("d1", "default");»}
-        }
-        return seen;""",
-        "l1 d1:case:a n1 n2 l1 d1:case:b n2 l1 d1:case:args.other l1 d1:default",
-        "l1 d1 n1 n2 l1 d1 n2 l1 d1",
-        {"kinds": ["a", "b", "x", "z"], "other": "x"},
-    ),
-    "a try that succeeds": Case(
-        """try { await «__pml.at("n1", »mcp.api.a«)»();« __pml.took("d1", "ok");» }
-        catch {« __pml.took("d1", "error");» await «__pml.at("n2", »mcp.api.b«)»(); }
-        finally { await «__pml.at("n3", »mcp.api.b«)»(); }""",
-        "n1 d1:ok n3",
-        "n1 d1 n3",
-    ),
-    "a try that fails": Case(
-        """try { await «__pml.at("n1", »mcp.api.c«)»();« __pml.took("d1", "ok");» }
-        catch (error) {« __pml.took("d1", "error");» return [error.message,
-          await «__pml.at("n2", »mcp.api.b«)»()]; }""",
-        "n1 d1:error n2",
-        "n1 d1 n2",
-    ),
-    "a body that is no block": Case(
-        """let i = 0;
-        while (i < 3) «{ __pml.round("l1"); »await «__pml.at("n1", »mcp.api.a«)»({ i: i++ });« }»
-        do {« __pml.round("l2");» await «__pml.at("n2", »mcp.api.b«)»({ i: i-- }); } while (i > 1);
-        return i;""",
-        "l1 n1 l1 n1 l1 n1 l2 n2 l2 n2",
-        "l1 n1 l2 n2",
-    ),
-    "loops in each other, left early": Case(
-        """outer: for (const i of [0, 1, 2]) {« __pml.round("l1");»
-          for (const j in [0, 1, 2]) {« __pml.round("l2");»
-            if («__pml.decide("d1", »+j > i«)») continue outer;
-            await «__pml.at("n1", »mcp.api.a«)»({ i, j });
-            if («__pml.decide("d2", »i === 2«)») break outer;
-          }
-        }
-        await «__pml.at("n2", »mcp.api.b«)»();""",
-        "l1 l2 d1:false n1 d2:false l2 d1:true "
-        "l1 l2 d1:false n1 d2:false l2 d1:false n1 d2:false l2 d1:true "
-        "l1 l2 d1:false n1 d2:true n2",
-        "l1 l2 d1 n1 d2 l2 d1 l1 l2 d1 n1 d2 n2",
-    ),
-    "a loop over what is awaited": Case(
-        """async function* pages() { for (const n of [1, 2]) yield n; }
-        for await (const n of pages()) {« __pml.round("l1");» await «__pml.at("n1", »mcp.api.a«)»({ n }); }""",
-        "l1 n1 l1 n1",
-        "l1 n1",
-    ),
-    "callbacks": Case(
-        """const names = args.items.map((x: number) => «(__pml.round("l1"), »«__pml.decide("d1", »x > 1«)» ? x : mcp.std.id(x)«)»);
-        args.items.forEach((x: number) => {« __pml.round("l2");» void «__pml.at("n2", »mcp.api.b«)»({ x }); });
-        return names.length;""",
-        "l1 d1:false l1 d1:true l1 d1:true l2 n2 l2 n2 l2 n2",
-        "l1 d1 l2 n2",
-        {"items": [1, 2, 3]},
-    ),
-    "calls side by side": Case(
-        """return await Promise.all([«__pml.at("n1", »mcp.api.a«)»({ x: 1 }), «__pml.at("n2", »mcp.api.b«)»({ x: 2 })]);""",
-        "n1 n2",
-        "n1 n2",
-    ),
-    "a map side by side": Case(
-        """return await Promise.all(args.items.map(async (x: number) => {
-          const a = await «__pml.at("n1", »mcp.api.a«)»({ x });
-          return «__pml.decide("d1", »x > 1«)» ? await «__pml.at("n2", »mcp.api.b«)»({ a }) : null;
-        }));""",
-        "n1 n1 n1 d1:false d1:true n2 d1:true n2",
-        "n1 d1 n2",
-        {"items": [1, 2, 3]},
-    ),
-    "a function entered in two ways": Case(
-        """«const __pml_nodes = [["n1","d1","n2"],["n3","d2","n4"],["n5","d3","n6"]]; »async function read(path: string) {« const __pml_3 = __pml.entered("read", 2);»
-          const file = await «__pml.at(__pml_nodes[__pml_3][0], »mcp.api.a«)»({ path });
-          if («__pml.decide(__pml_nodes[__pml_3][1], »file.path === "y"«)») await «__pml.at(__pml_nodes[__pml_3][2], »mcp.api.b«)»();
-          return file;
-        }
-        const one = await «__pml.via(0, "read", »read«)»("x");
-        const both = [one, await «__pml.via(1, "read", »read«)»("y")];
-        const passed = read; // by no known way
-        return [both, await passed("z")];""",
-        "n1 d1:false n3 d2:true n4 n5 d3:false",
-        "n1 d1 n3 d2 n4 n5 d3",
-    ),
-    "functions that enter functions": Case(
-        """«const __pml_nodes = [["n1"],["n2"],["n3"],[0,"n4"],[1,"n5"],[2,"n6"]]; »const get = (x: string) => «{ const __pml_2 = __pml.entered("get", 2); return (»«__pml.at(__pml_nodes[__pml_2][0], »mcp.api.a«)»({ x })«); }»;
-        const both = async function (x: string) {« const __pml_3 = __pml.entered("both", 5);»
-          await «__pml.via(__pml_nodes[__pml_3][0], "get", »get«)»(x); await «__pml.at(__pml_nodes[__pml_3][1], »mcp.api.b«)»(); };
-        await «__pml.via(3, "both", »both«)»("x");
-        await «__pml.via(4, "both", »both«)»("y");
-        return await Promise.all(["u", "v"].map(«__pml.via(2, "get", »get«)»));""",
-        "n1 n4 n2 n5 n3 n3",
-        "n1 n4 n2 n5 n3",
-    ),
-    "recursion": Case(
-        """async function walk(depth: number): Promise<number> {« __pml.round("l1");»
-          if («__pml.decide("d1", »depth === 0«)») return 0;
-          await «__pml.at("n1", »mcp.api.a«)»({ depth });
-          return 1 + await walk(depth - 1);
-        }
-        const deep = await walk(3);
-        await «__pml.at("n2", »mcp.api.b«)»();
-        return deep;""",
-        "l1 d1:false n1 l1 d1:false n1 l1 d1:false n1 l1 d1:true n2",
-        "l1 d1 n1 l1 d1 n2",
-    ),
-    "an optional call": Case(
-        """const none = undefined as unknown as typeof mcp;
-        return [await «__pml.at("n1", »none?.api.a«)»«?.»(), await «__pml.at("n2", »mcp?.api.b«)»«?.»()];""",
-        "n2",
-        "n2",
-    ),
-}
-
-
 @pytest.fixture
 def run(
     make_command: Callable[..., RunWorkflow],
@@ -208,9 +36,8 @@ def run(
     async def run(
         code: str, args: JsonObject | None = None, bus: Bus | None = None, **command: object
     ) -> RunFinished:
-        tools = (*("api:a", "api:b", "api:c"), "std:id")
         executor = make_executor(bus or MemoryBus(), deno_pool, FAILING)
-        (fact,) = await on_run_workflow(make_command(code, args, tools=tools, **command), executor)
+        (fact,) = await on_run_workflow(make_command(code, args, **command), executor)
         assert isinstance(fact, RunFinished)
         return fact
 
@@ -226,9 +53,8 @@ async def test_a_construct_reports_the_way_it_was_gone_through(
 
     assert fact.error is None
     reported = [told for entry in await journal_of(bus, fact) if (told := told_of(entry))]
-    assert [each for each in reported if not each.startswith("dyn:")] == case.reported.split()
-    path = [node for node in fact.executed_path if not node.startswith("dyn:")]
-    assert path == case.path.split()
+    assert reported == case.reported.split()
+    assert fact.executed_path == tuple(case.path.split())
 
 
 def told_of(entry: TraceEvent) -> str | None:
@@ -258,3 +84,106 @@ async def test_rounds_are_numbered_from_one(run: Run, journal_of: JournalOf) -> 
         (1, 2, 0),
         (2, 3, 0),
     ]
+
+
+PATCHES = """
+const meddled: string[] = [];
+const meddle = (owner: object, name: PropertyKey) => {
+  const original = Reflect.get(owner, name);
+  Reflect.defineProperty(owner, name, { configurable: true, value: function (...args: unknown[]) {
+    meddled[meddled.length] = String(name);
+    return apply(original, this, args);
+  } });
+};
+const apply = Reflect.apply;
+for (const name of ["get", "set", "has", "forEach", Symbol.iterator]) meddle(Map.prototype, name);
+for (const name of ["push", "join", "concat", Symbol.iterator]) meddle(Array.prototype, name);
+for (const name of ["apply", "bind"]) meddle(Function.prototype, name); // Deno's port needs call
+for (const name of ["slice", "toString", "valueOf"]) meddle(String.prototype, name);
+for (const name of ["apply", "get", "construct"]) meddle(Reflect, name);
+meddle(JSON, "stringify"); meddle(Object, "freeze"); meddle(globalThis, "queueMicrotask");
+"""
+
+
+async def test_no_report_passes_through_what_a_program_patched(run: Run) -> None:
+    code = CASES["a function entered in two ways"].code
+    fact = await run(
+        f"const result = await (async () => {{ {code} }})(); return [meddled, result];".replace(
+            "const result", f"{PATCHES} meddled.length = 0; const result", 1
+        )
+    )
+    untouched = await run(code)
+
+    assert fact.error is None
+    assert fact.result == [[], untouched.result]
+    assert (fact.executed_path, fact.decisions) == (untouched.executed_path, untouched.decisions)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "__pml.round = () => {};",
+        "delete (__pml as any).at;",
+        "Object.defineProperty(__pml, 'took', { value: 1 });",
+        "Object.setPrototypeOf(__pml, {});",
+        "(__pml.via as any).apply = 1;",
+    ],
+)
+async def test_the_reports_cannot_be_replaced(run: Run, forged: str) -> None:
+    fact = await run(forged)
+    assert fact.error is not None
+    assert fact.error.message.startswith("TypeError: ")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "place"),
+    [
+        (
+            'const x = 1;\nawait «__pml.at("n1", »mcp.api.a«)»({}).nope();',
+            "TypeError: mcp.api.a(...).nope is not a function",
+            (2, 21),
+        ),
+        (
+            'const own = { f: 1 };\n  if («__pml.decide("d1", »own.f(1)«)») {}',
+            "TypeError: own.f is not a function",
+            (2, 11),
+        ),
+        (
+            'const own = { f: 1 };\n  if («__pml.decide("d1", »«__pml.at("n1", »own.f«)»(1)«)») {}',
+            "TypeError: own.f is not a function",
+            (2, 11),
+        ),
+        (
+            'if («__pml.decide("d1", »missing(1)«)») {}',
+            "ReferenceError: missing is not defined",
+            (1, 5),
+        ),
+        (
+            'const f = 1; for (const x of []) {}\n("é𝒳", «__pml.via(1, "f", »f«)»());',
+            "TypeError: f is not a function",
+            (2, 8),
+        ),
+        (
+            'const q = () => «{ const __pml_1 = __pml.entered("q", 1); return (»({})«); }»;\n'
+            'const { x: { y } } = «__pml.via(1, "q", »q«)»();',
+            "TypeError: Cannot read properties of undefined (reading 'y')",
+            (2, 14),
+        ),
+        (
+            'let a: any; const b = 1; («__pml.absent("d1", »a«)» ?? b)();',
+            "TypeError: (a ?? b) is not a function",
+            (1, 33),
+        ),
+    ],
+)
+async def test_what_goes_wrong_is_told_in_the_authors_words_and_at_its_place(
+    run: Run, code: str, message: str, place: tuple[int, int]
+) -> None:
+    fact, original = await run(code), await run(authors(code))
+
+    assert fact.error is not None
+    assert fact.error.message == message
+    assert (fact.error.line, fact.error.column) == place
+    assert original.error is not None
+    assert original.error.message == message
+    assert original.error.line == place[0]

@@ -118,6 +118,23 @@ async def test_a_run_that_logs_too_much_is_stopped(
     assert fact.error.kind == "output_limit"
 
 
+async def test_a_run_that_reports_too_much_is_stopped(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def forge(api: ProgramApi, args: JsonObject) -> JsonValue:
+        for index in range(100):
+            api.round(f"l{index}")
+        return None
+
+    executor = make_executor(
+        MemoryBus(), MemoryPool({"forge": forge}), MemoryTools(), RunLimits(max_message_bytes=1000)
+    )
+    fact = await finish(make_command("forge"), executor)
+
+    assert fact.error is not None
+    assert fact.error.kind == "output_limit"
+
+
 async def test_an_answer_that_is_too_large_is_the_tools_failure(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:

@@ -1,0 +1,110 @@
+"""Loops that go round more often than anyone wants to read: exact counts, and no flood."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.catalog import TRACE_RECORDED
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+
+pytestmark = pytest.mark.integration
+
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+Run = Callable[..., Awaitable[RunFinished]]
+
+MILLION = """let sum = 0;
+for (let i = 0; i < 1e6; i++) {« __pml.round("l1");»
+  if («__pml.decide("d1", »i % 3 === 0«)») sum += i;
+}
+await «__pml.at("n1", »mcp.api.a«)»({ sum });
+for (const i of [1, 2]) {« __pml.round("l2");» await «__pml.at("n2", »mcp.api.b«)»({ i }); }
+return sum;"""
+ENDLESS = 'for (;;) {« __pml.round("l1");» «__pml.decide("d1", »args.on«)» || f(); }'
+MANY_NODES = """for (let i = 0; i < 2000; i++) {
+  for (let n = 0; n < 50; n++) { __pml.round("l" + n); __pml.took("d" + n, "case:" + i % 2); }
+}"""
+
+
+@pytest.fixture
+def run(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> Run:
+    async def run(code: str, bus: Bus, **command: object) -> RunFinished:
+        executor = make_executor(bus, deno_pool, MemoryTools())
+        (fact,) = await on_run_workflow(make_command(code, **command), executor)
+        assert isinstance(fact, RunFinished)
+        return fact
+
+    return run
+
+
+def reports(entries: Sequence[TraceEvent]) -> tuple[int, Counter[str]]:
+    """How many entries are reports, and how often each was made."""
+    kinds = [entry for entry in entries if isinstance(entry, LoopPassed | DecisionTaken)]
+    made: Counter[str] = Counter()
+    for entry in kinds:
+        outcome = entry.outcome if isinstance(entry, DecisionTaken) else "round"
+        made[f"{entry.node_id} {outcome}"] += max(1, entry.counted)
+    return len(kinds), made
+
+
+async def test_a_million_rounds_are_counted_and_not_written_down_one_by_one(
+    run: Run, journal_of: JournalOf
+) -> None:
+    bus = MemoryBus()
+    fact = await run(MILLION, bus)
+
+    entries = await journal_of(bus, fact)
+    written, made = reports(entries)
+    assert (fact.error, fact.result) == (None, 166_666_833_333)
+    assert written < 2_100
+    assert made == {"l1 round": 10**6, "d1 true": 333_334, "d1 false": 666_666, "l2 round": 2}
+    assert max(e.iterations for e in entries if isinstance(e, LoopPassed)) == 10**6
+    taken = Counter[str]()
+    for decision in fact.decisions:
+        taken[decision.outcome] += decision.times
+    assert taken == {"true": 333_334, "false": 666_666}
+    assert fact.executed_path == ("l1", "d1", "n1", "l2", "n2")
+
+
+async def test_the_messages_of_a_hot_loop_are_few(run: Run) -> None:
+    bus = MemoryBus()
+    fact = await run(MILLION, bus)
+    records = await bus.history(fact.scope, str(fact.workflow_id), of=TRACE_RECORDED)
+    assert len(records) < 12
+
+
+async def test_a_loop_that_never_ends_shows_how_far_it_came(
+    run: Run, journal_of: JournalOf
+) -> None:
+    bus = MemoryBus()
+    fact = await run(ENDLESS, bus, args={"on": 1}, timeout_s=1.0)
+
+    written, made = reports(await journal_of(bus, fact))
+    assert fact.error is not None
+    assert fact.error.kind == "timeout"
+    assert fact.executed_path == ("l1", "d1")
+    assert written < 2_100
+    assert made["l1 round"] > 10_000
+
+
+async def test_all_nodes_together_are_written_down_so_many_times_at_most(
+    run: Run, journal_of: JournalOf
+) -> None:
+    bus = MemoryBus()
+    fact = await run(MANY_NODES, bus)
+
+    written, made = reports(await journal_of(bus, fact))
+    assert fact.error is None
+    assert written < 5_000 + 150 * 13
+    assert set(made.values()) == {1000, 2000}
+    assert len(fact.executed_path) == 100

@@ -154,18 +154,14 @@ class Net:
         return found
 
     def _entries(self) -> list[str]:
-        """Where a run may begin: at what nothing leads to, then at loops that only their own
-        bodies lead to; or at the decision of a try round it, when that fails at once."""
+        """Where a run may begin: at the first that nothing leads to (others are never reached), or
+        the first loop; or at the decision of a try round it, when that fails at once."""
         led_to = {to for tos in self._after.values() for to in tos}
-        found = [vertex for vertex in self._nodes if vertex not in led_to]
-        reached = {v for entry in found for v in self._from(entry)}
-        for loops_first in (True, False):
-            for vertex in self._nodes:
-                if vertex not in reached and self.is_loop(vertex) == loops_first:
-                    found.append(vertex)
-                    reached |= self._from(vertex)
-        tries = [to for entry in found for to in self._after[entry] if self._is_try(to)]
-        return [*found, *tries]
+        first = [
+            *(vertex for vertex in self._nodes if vertex not in led_to),
+            *(vertex for vertex in self._nodes if self.is_loop(vertex)),
+        ][:1]
+        return [*first, *(to for one in first for to in self._after[one] if self._is_try(to))]
 
     def _is_try(self, vertex: str) -> bool:
         node = self._nodes.get(vertex)

@@ -90,6 +90,7 @@ WAYS = {
     "forks in forks": (NESTED, "n1 n4 n2 n3 n5"),
     "a strand that catches its own error": (INNER_TRY, "n1 n2 n5 d1:error n4 n6"),
     "a strand that fails before its first call": (INNER_TRY, "n1 d1:error n5 n4 n6"),
+    "what is never reached leads to it too": (f"{ALL} n9>f2 f2>n2", "n1 n2 n4 n3 n5"),
     "a strand that is optional": ("n1>f1 f1>n2 f1>j1 f1>n3 n2>j1 n3>j1 j1>n4", "n1 n3 n4"),
     "a strand that only looks": (
         "n1>f1 f1>l1 l1>n2:body n2>l1 l1>j1 f1>n3 n3>j1 j1>n4",
@@ -120,6 +121,7 @@ WRONG = {
     "it begins in the middle": (SEQUENCE, "d1:true", "d1:true"),
     "the other branch": (SEQUENCE, "n1 d1:true n3", "n3"),
     "an outcome that leads nowhere": (SEQUENCE, "n1 d1:maybe n2", "n2"),
+    "what is never reached": (f"{SEQUENCE} n8>n4", "n8", "n8"),
     "a node that is not there": (SEQUENCE, "n1 n9", "n9"),
     "a fork is not reported": (ALL, "n1 f1", "f1"),
     "twice": (SEQUENCE, "n1 d1:true n2 n2", "n2"),

@@ -4,8 +4,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from deno import find_deno_bin
-
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
@@ -56,8 +54,7 @@ async def _type_check(
     if settings.analyzer_type_check == "off":
         yield None, {}
         return
-    deno = settings.analyzer_deno or find_deno_bin()
-    command = CheckerCommand(deno, heap_mib=settings.analyzer_type_check_heap_mib)
+    command = CheckerCommand(settings.analyzer_deno, settings.analyzer_type_check_heap_mib)
     limits = CheckerLimits(patience_s=settings.analyzer_type_check_timeout_s)
     async with deno_checker(command, limits) as checker:
         reject = settings.analyzer_type_check == "reject"

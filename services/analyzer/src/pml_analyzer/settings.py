@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from deno import find_deno_bin
 from pydantic import Field
 
 from pml_common.service import ServiceSettings
@@ -13,7 +14,6 @@ class AnalyzerSettings(ServiceSettings):
 
     With `analyzer_type_check` a process of its own checks types: `warn` tells errors with the
     analysis, `reject` refuses the program. By default it does not, as every run would wait for it.
-    `analyzer_deno` is the binary for it, else the installed package's.
     """
 
     analyzer_source_limit: int = Field(default=256 * 1024, gt=0)
@@ -21,4 +21,4 @@ class AnalyzerSettings(ServiceSettings):
     analyzer_type_check: Literal["off", "warn", "reject"] = "off"
     analyzer_type_check_timeout_s: float = Field(default=2.0, gt=0)
     analyzer_type_check_heap_mib: int = Field(default=512, ge=128)
-    analyzer_deno: str | None = None
+    analyzer_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import pytest
+from deno import find_deno_bin
 
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
@@ -16,6 +17,7 @@ from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requ
 
 pytestmark = pytest.mark.integration
 
+DENO = find_deno_bin()
 CODE = "\nreturn await mcp.fs.read({ path: 1 });"
 
 
@@ -32,7 +34,7 @@ async def _answer(world: BusWorld) -> Message:
     return event
 
 
-def _settings(mode: Literal["off", "warn", "reject"], deno: str | None = None) -> AnalyzerSettings:
+def _settings(mode: Literal["off", "warn", "reject"], deno: str = DENO) -> AnalyzerSettings:
     return AnalyzerSettings(
         analyzer_type_check=mode, analyzer_type_check_timeout_s=30, analyzer_deno=deno
     )

@@ -19,7 +19,9 @@ from pml_analyzer.ports import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from pml_local.testing import eventually
-from services.analyzer.tests.programs import schema, tool
+from services.analyzer.tests.programs import TOOLS as PROGRAM_TOOLS
+from services.analyzer.tests.programs import analysed, schema, tool
+from services.analyzer.tests.unit.test_parameters import CASES as PARAMETERS
 
 pytestmark = pytest.mark.integration
 
@@ -185,10 +187,9 @@ async def test_scopes_do_not_see_each_other_however_many_ask_at_once(deno: DenoC
 
     own = [complaints(deno, of(n, "1"), tools=scopes[n]) for n in range(12)]
     others = [complaints(deno, of(n, "''"), tools=scopes[n - 1]) for n in range(12)]
-    for told in await asyncio.gather(*own):
-        assert ["not assignable" in line for line in told] == [True]
-    for told in await asyncio.gather(*others):
-        assert ["does not exist on type 'PmlMcp'" in line for line in told] == [True]
+    told = await asyncio.gather(*own, *others)
+    assert ["not assignable" in line for (line,) in told[:12]] == [True] * 12
+    assert ["does not exist on type 'PmlMcp'" in line for (line,) in told[12:]] == [True] * 12
 
 
 async def test_a_scope_whose_tools_change_is_checked_against_the_new_ones(
@@ -260,3 +261,9 @@ async def test_nothing_is_left_of_it() -> None:
         os.kill(pid, 0)
     async with deno_checker(COMMAND, PATIENT):
         pass  # ended while it starts
+
+
+@pytest.mark.parametrize("code", [code for code, *_ in PARAMETERS.values()], ids=PARAMETERS)
+async def test_what_the_caller_gives_a_value_is_declared(deno: DenoChecker, code: str) -> None:
+    told = await deno.check(code, analysed(code).free, PROGRAM_TOOLS)
+    assert [each.message for each in told if "Cannot find name" in each.message] == []

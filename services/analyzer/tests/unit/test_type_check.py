@@ -98,3 +98,11 @@ def test_what_was_not_checked_rejects_nothing(analysis: Analysis, reject: bool) 
     assert [(d.severity, d.message) for d in found.diagnostics] == [
         ("warning", "Types were not checked: no time.")
     ]
+
+
+def test_an_analysis_tells_the_names_that_the_caller_gives_values() -> None:
+    assert analysed("return path + params.a + input.b + args.c;").free == (
+        "path",
+        "input",
+        "params",
+    )

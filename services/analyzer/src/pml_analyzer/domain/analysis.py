@@ -199,7 +199,7 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,
         insertions=edited.insertions,
-        free=tuple(meaning.free),
+        free=(*meaning.free, *sorted(origins.spoken_roots)),
     )
 
 

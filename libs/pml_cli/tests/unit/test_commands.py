@@ -166,7 +166,7 @@ def test_a_workflow_is_drawn_with_structure_path_and_durations(
     out = capsys.readouterr().out
     assert "d1 if listing.content.includes" in out
     assert "n3 fs:write_file(path: args.folder" in out
-    assert "path n1 → d1 → n3" in out
+    assert "path n1 → d1 false → n3" in out
     assert "✗ n3 fs:write_file 5.0 ms" in out
 
 

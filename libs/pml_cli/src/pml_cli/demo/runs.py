@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.session import Answer, Session
+from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds
 from pml_common.contracts.trace import BranchDecision
 
@@ -71,19 +72,12 @@ class Runner:
             decisions=state.decisions,
             duration_ms=state.duration_ms or 0.0,
         )
-        self._narrator.say(f"path  {path_line(run)}  [cyan]{milliseconds(run.duration_ms)}[/]")
+        self._narrator.say(
+            f"path  {path_line(run.path, run.decisions)}  [cyan]{milliseconds(run.duration_ms)}[/]"
+        )
         fact = f"{run.result.note} was {expected}"
         self._narrator.check(run.result.did == expected, fact, f"it was {run.result.did}")
         return run
-
-
-def path_line(run: Run) -> str:
-    """The nodes a run reached, each decision with its outcome; rich markup."""
-    outcomes = {decision.node_id: decision.outcome for decision in run.decisions}
-    return " → ".join(
-        f"{node} [cyan]{escape(outcomes[node])}[/]" if node in outcomes else node
-        for node in run.path
-    )
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
@@ -92,7 +86,8 @@ def runs_table(runs: Sequence[Run]) -> Table:
     for number, run in enumerate(runs, 1):
         took = milliseconds(run.duration_ms)
         note, did = escape(run.result.note), run.result.did
-        table.add_row(str(number), escape(run.how), note, did, path_line(run), took)
+        way = path_line(run.path, run.decisions)
+        table.add_row(str(number), escape(run.how), note, did, way, took)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from rich.table import Table
 
+from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds
 from pml_common.contracts.capability import Learning
 
@@ -16,7 +17,7 @@ def learned_paths(learning: Learning) -> Table:
     for path in learning.paths:
         dominant = path.path == learning.dominant_path
         table.add_row(
-            " → ".join(path.path) or "(no call)",
+            path_line(path.path),
             str(path.count),
             f"{path.success_rate:.3f}",
             milliseconds(path.mean_duration_ms),

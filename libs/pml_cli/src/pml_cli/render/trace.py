@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.tree import Tree
 
+from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds, short
 from pml_common.contracts.learner import ExecutionTrace
 
@@ -14,13 +15,13 @@ def trace_tree(traces: Sequence[ExecutionTrace]) -> Tree:
     tree = Tree("[bold]trace")
     for trace in traces:
         branch = tree.add(_head(trace))
-        branch.add(f"[dim]path[/] {' → '.join(trace.executed_path) or '(no call)'}")
+        branch.add(f"[dim]path[/] {path_line(trace.executed_path, trace.decisions)}")
         for call in sorted(trace.task_results, key=lambda call: call.started_at):
             mark = "[green]✓[/]" if call.success else "[red]✗[/]"
             after = milliseconds(call.started_at - trace.executed_at)
             said = call.result if call.success or call.error is None else call.error.message
             branch.add(
-                f"{mark} [bold]{call.node_id}[/] {escape(call.tool)} "
+                f"{mark} [bold]{escape(call.node_id)}[/] {escape(call.tool)} "
                 f"[cyan]{milliseconds(call.duration_ms)}[/] [dim]at {after}[/] "
                 f"{escape(short(said))}"
             )

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from pml_common.contracts.capability import Learning, PathStats
 from pml_common.contracts.trace import BranchDecision
-from pml_learner.domain.temporal_difference import TdRule, dominant_path, path_stats, update
+from pml_learner.domain.temporal_difference import (
+    MAX_PATH_NODES,
+    MAX_PATHS,
+    TdRule,
+    dominant_path,
+    path_stats,
+    update,
+)
 
 PATHS = st.lists(st.sampled_from(["n1", "d1", "n2", "n3"]), max_size=4).map(tuple)
 DECISIONS = st.lists(
@@ -64,6 +71,34 @@ def test_decision_outcomes_learn_by_the_same_rule() -> None:
     assert stats.outcomes["true"].success_rate == pytest.approx(0.595)
     assert stats.outcomes["false"].count == 1
     assert stats.outcomes["false"].success_rate == pytest.approx(0.45)
+
+
+def test_a_decision_several_times_in_a_row_teaches_as_much_as_one_by_one() -> None:
+    once = [BranchDecision(node_id="d1", outcome="true")]
+    in_a_row = [BranchDecision(node_id="d1", outcome="true", times=7)]
+    (one_by_one,) = _taught([(("n1",), once * 7, True, 1.0)]).decision_stats
+    (together,) = _taught([(("n1",), in_a_row, True, 1.0)]).decision_stats
+    assert together.outcomes["true"].count == one_by_one.outcomes["true"].count == 7
+    assert together.outcomes["true"].success_rate == pytest.approx(
+        one_by_one.outcomes["true"].success_rate
+    )
+
+
+def test_of_too_many_paths_those_of_fewest_runs_are_forgotten_the_oldest_first() -> None:
+    often: Run = (("often",), [], True, 1.0)
+    new: list[Run] = [((f"n{i}",), [], True, 1.0) for i in range(MAX_PATHS + 5)]
+    kept = [stats.path[0] for stats in _taught([new[0], often, often, *new]).paths]
+    assert kept == ["n0", "often", *(f"n{i}" for i in range(7, MAX_PATHS + 5))]
+
+
+def test_long_paths_leave_room_for_fewer() -> None:
+    length = MAX_PATH_NODES // 2
+    runs: list[Run] = [((f"n{run}",) * length, [], True, 1.0) for run in range(6)]
+    taught = _taught(runs)
+    assert sum(len(stats.path) for stats in taught.paths) <= MAX_PATH_NODES
+    assert taught.paths[-1].path == runs[-1][0]
+    endless: Run = (("n1",) * (MAX_PATH_NODES + 1), [], True, 1.0)
+    assert [stats.path for stats in _taught([*runs, endless]).paths] == [endless[0]]
 
 
 def test_nothing_learned_has_no_dominant_path() -> None:

@@ -14,6 +14,12 @@ Path = tuple[str, ...]
 DOMINANT_FROM = 3
 """Runs a path needs before it can dominate."""
 
+MAX_PATHS = 100
+MAX_PATH_NODES = 20_000
+"""What is kept of a capability's paths, which every update carries: so many, of so many nodes in
+all. Loops over data make paths without end; of too many those of fewest runs are forgotten, the
+oldest first."""
+
 
 @dataclass(frozen=True)
 class TdRule:
@@ -22,9 +28,9 @@ class TdRule:
     alpha: float = 0.1
     prior: float = 0.5
 
-    def step(self, value: float, actual: float) -> float:
-        """One update of `value` towards `actual`."""
-        return value + self.alpha * (actual - value)
+    def step(self, value: float, actual: float, times: int = 1) -> float:
+        """One update of `value` towards `actual`, or as many in a row."""
+        return actual + (1.0 - self.alpha) ** times * (value - actual)
 
 
 def path_stats(learning: Learning, path: Path) -> PathStats | None:
@@ -63,10 +69,25 @@ def _with_path(
 ) -> tuple[PathStats, ...]:
     fresh = PathStats(path=path, count=0, success_rate=rule.prior, mean_duration_ms=duration_ms)
     known = any(candidate.path == path for candidate in paths)
-    return tuple(
-        _stepped(candidate, success, duration_ms, rule) if candidate.path == path else candidate
-        for candidate in (*paths, *(() if known else (fresh,)))
+    return _bounded(
+        [
+            _stepped(candidate, success, duration_ms, rule) if candidate.path == path else candidate
+            for candidate in (*paths, *(() if known else (fresh,)))
+        ],
+        path,
     )
+
+
+def _bounded(paths: Sequence[PathStats], newest: Path) -> tuple[PathStats, ...]:
+    """As many as are kept; `newest` is one of them."""
+    kept = list(paths)
+    nodes = sum(len(each.path) for each in kept)
+    while len(kept) > 1 and (len(kept) > MAX_PATHS or nodes > MAX_PATH_NODES):
+        others = (each for each in kept if each.path != newest)
+        forgotten = min(others, key=lambda each: each.count)
+        kept.remove(forgotten)
+        nodes -= len(forgotten.path)
+    return tuple(kept)
 
 
 def _stepped(known: PathStats, success: bool, duration_ms: float, rule: TdRule) -> PathStats:
@@ -89,8 +110,8 @@ def _with_decisions(
         of_node = outcomes.setdefault(decision.node_id, {})
         before = of_node.get(decision.outcome, OutcomeStats(count=0, success_rate=rule.prior))
         of_node[decision.outcome] = OutcomeStats(
-            count=before.count + 1,
-            success_rate=rule.step(before.success_rate, float(success)),
+            count=before.count + decision.times,
+            success_rate=rule.step(before.success_rate, float(success), decision.times),
         )
     return tuple(
         DecisionStats(node_id=node_id, outcomes=of_node) for node_id, of_node in outcomes.items()

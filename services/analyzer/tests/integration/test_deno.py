@@ -4,6 +4,7 @@ import pytest
 
 from pml_analyzer.domain.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
+from services.analyzer.tests.patterns import patterns
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
 from services.analyzer.tests.recorder import run
 from services.analyzer.tests.unit.test_calls import DYNAMIC, RESOLVED
@@ -11,13 +12,12 @@ from services.analyzer.tests.unit.test_forbidden import ALLOWED
 from services.analyzer.tests.unit.test_instrument import CASES as INSTRUMENTED
 from services.analyzer.tests.unit.test_normal_form import DIFFERENT, EQUAL
 from services.analyzer.tests.unit.test_parameters import CASES as PARAMETERS
-from services.analyzer.tests.unit.test_structure import CASES as STRUCTURES
 
 pytestmark = pytest.mark.integration
 
 WRITTEN = [
     SOURCES_EXAMPLE,
-    *(code for code, *_ in STRUCTURES.values()),
+    *(pattern.code for pattern in patterns()),
     *RESOLVED.values(),
     *(code for code, _ in DYNAMIC.values()),
     *ALLOWED.values(),

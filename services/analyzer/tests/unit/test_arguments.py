@@ -106,11 +106,11 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     ),
     "so may a computed key": (
         "{ a: 1, [args.k]: 2 }",
-        {"a": reference("1"), "[2]": literal(2)},
+        {"a": reference("1"), "[args.k]": literal(2)},
     ),
     "a later entry wins": ("{ a: 1, a: 2 }", {"a": literal(2)}),
     "a constant key": ("{ ['a' + 'b']: 1 }", {"ab": literal(1)}),
-    "a computed method": ("{ [args.k]() {} }", {"[[args.k]() {}]": reference("[args.k]() {}")}),
+    "a computed method": ("{ [args.k]() {} }", {"[args.k]": reference("[args.k]() {}")}),
     "a numeric constant key": ("{ [1]: 1 }", {"1": literal(1)}),
 }
 

@@ -77,8 +77,9 @@ class ArgumentReader:
     def _key(self, entry: Entry) -> str:
         if entry.key is not None:
             return entry.key
-        text = self.expression(entry.value)
-        return f"{SPREAD}{text}" if entry.is_spread else f"[{text}]"
+        if entry.computed is not None:
+            return self.expression(entry.computed)
+        return f"{SPREAD}{self.expression(entry.value)}"
 
     def _array(self, node: Node, at: Instance, depth: int) -> Argument:
         items: list[Argument] = []

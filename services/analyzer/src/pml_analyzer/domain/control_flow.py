@@ -81,6 +81,7 @@ class _Reducer:
             "labeled_statement": self._labelled,
             "object_assignment_pattern": self._with_default,
             "optional_parameter": self._with_default,
+            "public_field_definition": self._field,
             "required_parameter": self._with_default,
             "subscript_expression": self._subscript,
             "switch_statement": self._switch,
@@ -219,6 +220,11 @@ class _Reducer:
         if node.index not in self._units:
             return Routine(body)
         return Enter(node.index, certain=False) if self._is(node, "written") else NOTHING
+
+    def _field(self, node: Node) -> Flow:
+        """A field is made with each object, a static one with the class."""
+        made = self._in_order(node.children)
+        return made if any(child.kind == "static" for child in node.children) else Routine(made)
 
     def _jump(self, node: Node) -> Flow:
         label = node.child("label")

@@ -55,6 +55,9 @@ class Origins:
         self._known: dict[int, Origin] = {}
         self._depth = 0
         self._near_tools = _near_tools(tree, scopes)
+        self.held_objects: dict[int, Node | None] = {}
+        """By declared name: the object literal that it holds, as far as has been asked."""
+        self.changed_members = {target.node.index for target in scopes.member_writes}
         self.spoken_roots = _spoken_roots(tree, scopes)
         """Which of `SPOKEN_ROOTS` the program uses."""
 

@@ -141,6 +141,7 @@ def analyze(
     catalog: Annotated[str | None, typer.Option(help="The tools, as `pml tools --json`.")] = None,
     policy: Annotated[str | None, typer.Option(help="A policy file (JSON).")] = None,
     form: Annotated[Literal["tree", "json"], typer.Option("--format")] = "tree",
+    types: Annotated[bool, typer.Option("--types", help="Check types too: errors reject.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read a program without running it, offline: structure and decision. Exit code 1: rejected."""
@@ -148,7 +149,7 @@ def analyze(
     from pml_cli.output import Output
 
     out = Output(as_json=as_json or form == "json")
-    raise typer.Exit(analysis.analyze(out, file, catalog, policy))
+    raise typer.Exit(analysis.analyze(out, file, catalog, policy, types=types))
 
 
 @app.command()
@@ -173,6 +174,21 @@ def tools(url: Url = None, as_json: AsJson = False) -> None:
 
     with _session(url, as_json=as_json) as (client, out):
         reading.tools(client, out)
+
+
+@app.command()
+def types(
+    catalog: Annotated[
+        str | None, typer.Option(help="Offline: the tools, as `pml tools --json`.")
+    ] = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print TypeScript declarations (.d.ts) of what a program can use."""
+    from pml_cli.commands import types as command
+
+    with _session(url, as_json=as_json) as (client, out):
+        command.types(client, out, catalog)
 
 
 @app.command()

@@ -20,14 +20,21 @@ from pml_common.contracts.tool import ToolDefinition
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
-def analyze(out: Output, file: str, catalog: str | None, policy: str | None) -> int:
+def analyze(
+    out: Output, file: str, catalog: str | None, policy: str | None, *, types: bool = False
+) -> int:
     """Show structure and decision; exit code 1 when the program is rejected.
 
     Raises CommandError on a catalogue or policy that is none.
     """
     tools = () if catalog is None else read_tools(catalog)
     rules = Policy() if policy is None else _policy(policy)
-    found = read(read_source(file), tools=tools, policy=rules)
+    code = read_source(file)
+    found = read(code, tools=tools, policy=rules)
+    if types:
+        from pml_cli.commands.types import checked
+
+        found = checked(code, found, tools)
     readable = _rejection(found) if isinstance(found, Rejection) else _analysis(file, found)
     if catalog is None and isinstance(found, Rejection) and found.missing_tools:
         out.note(

@@ -1,0 +1,50 @@
+"""Typed tools: their declarations, and a program checked against them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+
+from deno import find_deno_bin
+
+from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
+from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_analyzer.domain.analysis import Analysis, Rejection
+from pml_analyzer.domain.declarations import declarations
+from pml_analyzer.handlers.type_check import TypeCheck
+from pml_cli.client import Client, Json
+from pml_cli.commands.analysis import read_tools
+from pml_cli.output import Output
+from pml_common.contracts.tool import ToolDefinition
+
+_PATIENCE_S = 30.0
+"""The checker starts for this one program."""
+
+
+def types(client: Client, out: Output, catalog: str | None) -> None:
+    """Print the declarations of a catalogue's tools, else of those connected to the gateway, for
+    an editor or an agent."""
+    text = declarations(_connected(client) if catalog is None else read_tools(catalog))
+    if out.as_json:
+        out.show({"declarations": text})
+    else:
+        out.console.file.write(text)
+
+
+def _connected(client: Client) -> Sequence[ToolDefinition]:
+    listed = cast(list[Json], client.get("/api/tools")["tools"])
+    return [ToolDefinition.model_validate(one) for one in listed]
+
+
+def checked(
+    code: str, found: Analysis | Rejection, tools: Sequence[ToolDefinition]
+) -> Analysis | Rejection:
+    """What was found of a program, rejected if it has type errors."""
+    return asyncio.run(_checked(code, found, tools))
+
+
+async def _checked(
+    code: str, found: Analysis | Rejection, tools: Sequence[ToolDefinition]
+) -> Analysis | Rejection:
+    limits = CheckerLimits(patience_s=_PATIENCE_S)
+    async with deno_checker(CheckerCommand(find_deno_bin()), limits) as checker:
+        return await TypeCheck(checker, reject=True).of(code, found, tools)

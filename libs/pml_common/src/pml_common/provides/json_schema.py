@@ -32,7 +32,9 @@ class Described:
     """A value as one schema of a document describes it."""
 
     def __init__(self, schema: JsonObject, document: "_Document", depth: int = 0) -> None:
-        self._schema = document.behind_references(schema)
+        self.schema = document.behind_references(schema)
+        """As it stands in the document, but for a reference at its top."""
+
         self._document = document
         self._depth = depth
 
@@ -55,7 +57,7 @@ class Described:
         found: dict[str, Described] = {}
         for part in self._parts("anyOf", "oneOf", "allOf"):
             found.update(part.properties)
-        own = self._schema.get("properties")
+        own = self.schema.get("properties")
         for name, schema in own.items() if isinstance(own, dict) else ():
             found[name] = self._inside(schema)
         return found
@@ -63,14 +65,14 @@ class Described:
     @cached_property
     def required(self) -> frozenset[str]:
         """The fields it always has."""
-        own = frozenset(_strings(self._schema.get("required")))
+        own = frozenset(_strings(self.schema.get("required")))
         return own | _union(part.required for part in self._parts("allOf"))
 
     @cached_property
     def items(self) -> "Described":
         """Its elements."""
-        if "items" in self._schema:
-            return self._inside(self._schema["items"])
+        if "items" in self.schema:
+            return self._inside(self.schema["items"])
         parts = self._parts("allOf", "anyOf", "oneOf")
         return next((part.items for part in parts if "array" in part.types), ANYTHING)
 
@@ -99,24 +101,24 @@ class Described:
 
     @property
     def _declared(self) -> frozenset[str]:
-        declared = self._schema.get("type")
+        declared = self.schema.get("type")
         names = [declared] if isinstance(declared, str) else _strings(declared)
         return frozenset("number" if name == "integer" else name for name in names) - {"null"}
 
     @property
     def _implied(self) -> frozenset[str]:
-        schema = self._schema
+        schema = self.schema
         values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
         named = [_TYPE_NAMES[type(value)] for value in values if value is not None]
         return frozenset(named or [kind for key, kind in _IMPLYING if key in schema])
 
     @property
     def _is_null(self) -> bool:
-        return self._schema.get("type") == "null"
+        return self.schema.get("type") == "null"
 
     def _parts(self, *keywords: str) -> "Iterator[Described]":
         for keyword in keywords:
-            for schema in _list(self._schema.get(keyword)):
+            for schema in _list(self.schema.get(keyword)):
                 yield self._inside(schema)
 
     def _inside(self, schema: JsonValue) -> "Described":

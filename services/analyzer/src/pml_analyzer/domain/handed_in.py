@@ -90,8 +90,8 @@ class HandedIn:
         if instance.number in self._expansion.loops:  # it gives itself others
             return {}
         bound: dict[int, Given] = {}
-        given = _arguments(place)
-        for position, (pattern, default) in enumerate(_parameters(unit.function)):
+        given = arguments_of(place)
+        for position, (pattern, default) in enumerate(parameters_of(unit.function)):
             part = given[position] if position < len(given) else None
             if part is None and default is not None and _is_call_without(place, position):
                 bound |= self._declared(pattern, Part(default), instance)
@@ -130,7 +130,7 @@ class HandedIn:
         )
 
 
-def _parameters(function: Node) -> list[tuple[Node, Node | None]]:
+def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:
     """Patterns and default values."""
     single, several = function.child("parameter"), function.child("parameters")
     if single is not None:
@@ -139,7 +139,7 @@ def _parameters(function: Node) -> list[tuple[Node, Node | None]]:
     return [(one["pattern"], one.child("value")) for one in found if one.child("pattern")]
 
 
-def _arguments(place: Node) -> list[Part | None]:
+def arguments_of(place: Node) -> list[Part | None]:
     """What is handed over by a call, or by a method to the function it is given; None what is not
     known."""
     if place.kind != "call_expression":

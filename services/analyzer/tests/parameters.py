@@ -1,0 +1,30 @@
+"""Short ways to say what the caller may hand in."""
+
+from pml_common.contracts.tool import JsonObject
+from services.analyzer.tests.programs import analysed
+
+TEXT: JsonObject = {"type": "string"}
+NUMBER: JsonObject = {"type": "number"}
+TRUTH: JsonObject = {"type": "boolean"}
+
+
+def listed(items: JsonObject | None = None) -> JsonObject:
+    """A list, of these if that is known."""
+    return {"type": "array", "items": items} if items else {"type": "array"}
+
+
+def fields(*required: str, **properties: JsonObject) -> JsonObject:
+    """An object of these fields; nothing is known of those that are only required."""
+    known: JsonObject = {**{name: {} for name in required}, **properties}
+    needed: JsonObject = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": known, **needed}
+
+
+Cases = dict[str, tuple[str, JsonObject, list[str]]]
+"""Code, properties, required."""
+
+
+def check(code: str, properties: JsonObject, required: list[str]) -> None:
+    """Whether a program has these parameters and no others."""
+    schema = analysed(code).parameters_schema
+    assert schema == {"type": "object", "properties": properties, "required": required}

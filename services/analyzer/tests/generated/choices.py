@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 T = TypeVar("T")
-DEEPEST = 6
+DEEPEST = 10
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class Scope:
     """Local names of tools."""
 
     functions: tuple[Function, ...] = ()
+    risky: bool = False
+    """Whether calls should often fail here."""
+
     waits: bool = True
     """Whether `await` may stand here."""
 
@@ -58,7 +61,7 @@ class Choices:
 
     def __init__(self, choices: bytes) -> None:
         self._choices = iter(choices)
-        self._left = 10 * (1 + self.below(6))
+        self._left = 10 * (2 + self.below(8))
         self._depth = 0
 
     def below(self, count: int) -> int:

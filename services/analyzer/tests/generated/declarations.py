@@ -123,5 +123,7 @@ class Declarations(Parallel):
         )
 
     @abstractmethod
-    def block(self, scope: Scope, *, ending: bool = False, opening: str = "") -> str:
+    def block(
+        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
+    ) -> str:
         """`{ … }`."""

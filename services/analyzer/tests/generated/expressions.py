@@ -29,7 +29,7 @@ class Expressions(Choices):
         return self.pick(
             scope,
             (6, self.leaf),
-            (16, self.awaited),
+            (20, self.awaited),
             (6, self.short_circuit),
             (5, self.conditional),
             (4, self.composed),
@@ -66,7 +66,7 @@ class Expressions(Choices):
 
     def call(self, scope: Scope) -> str:
         """A call of a tool, not awaited."""
-        tool = self.among(RISKY if self.one_in(4) else SURE)
+        tool = self.among(RISKY if self.one_in(2 if scope.risky else 5) else SURE)
         server, name = tool.split(".")
         given = self.given(scope)
         kind = self.below(14)

@@ -73,14 +73,17 @@ class Loops(Parallel):
         kind = self.below(6)
         if kind == 4:
             return self.simple(scope)
-        return f"if~({self.value(scope)})~{self.block(scope)}" if kind == 5 else self.block(scope)
+        block = self.block(scope, least=1)
+        return f"if~({self.value(scope)})~{block}" if kind == 5 else block
 
     @abstractmethod
     def simple(self, scope: Scope) -> str:
         """One short statement."""
 
     @abstractmethod
-    def block(self, scope: Scope, *, ending: bool = False, opening: str = "") -> str:
+    def block(
+        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
+    ) -> str:
         """`{ … }`."""
 
 

@@ -13,11 +13,13 @@ class Statements(Declarations, Loops):
 
     def body(self, scope: Scope) -> str:
         """The block of a function; most give something back."""
-        return self.block(scope, ending=self.below(4) > 0)
+        return self.block(scope, ending=self.below(4) > 0, least=1)
 
-    def block(self, scope: Scope, *, ending: bool = False, opening: str = "") -> str:
+    def block(
+        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
+    ) -> str:
         """`{ … }`; with an ending, it returns a value."""
-        return f"{{~{opening}{self.lines(scope, ending=ending)}~}}"
+        return f"{{~{opening}{self.lines(scope, ending=ending, least=least)}~}}"
 
     def lines(self, scope: Scope, *, ending: bool, least: int = 0) -> str:
         """What stands in a block: statements, and declarations that later ones can use."""
@@ -48,8 +50,8 @@ class Statements(Declarations, Loops):
             scope,
             (10, self.expression),
             (8, self.branch),
-            (6, self.loop),
-            (6, self.attempt),
+            (8, self.loop),
+            (7, self.attempt),
             (4, self.switch),
             (4, self.jump),
             (1, lambda s: self.block(s)),
@@ -105,7 +107,7 @@ class Statements(Declarations, Loops):
 
     def attempt(self, scope: Scope) -> str:
         """try with catch, finally or both."""
-        body = self.block(scope)
+        body = self.block(replace(scope, risky=True), least=1)
         kind = self.below(5)
         text = f"try~{body}"
         if kind == 1:
@@ -128,7 +130,8 @@ class Statements(Declarations, Loops):
             cases.append(f"case {test}:~{self.case(inner)}")
         if self.one_in(2):
             cases.insert(self.below(len(cases) + 1), f"default:~{self.case(inner)}")
-        return f"switch~({self.value(scope)})~{{~{'~'.join(cases)}~}}"
+        subject = self.among(("'s'", "1", "null")) if self.one_in(3) else self.value(scope)
+        return f"switch~({subject})~{{~{'~'.join(cases)}~}}"
 
     def case(self, scope: Scope) -> str:
         """What a case does; half of them fall through."""

@@ -14,7 +14,8 @@ from pml_common.contracts.structure import (
 
 
 def node(node_id: str) -> Node:
-    """A node of the kind that its id's letter says; `d1=x` a decision on x."""
+    """A node of the kind that its id's letter says; `d1=x` a decision on x, `l1=while` a loop
+    of this kind."""
     node_id, _, condition = node_id.partition("=")
     match node_id[0]:
         case "d":
@@ -24,7 +25,8 @@ def node(node_id: str) -> Node:
         case "j":
             return JoinNode(id=node_id, line=1, column=1)
         case "l":
-            return LoopNode(id=node_id, line=1, column=1, kind="for-of", over="xs")
+            kind = condition or "for-of"
+            return LoopNode(id=node_id, line=1, column=1, kind=kind, over="xs")
         case _:
             return TaskNode(id=node_id, line=1, column=1, tool="t:t")
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.pml_common.tests.structures import structure
-from pml_common.drawing.outline import GoRow, NodeRow, Row, outline
+from pml_common.drawing.outline import outline
+from pml_common.drawing.rows import GoRow, NodeRow, Row
 
 
 def said(row: Row) -> str:
@@ -121,6 +122,29 @@ CASES: dict[str, tuple[str, str, str]] = {
         "l1 l2 n1 n2 n3",
         "l1>l2* l2>n1* n1>l2 n1>n3 l2>n2 n2>l1 l1>n3",
         "l1 / .l2 / ..n1 / ..on to n3 / .n2 / n3",
+    ),
+    "an endless loop": (
+        "l1 d1 n1 n2 n3",
+        "l1>d1* d1>n2:true d1>n1:false n1>l1 n2>n3",
+        "l1 / .d1 / ..true: / ...on to n2 / ..false: / ...n1 / n2 / n3",
+    ),
+    "an endless loop in another": (
+        "l1 n0 l2 d1 n1 n2 d2 n3",
+        "l1>n0* n0>l2 l2>d1* d1>n2:true d1>n1:false n1>l2 n2>d2 d2>l1:true d2>n3:false",
+        "l1 / .n0 / .l2 / ..d1 / ...true: / ....on to n2 / ...false: / ....n1 / .n2 / .d2"
+        " / ..false: / ...on to n3 / n3",
+    ),
+    "an endless loop that is never left": ("l1 n1", "l1>n1* n1>l1", "l1 / .n1"),
+    "a function that calls itself": (
+        "l1=recursion n1 d1 l2 n2",
+        "l1>n1* n1>d1 d1>l2:false d1>l2:true l2>l2 l2>l1* d1>n2:true l2>n2",
+        "l1 / .n1 / .d1 / ..false, true: / ...l2 / ....back to l1 / ...on to n2"
+        " / ..true: / ...on to n2 / n2",
+    ),
+    "break to the loop outside": (
+        "l1 l2 d1 n1",
+        "l1>l2* l2>d1* d1>l1:true d1>n1:false n1>l2 l2>l1",
+        "l1 / .l2 / ..d1 / ...true: / ....back to l1 / ...false: / ....n1",
     ),
     "a loop that a try is round": (
         "l1 n1 d1=try n2 n3",

@@ -3,7 +3,7 @@
 Written out, not taken from a graph library: importing one takes longer than drawing does.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
@@ -49,6 +49,14 @@ class Flow:
         """Whether an edge closes a round."""
         return self.place[end] <= self.place[start]
 
+    def rounds(self, loop: str, outer: str) -> set[str]:
+        """What a loop leads to and is led to from, without passing the loop outside it."""
+        backward: dict[str, list[str]] = {node_id: [] for node_id in self.onward}
+        for start, ends in self.onward.items():
+            for end in ends:
+                backward[end].append(start)
+        return _reach(loop, self.onward, {outer}) & _reach(loop, backward, {outer})
+
     def _onward(self) -> dict[str, list[str]]:
         onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.ways.items()}
         for node in self.nodes.values():
@@ -81,12 +89,18 @@ def _entries(nodes: Mapping[str, Node], onward: Mapping[str, Sequence[str]]) -> 
     for entry in sorted(nodes, key=rank):
         if entry not in reached:
             yield entry
-        waiting = [entry]
-        while waiting:
-            node_id = waiting.pop()
-            if node_id not in reached:
-                reached.add(node_id)
-                waiting.extend(onward[node_id])
+            reached |= _reach(entry, onward, reached)
+
+
+def _reach(start: str, ways: Mapping[str, Sequence[str]], without: Container[str]) -> set[str]:
+    """A node and where ways lead from it that do not pass others."""
+    found = {start}
+    waiting = [start]
+    while waiting:
+        fresh = [end for end in ways[waiting.pop()] if end not in found and end not in without]
+        found.update(fresh)
+        waiting.extend(fresh)
+    return found
 
 
 def _reverse_postorder(onward: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,7 +5,7 @@ that alone leads to it; where several ways meet, it stands after the last node t
 pass.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -15,55 +15,28 @@ from pml_common.contracts.structure import (
     ForkNode,
     JoinNode,
     LoopNode,
-    Node,
     StaticStructure,
 )
 from pml_common.drawing.flow import START, Flow
+from pml_common.drawing.rows import GoRow, NodeRow, Row, WayRow, settled
 from pml_common.drawing.text import is_try
 
 _GUARDED: Final = ({"false"}, {"ok"})
 """Where these alone lead on, the other outcome left: `if (!x) return;`. What follows is not nested,
 or a program of guards would be drawn as a staircase."""
 
-_NOWHERE: Final = 1 << 30
-
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
-    """A node; `only_on` is the one outcome of this decision that anything below follows on; `ends`
-    when nothing does, though rows below may look as if it did."""
+class _Left:
+    """A place on the stack: here the body of a loop ends."""
 
     depth: int
-    node: Node
-    only_on: str | None = None
-    ends: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WayRow:
-    """A way out of the node above it: outcomes, or one of several strands; its rows are below."""
-
-    depth: int
-    label: str
-    ends: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GoRow:
-    """The way does not lead to the next row: it goes `back` to what a loop does before it looks for
-    another round, or on to what follows further below, as after a break."""
-
-    depth: int
-    node_id: str
-    back: bool = False
-
-
-Row = NodeRow | WayRow | GoRow
+    loop: str
 
 
 def outline(structure: StaticStructure) -> list[Row]:
     """Rows from top to bottom; what belongs to a row stands below it, deeper by one."""
-    return _settled(list(_Outline(Flow(structure)).rows()))
+    return settled(list(_Outline(Flow(structure)).rows()))
 
 
 class _Outline:
@@ -75,19 +48,28 @@ class _Outline:
         """Nodes that lead where nothing else does."""
         self._loop: dict[str, str] = {}
         """The loop that a node's row stands in."""
+        self._rounds: dict[str, Container[str] | None] = {}
+        """What belongs to a loop's rounds, for loops without a way on of their own."""
+        self._left: dict[str, dict[str, None]] = {}
+        """What stands after such a loop, in order."""
 
     def rows(self) -> Iterator[Row]:
         flow = self._flow
         first = [entry for entry in flow.onward[START] if flow.before[entry] == [START]]
-        waiting: list[Row] = self._nodes(0, [*first, *flow.meetings[START]])[::-1]
+        waiting: list[Row | _Left] = []
+        waiting += reversed(self._nodes(0, [*first, *flow.meetings[START]]))
         while waiting:
             row = waiting.pop()
+            if isinstance(row, _Left):
+                after = self._left.pop(row.loop, {})
+                waiting.extend(reversed(self._nodes(row.depth, after, self._loop[row.loop])))
+                continue
             if isinstance(row, NodeRow):
                 row, below = self._expanded(row)
                 waiting.extend(reversed(below))
             yield row
 
-    def _expanded(self, row: NodeRow) -> tuple[NodeRow, list[Row]]:
+    def _expanded(self, row: NodeRow) -> tuple[NodeRow, Sequence[Row | _Left]]:
         """The row with what is known of it, and the rows below it."""
         flow = self._flow
         if not flow.ways[row.node.id]:
@@ -98,7 +80,13 @@ class _Outline:
             case LoopNode():
                 loop = row.node.id
                 body = self._body(loop)
-                return row, [*self._nodes(row.depth + 1, body, loop), *self._after(row, body)]
+                again = [edge.to for edge in flow.ways[loop] if edge.type == "loop_body"]
+                nested = [
+                    *self._nodes(row.depth + 1, body, loop),
+                    *(to for end in again for to in self._back(row.depth + 1, loop, end)),
+                    _Left(row.depth, loop),
+                ]
+                return row, [*nested, *self._after(row, [*body, *again])]
             case ForkNode():
                 led_to = self._led_to(row.node.id)
                 strands = [end for end in led_to if not isinstance(flow.nodes[end], JoinNode)]
@@ -164,12 +152,33 @@ class _Outline:
         """The way to a node, where a reader cannot guess it."""
         flow, loop = self._flow, self._loop[start]
         if flow.leads_back(start, end):
-            is_head = not isinstance(flow.nodes[end], LoopNode)
-            return [GoRow(depth, end, back=True)] if is_head else []
+            return self._back(depth, start, end)
         if loop == START or is_try(flow.nodes[end]):
             return []
         leaves = flow.place[flow.nearest[end]] <= flow.place[loop] and end not in self._body(loop)
-        return [GoRow(depth, end)] if leaves else []
+        return [GoRow(depth, end)] if leaves or self._leaves_endless(loop, end) else []
+
+    def _back(self, depth: int, start: str, end: str) -> list[GoRow]:
+        """A way back that is not only the end of a round."""
+        flow = self._flow
+        if not flow.leads_back(start, end):
+            return []
+        node = flow.nodes[end]
+        is_round = isinstance(node, LoopNode) and node.kind != "recursion"
+        is_told = end not in (start, self._loop[start]) if is_round else True
+        return [GoRow(depth, end, back=True)] if is_told else []
+
+    def _leaves_endless(self, loop: str, end: str) -> bool:
+        """Whether a node is outside a loop that has no way on of its own, `while (true)` or a
+        function that calls itself: it stands after the loop then, though something in it leads
+        there."""
+        if loop not in self._rounds:
+            ways = self._flow.ways.get(loop, [])
+            is_endless = loop != START and all(edge.type == "loop_body" for edge in ways)
+            outer = self._loop.get(loop, START)
+            self._rounds[loop] = self._flow.rounds(loop, outer) if is_endless else None
+        rounds = self._rounds[loop]
+        return rounds is not None and end not in rounds
 
     def _led_to(self, start: str) -> list[str]:
         """What no other node leads to."""
@@ -182,9 +191,15 @@ class _Outline:
         return [end for end in ends if flow.nearest[end] == loop]
 
     def _nodes(self, depth: int, node_ids: Iterable[str], loop: str = START) -> list[Row]:
-        """Rows in the body of this loop; START: in none."""
-        self._loop.update(dict.fromkeys(node_ids, loop))
-        return [NodeRow(depth, self._flow.nodes[node_id]) for node_id in node_ids]
+        """Rows in the body of this loop (START: in none), or later, after it."""
+        rows: list[Row] = []
+        for node_id in node_ids:
+            if self._leaves_endless(loop, node_id):
+                self._left.setdefault(loop, {})[node_id] = None
+            else:
+                self._loop[node_id] = loop
+                rows.append(NodeRow(depth, self._flow.nodes[node_id]))
+        return rows
 
 
 def _possible(node: DecisionNode, present: Iterable[str]) -> set[str]:
@@ -193,21 +208,3 @@ def _possible(node: DecisionNode, present: Iterable[str]) -> set[str]:
         return {"ok", "error"}
     is_if = all(outcome in ("true", "false") for outcome in present)
     return {"true", "false"} if is_if else {"default"}
-
-
-def _settled(rows: list[Row]) -> list[Row]:
-    """Ends are told only where the rows below look as if something followed."""
-    found: list[Row] = []
-    follows = _NOWHERE
-    """The depth that a reader who leaves a branch must get back to, to read on."""
-    for row in reversed(rows):
-        if isinstance(row, NodeRow):
-            found.append(replace(row, ends=row.ends and follows <= row.depth))
-            follows = min(follows, row.depth)
-        elif isinstance(row, WayRow):
-            follows = follows if follows < row.depth else _NOWHERE
-            if not row.ends or follows < row.depth:
-                found.append(row)
-        else:
-            found.append(row)
-    return found[::-1]

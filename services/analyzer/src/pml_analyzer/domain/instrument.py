@@ -7,7 +7,7 @@ can tell only by the text of its own functions (`f.toString()`).
 import json
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from pml_analyzer.domain.callbacks import given_function
 from pml_analyzer.domain.calls import Calls, CallSite
@@ -60,14 +60,6 @@ class _Writer:
         self._sites = sites
         self._named = named
         """Functions that more than one place may run, by index."""
-        self._decisions: dict[str, Callable[[Node, str], Iterator[Wrap]]] = {
-            "augmented_assignment_expression": self._assignment,
-            "binary_expression": self._short_circuit,
-            "if_statement": self._condition,
-            "switch_statement": self._switch,
-            "ternary_expression": self._condition,
-            "try_statement": self._try,
-        }
 
     def mark(self, mark: Mark, function: int | None) -> Iterator[Wrap]:
         """What is put in for one mark of a function."""
@@ -75,8 +67,8 @@ class _Writer:
             case "call":
                 yield from self._call(self._sites[mark.node.index], self._rows.node(mark, function))
             case "decision":
-                yield from self._decisions[mark.node.kind](
-                    mark.node, self._rows.node(mark, function)
+                yield from self._DECISIONS[mark.node.kind](
+                    self, mark.node, self._rows.node(mark, function)
                 )
             case "loop":
                 yield self._loop(mark.node, self._rows.node(mark, function))
@@ -167,6 +159,15 @@ class _Writer:
             return _at_start(function.inner["body"], f"__pml.round({node_id}); ")
         before = f"function (...{_GIVEN}) {{ return (__pml.round({node_id}), "
         return _round(function, before, f").apply(this, {_GIVEN}); }}")
+
+    _DECISIONS: ClassVar[dict[str, Callable[["_Writer", Node, str], Iterator[Wrap]]]] = {
+        "augmented_assignment_expression": _assignment,
+        "binary_expression": _short_circuit,
+        "if_statement": _condition,
+        "switch_statement": _switch,
+        "ternary_expression": _condition,
+        "try_statement": _try,
+    }
 
 
 def _asking(node: Node) -> str:

@@ -8,7 +8,7 @@ shorthand: `{a}` reads `{a: a}`, or renaming a local would show.
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from pml_analyzer.domain.bindings import Binding, Scopes
 from pml_analyzer.syntax.literals import number_value, string_value
@@ -45,25 +45,10 @@ class _Writer:
         """By node: the depth of its children."""
         self._inherited: dict[int, str | None] = {}
         """By wrapper that is not written: the place that its operand has instead."""
-        self._unusual: dict[str, Callable[[Node, int, str | None], int]] = {
-            **dict.fromkeys(WRAPPERS, self._wrapper),
-            **dict.fromkeys(_LEFT_OUT, _nothing),
-            **dict.fromkeys(_WORDS, self._word),
-            **dict.fromkeys(_TEXTS, self._text),
-            ",": self._hole,
-            "identifier": self._identifier,
-            "number": self._number,
-            "object_assignment_pattern": self._default,
-            "optional_parameter": self._parameter,
-            "shorthand_property_identifier": self._shorthand,
-            "shorthand_property_identifier_pattern": self._shorthand,
-            "string": self._string,
-            "type_identifier": self._identifier,
-        }
 
     def write(self) -> list[str]:
         """Write every node; the depth of its children follows from what was written."""
-        depths, inherited, unusual = self._depth, self._inherited, self._unusual
+        depths, inherited, unusual = self._depth, self._inherited, self._UNUSUAL
         lines = self.lines
         for node in self._tree.nodes:
             parent, place = node.parent, node.field
@@ -79,7 +64,7 @@ class _Writer:
                 lines.append(f"{depth} {place} {node.kind}")
                 depths[node.index] = depth + 1
             else:
-                depths[node.index] = write(node, depth, place)
+                depths[node.index] = write(self, node, depth, place)
         return lines
 
     def _wrapper(self, node: Node, depth: int, place: str | None) -> int:
@@ -150,6 +135,10 @@ class _Writer:
             self.lines.append(f"{depth} {place} ,")
         return depth
 
+    def _nothing(self, _: Node, depth: int, __: str | None) -> int:
+        """What says nothing of what the program does; always a leaf of the tree."""
+        return depth
+
     def _name(self, node: Node) -> str:
         """A free name as it is; a local by the order in which it is met."""
         binding = self._bindings.get(node.index)
@@ -157,12 +146,24 @@ class _Writer:
             return self._tree.name(node)
         return self._locals.setdefault(binding, f"%{len(self._locals)}")
 
+    _UNUSUAL: ClassVar[dict[str, Callable[["_Writer", Node, int, str | None], int]]] = {
+        **dict.fromkeys(WRAPPERS, _wrapper),
+        **dict.fromkeys(_LEFT_OUT, _nothing),
+        **dict.fromkeys(_WORDS, _word),
+        **dict.fromkeys(_TEXTS, _text),
+        ",": _hole,
+        "identifier": _identifier,
+        "number": _number,
+        "object_assignment_pattern": _default,
+        "optional_parameter": _parameter,
+        "shorthand_property_identifier": _shorthand,
+        "shorthand_property_identifier_pattern": _shorthand,
+        "string": _string,
+        "type_identifier": _identifier,
+    }
+    """Kinds that are not written as they are: how they are."""
+
 
 def _key(value: str) -> str:
     """A key as an identifier is written, or quoted where it is none."""
     return value if value.isidentifier() else json.dumps(value)
-
-
-def _nothing(_: Node, depth: int, __: str | None) -> int:
-    """What says nothing of what the program does; always a leaf of the tree."""
-    return depth

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pml_analyzer.domain.bindings import Binding, BindingKind, Scopes
 from pml_analyzer.domain.callbacks import given_to
@@ -49,31 +50,15 @@ class _Resolver:
         self._writes: list[Target] = []
         self._member_writes: list[Target] = []
         self._redeclared: list[Node] = []
-        self._visitors: dict[str, Callable[[Node], None]] = {
-            "identifier": self._use,
-            "shorthand_property_identifier": self._use,
-            "shorthand_property_identifier_pattern": self._use,
-            "variable_declarator": self._variable,
-            "class_static_block": self._enter,
-            "enum_declaration": self._enum,
-            "assignment_expression": self._assignment,
-            "augmented_assignment_expression": self._augmented,
-            "update_expression": self._update,
-            **dict.fromkeys(FUNCTIONS, self._function),
-            **dict.fromkeys(_CLASSES, self._class),
-            **dict.fromkeys(_BLOCKS, self._enter),
-            "for_in_statement": self._for_in,
-            "catch_clause": self._catch,
-        }
 
     def resolve(self) -> Scopes:
-        visitors = self._visitors
+        visitors = self._VISITORS
         for node in self._tree.nodes:
             while node.index >= self._scope.node.stop and self._scope.parent is not None:
                 self._scope = self._scope.parent
             visit = visitors.get(node.kind)
             if visit is not None:
-                visit(node)
+                visit(self, node)
         free = [node for node, scope in self._uses if not self._look_up(node, scope)]
         return Scopes(
             bindings=self._bindings,
@@ -226,3 +211,20 @@ class _Resolver:
     def _assign(self, pattern: Node, parts: tuple[Part, ...]) -> None:
         for target in targets(self._tree, pattern, parts):
             (self._writes if target.node.kind in _NAMES else self._member_writes).append(target)
+
+    _VISITORS: ClassVar[dict[str, Callable[["_Resolver", Node], None]]] = {
+        "identifier": _use,
+        "shorthand_property_identifier": _use,
+        "shorthand_property_identifier_pattern": _use,
+        "variable_declarator": _variable,
+        "class_static_block": _enter,
+        "enum_declaration": _enum,
+        "assignment_expression": _assignment,
+        "augmented_assignment_expression": _augmented,
+        "update_expression": _update,
+        **dict.fromkeys(FUNCTIONS, _function),
+        **dict.fromkeys(_CLASSES, _class),
+        **dict.fromkeys(_BLOCKS, _enter),
+        "for_in_statement": _for_in,
+        "catch_clause": _catch,
+    }

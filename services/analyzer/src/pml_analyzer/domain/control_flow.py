@@ -1,7 +1,7 @@
 """Control flow pass: the tree, reduced to the flow between calls, decisions and jumps."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from pml_analyzer.domain.callbacks import given_function
 from pml_analyzer.domain.choices import arms, case_outcome
@@ -71,36 +71,15 @@ class _Reducer:
         self._done: dict[int, tuple[Flow, int]] = {}
         self.bodies: dict[int, Flow] = {}
         """What is in functions, by their index."""
-        self._cases: dict[str, Callable[[Node], Flow]] = {
-            "assignment_expression": self._assignment,
-            "assignment_pattern": self._with_default,
-            "augmented_assignment_expression": self._short_circuit,
-            "binary_expression": self._short_circuit,
-            "call_expression": self._call,
-            "if_statement": self._branch,
-            "labeled_statement": self._labelled,
-            "object_assignment_pattern": self._with_default,
-            "optional_parameter": self._with_default,
-            "public_field_definition": self._field,
-            "required_parameter": self._with_default,
-            "subscript_expression": self._subscript,
-            "switch_statement": self._switch,
-            "ternary_expression": self._branch,
-            "try_statement": self._try,
-            "variable_declarator": self._declarator,
-            **dict.fromkeys(LOOPS, self._loop),
-            **dict.fromkeys(FUNCTIONS, self._function),
-            **dict.fromkeys(_JUMPS, self._jump),
-        }
 
     def reduce(self, node: Node) -> None:
         """What a node does, in the order it is evaluated."""
         below = [self._done[child.index] for child in node.children if child.index in self._done]
-        case = self._cases.get(node.kind)
+        case = self._CASES.get(node.kind)
         if case is None and len(below) == 1 and node.index not in self._marks:
             self._done[node.index] = below[0]
             return
-        flow = case(node) if case is not None else self._plain(node)
+        flow = case(self, node) if case is not None else self._plain(node)
         level = max((inner for _, inner in below), default=0) + _nests(
             flow, [inner for inner, _ in below]
         )
@@ -283,6 +262,28 @@ class _Reducer:
             None if handler is None else self.flow(handler),
             None if finalizer is None else self.flow(finalizer),
         )
+
+    _CASES: ClassVar[dict[str, Callable[["_Reducer", Node], Flow]]] = {
+        "assignment_expression": _assignment,
+        "assignment_pattern": _with_default,
+        "augmented_assignment_expression": _short_circuit,
+        "binary_expression": _short_circuit,
+        "call_expression": _call,
+        "if_statement": _branch,
+        "labeled_statement": _labelled,
+        "object_assignment_pattern": _with_default,
+        "optional_parameter": _with_default,
+        "public_field_definition": _field,
+        "required_parameter": _with_default,
+        "subscript_expression": _subscript,
+        "switch_statement": _switch,
+        "ternary_expression": _branch,
+        "try_statement": _try,
+        "variable_declarator": _declarator,
+        **dict.fromkeys(LOOPS, _loop),
+        **dict.fromkeys(FUNCTIONS, _function),
+        **dict.fromkeys(_JUMPS, _jump),
+    }
 
 
 def _nests(flow: Flow, below: Iterable[Flow]) -> bool:

@@ -41,7 +41,7 @@ def test_a_program_is_drawn_with_its_branches_and_the_decision(
     assert "n1 fs:list(path: <path>)" in out
     assert 'd1 if listing.includes("x")' in out
     assert "true\n" in out
-    assert "n2 fs:write(path: <path>, content: [x])" in out
+    assert "n2 fs:write(path: <path>, content: \"[x]\")" in out
     assert "decision ask" in out
 
 

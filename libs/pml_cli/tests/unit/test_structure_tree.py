@@ -1,74 +1,201 @@
-"""A structure as a tree: what stands under a branch and what after it."""
+"""A structure as a tree: readable without colour, in 80 columns, whatever a program holds."""
+
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
+from libs.pml_common.tests.structures import structure
 from pml_cli.render.structure import structure_tree
-from pml_common.contracts.structure import DecisionNode, Edge, Node, StaticStructure, TaskNode
+from pml_common.contracts.decision import Decision, ToolDecision, Verdict
+from pml_common.contracts.structure import (
+    CapabilityNode,
+    DecisionNode,
+    DynamicCall,
+    Edge,
+    FieldMapping,
+    LiteralArgument,
+    LoopNode,
+    ParameterArgument,
+    Position,
+    ReferenceArgument,
+    StaticStructure,
+    TaskNode,
+)
+
+AT: Any = {"line": 1, "column": 1}
+DYNAMIC = DynamicCall(expression="mcp[name].send()", line=9, column=1)
 
 
-def task(node_id: str) -> TaskNode:
-    return TaskNode(id=node_id, line=1, column=1, tool=f"t:{node_id}")
-
-
-def decision(node_id: str) -> DecisionNode:
-    return DecisionNode(id=node_id, line=1, column=1, condition="x")
-
-
-def edge(way: str, outcome: str | None = None) -> Edge:
-    start, _, end = way.partition(" ")
-    return Edge(from_=start, to=end, type="conditional" if outcome else "sequence", outcome=outcome)
-
-
-def drawn(nodes: list[Node], edges: list[Edge]) -> list[str]:
-    """The tree's lines: depth by leading dots, then the first word."""
-    console = Console(width=200, no_color=True)
+def drawn(
+    drawn: StaticStructure,
+    decision: Decision | None = None,
+    dynamic: tuple[DynamicCall, ...] = (),
+    width: int = 80,
+) -> list[str]:
+    """The tree's lines below its title."""
+    console = Console(width=width, no_color=True)
     with console.capture() as capture:
-        console.print(structure_tree(StaticStructure(nodes=tuple(nodes), edges=tuple(edges)), "p"))
-    lines = capture.get().splitlines()[1:]
-    return [
-        "." * ((len(line) - len(line.lstrip("│├└─ "))) // 4) + line.lstrip("│├└─ ").split()[0]
-        for line in lines
-    ]
+        console.print(structure_tree(drawn, "p", decision, dynamic))
+    return capture.get().splitlines()[1:]
+
+
+def decided(**verdicts: Verdict) -> Decision:
+    """A decision on nodes by their ids."""
+    tools = tuple(
+        ToolDecision(tool="t", verdict=verdict, reason="", definition_hash="", node_ids=(node_id,))
+        for node_id, verdict in verdicts.items()
+    )
+    return Decision(verdict="ask", tools=tools)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "edges", "expected"),
+    ("nodes", "ways", "expected"),
     [
-        ([task("n1"), task("n2")], [edge("n1 n2")], [".n1", ".n2"]),
+        ("n1 n2", "n1>n2", ["├─ n1 t:t()  line 1", "└─ n2 t:t()  line 1"]),
         (
-            [task("n1"), decision("d1"), task("n2"), task("n3"), task("n4")],
-            [edge("n1 d1"), edge("d1 n2", "true"), edge("d1 n3", "false"), edge("n3 n4")],
-            [".n1", ".d1", "..true", "...n2", "..false", "...n3", "...n4"],
-        ),
-        (
-            [decision("d1"), task("n1"), task("n2"), task("n3")],
-            [edge("d1 n1", "true"), edge("d1 n2", "false"), edge("n1 n3"), edge("n2 n3")],
-            [".d1", "..true", "...n1", "..false", "...n2", ".n3"],
-        ),
-        (
-            [decision("d1"), task("n1"), task("n2")],
-            [edge("d1 n1", "true"), edge("n1 n2"), edge("d1 n2", "false")],
-            [".d1", "..true", "...n1", ".n2"],
-        ),
-        (
-            [decision("d1"), decision("d2"), task("n1"), task("n2"), task("n3")],
+            "d1 n1 n2 n3",
+            "d1>n1:true d1>n2:false n1>n3 n2>n3",
             [
-                edge("d1 d2", "true"),
-                edge("d2 n1", "true"),
-                edge("d2 n2", "false"),
-                edge("n1 n3"),
-                edge("n2 n3"),
-                edge("d1 n3", "false"),
+                "├─ d1 if x  line 1",
+                "│  ├─ true",
+                "│  │  └─ n1 t:t()  line 1",
+                "│  └─ false",
+                "│     └─ n2 t:t()  line 1",
+                "└─ n3 t:t()  line 1",
             ],
-            [".d1", "..true", "...d2", "....true", ".....n1", "....false", ".....n2", ".n3"],
         ),
-        ([task("n1"), task("n2")], [edge("n1 n2"), edge("n2 n1")], [".n1", ".n2"]),
-        ([], [], [".no"]),
+        (
+            "d1 n1 d2 n2 n3",
+            "d1>n1:true d1>d2:false d2>n2:true n1>n3 n2>n3",
+            [
+                "├─ d1 if x  line 1",
+                "│  ├─ true",
+                "│  │  └─ n1 t:t()  line 1",
+                "│  └─ false → d2 if x  line 1",
+                "│     ├─ true",
+                "│     │  └─ n2 t:t()  line 1",
+                "│     └─ false → ends here",
+                "└─ n3 t:t()  line 1",
+            ],
+        ),
+        (
+            "d1 n1 n2 n3",
+            "d1>n1:false n1>n3",
+            [
+                "├─ d1 if x  line 1, on only if false",
+                "├─ n1 t:t()  line 1",
+                "├─ n3 t:t()  line 1, ends here",
+                "└─ n2 t:t()  line 1",
+            ],
+        ),
+        (
+            "l1 d1 n1 n2",
+            "l1>d1* d1>n2:true d1>n1:false n1>l1 l1>n2",
+            [
+                "├─ l1 for-of xs  line 1",
+                "│  └─ d1 if x  line 1",
+                "│     ├─ true → on to n2",
+                "│     └─ false",
+                "│        └─ n1 t:t()  line 1",
+                "└─ n2 t:t()  line 1",
+            ],
+        ),
+        (
+            "n0 l1=while n1 n2",
+            "n0>n1 n1>l1 l1>n2* n2>n1",
+            [
+                "├─ n0 t:t()  line 1",
+                "├─ n1 t:t()  line 1",
+                "└─ l1 while xs  line 1",
+                "   ├─ n2 t:t()  line 1",
+                "   └─ back to n1",
+            ],
+        ),
+        ("", "", ["no tool is called"]),
     ],
-    ids=["sequence", "two branches", "meeting", "no else", "nested", "loop", "nothing"],
+    ids=["order", "branches", "else if", "guards and ends", "break", "loop head", "nothing"],
 )
 def test_branches_stand_under_their_decision_and_what_follows_after_it(
-    nodes: list[Node], edges: list[Edge], expected: list[str]
+    nodes: str, ways: str, expected: list[str]
 ) -> None:
-    assert drawn(nodes, edges) == expected
+    assert drawn(structure(nodes, ways)) == expected
+
+
+def test_a_call_tells_its_verdict_arguments_and_the_way_to_it() -> None:
+    read = TaskNode(
+        id="n1",
+        **AT,
+        tool="fs:read",
+        arguments={"path": ParameterArgument(parameter_name="path")},
+        via=(Position(line=6, column=1), Position(line=9, column=3)),
+    )
+    long = "no more than what fits, however much there is to be said of it, and more"
+    write = TaskNode(
+        id="n2",
+        **AT,
+        tool="fs:write",
+        arguments={
+            "path": LiteralArgument(value="a.txt"),
+            "content": ReferenceArgument(expression="file.content", node_id="n1"),
+            "comment": LiteralArgument(value=long),
+        },
+    )
+    other = CapabilityNode(id="n3", **AT, name="fs:clean")
+    mapping = FieldMapping(from_field="size", to_field="path", type_compatible=False)
+    edges = (
+        Edge(from_="n1", to="n2", type="sequence"),
+        Edge(from_="n2", to="n3", type="sequence"),
+        Edge(from_="n1", to="n2", type="provides", field_mapping=(mapping,)),
+    )
+    whole = StaticStructure(nodes=(read, write, other), edges=edges)
+    assert drawn(whole, decided(n1="allow", n2="ask", n3="deny"), (DYNAMIC,)) == [
+        "├─ ✓ n1 fs:read(path: <path>)  line 1 via line 6 → 9",
+        "├─ ? n2 fs:write  line 1",
+        '│    path: "a.txt"',
+        "│    content: file.content ← n1",
+        '│    comment: "no more than what fits, however much t…',
+        "│    types differ: n1's size → path",
+        "├─ ✗ n3 capability fs:clean()  line 1",
+        "└─ ? mcp[name].send()  line 9, known when it runs",
+    ]
+    assert drawn(whole, dynamic=(DYNAMIC,))[-1] == (
+        "└─ mcp[name].send()  line 9, known when it runs"
+    )
+
+
+def test_deep_branches_are_drawn_from_where_there_is_room() -> None:
+    nodes = [f"l{number}" for number in range(60)]
+    ways = [f"{one}>{two}*" for one, two in pairwise(nodes)]
+    lines = drawn(structure(" ".join(nodes), " ".join(ways)))
+    assert lines[0] == "└─ l0 for-of xs  line 1"
+    assert lines[-1] == f"⋯  {' ' * 33}└─ l59 for-of xs  line 1"
+
+
+@given(st.text(), st.integers(20, 120))
+def test_no_text_makes_a_line_too_wide_or_two(text: str, width: int) -> None:
+    nodes = (
+        TaskNode(id="n1", **AT, tool=text, arguments={text: LiteralArgument(value=text)}),
+        DecisionNode(id="d1", **AT, condition=text),
+        LoopNode(id="l1", **AT, kind=text, over=text),
+        CapabilityNode(id=f"{text}!", **AT, name=text),
+    )
+    edges = (
+        Edge(from_="n1", to="d1", type="sequence"),
+        Edge(from_="d1", to="l1", type="conditional", outcome=text),
+        Edge(from_="l1", to=f"{text}!", type="loop_body"),
+    )
+    lines = drawn(
+        StaticStructure(nodes=nodes, edges=edges),
+        decided(n1="deny"),
+        (DynamicCall(expression=text, **AT),),
+        width,
+    )
+    assert 6 <= len(lines) <= 8
+    for line in lines:
+        assert line.isprintable()
+        assert cell_len(line) <= width

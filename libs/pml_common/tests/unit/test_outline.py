@@ -134,6 +134,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "l1 / .n0 / .l2 / ..d1 / ...true: / ....on to n2 / ...false: / ....n1 / .n2 / .d2"
         " / ..false: / ...on to n3 / n3",
     ),
+    "a loop that is left in its first round": (
+        "l1 n1 n2",
+        "l1>n1* n1>n2",
+        "l1 / .n1 / .n2",
+    ),
     "an endless loop that is never left": ("l1 n1", "l1>n1* n1>l1", "l1 / .n1"),
     "a function that calls itself": (
         "l1=recursion n1 d1 l2 n2",

@@ -1,125 +1,229 @@
-"""A static structure as a tree: what follows what, and under which condition."""
+"""A static structure as a tree: what follows what, under which condition, and who may say no.
 
-from collections.abc import Sequence
+Readable without colour and in 80 columns: marks and words say what colours say, and no line wraps.
+"""
 
-from rich.markup import escape
-from rich.tree import Tree
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from pml_cli.render.values import short
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from pml_common.contracts.decision import Decision, Verdict
 from pml_common.contracts.structure import (
-    Argument,
-    ArrayArgument,
     CapabilityNode,
     DecisionNode,
-    Edge,
-    LiteralArgument,
-    LoopNode,
-    Node,
-    ObjectArgument,
-    ParameterArgument,
+    DynamicCall,
     StaticStructure,
     TaskNode,
 )
+from pml_common.drawing.outline import outline
+from pml_common.drawing.rows import GoRow, NodeRow, Row, WayRow
+from pml_common.drawing.text import Captions, argument_text, arguments_of, short
 
-FLOW = ("sequence", "conditional", "loop_body")
+MARKS: Final[dict[Verdict, tuple[str, str]]] = {
+    "allow": ("✓", "green"),
+    "ask": ("?", "yellow"),
+    "deny": ("✗", "red"),
+}
+"""By verdict: its mark and its colour."""
+
+_NARROWEST: Final = 40
+"""Columns that the words of a line get, however deep it stands."""
+
+_LONGEST_ARGUMENT: Final = 40
 
 
-def structure_tree(structure: StaticStructure, title: str) -> Tree:
+class StructureTree:
+    """Draws itself as wide as it may. Calls carry the mark of their verdict, if there is one."""
+
+    def __init__(
+        self,
+        structure: StaticStructure,
+        title: str,
+        decision: Decision | None = None,
+        dynamic: Sequence[DynamicCall] = (),
+    ) -> None:
+        self._lines = _joined(outline(structure))
+        self._title = title
+        self._dynamic = dynamic
+        self._words = _Words(structure, decision)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        yield Text(short(self._title, width), style="bold", no_wrap=True, overflow="ellipsis")
+        depths = [line.depth for line in self._lines] + [0] * len(self._dynamic)
+        guides = _Guides(depths, width)
+        for place, line in enumerate(self._lines):
+            yield from guides.hang(place, self._words.of(line, guides.room(place)))
+        for place, call in enumerate(self._dynamic, start=len(self._lines)):
+            words = self._words.unknown(call, guides.room(place))
+            yield from guides.hang(place, [words])
+        if not depths:
+            yield Text("no tool is called", style="dim")
+
+
+def structure_tree(
+    structure: StaticStructure,
+    title: str,
+    decision: Decision | None = None,
+    dynamic: Sequence[DynamicCall] = (),
+) -> StructureTree:
     """What follows what, top to bottom; branches stand under their decision, and what comes after
     they meet again stands after it."""
-    tree = Tree(f"[bold]{escape(title)}")
-    drawing = _Drawing(structure)
-    for node in structure.nodes:
-        if node.id not in drawing.reached:
-            drawing.follow(tree, node.id, None)
-    for node in structure.nodes:
-        drawing.follow(tree, node.id, None)
-    if not structure.nodes:
-        tree.add("[dim]no tool is called")
-    return tree
+    return StructureTree(structure, title, decision, dynamic)
 
 
-class _Drawing:
-    """Each node once, however many ways lead to it."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row; with `way`, one that stands on the line of the way that leads to it."""
 
-    def __init__(self, structure: StaticStructure) -> None:
-        self.nodes = {node.id: node for node in structure.nodes}
-        self.onward: dict[str, list[Edge]] = {node.id: [] for node in structure.nodes}
-        self.reached: set[str] = set()
-        for edge in structure.edges:
-            if edge.type in FLOW:
-                self.onward[edge.from_].append(edge)
-                self.reached.add(edge.to)
-        self.drawn: set[str] = set()
+    depth: int
+    row: Row
+    way: WayRow | None = None
 
-    def follow(self, at: Tree, start: str, until: str | None) -> None:
-        """Draw the way from `start` on, up to but without `until`."""
-        current: str | None = start
-        while current is not None and current != until and current not in self.drawn:
-            self.drawn.add(current)
-            branch = at.add(describe(self.nodes[current]))
-            ways = self.onward[current]
-            if len(ways) == 1 and ways[0].type == "sequence":
-                current = ways[0].to
+
+def _joined(rows: Sequence[Row]) -> list[_Line]:
+    """One line for a way and what alone stands under it, so that `else if` does not nest twice."""
+    has_next = _has_next([row.depth for row in rows])
+    lines: list[_Line] = []
+    under: list[int] = []
+    """Depths of the ways that share a line with the row below them."""
+    way: WayRow | None = None
+    for place, row in enumerate(rows):
+        while under and row.depth <= under[-1]:
+            under.pop()
+        below = rows[place + 1] if place + 1 < len(rows) else None
+        if isinstance(row, WayRow) and not row.ends and below and not has_next[place + 1]:
+            is_decision = isinstance(below, NodeRow) and isinstance(below.node, DecisionNode)
+            if isinstance(below, GoRow) or is_decision:
+                way = row
                 continue
-            meeting = self._meeting(ways, until)
-            for way in ways:
-                if way.to != meeting and way.to not in self.drawn:
-                    under = branch.add(f"[cyan]{escape(way.outcome)}") if way.outcome else branch
-                    self.follow(under, way.to, meeting)
-            current = meeting
-
-    def _meeting(self, ways: Sequence[Edge], until: str | None) -> str | None:
-        """The first node that more than one of the ways leads to."""
-        after = [self._after(way.to) for way in ways]
-        for node_id in self.nodes:
-            if node_id not in self.drawn and sum(node_id in seen for seen in after) > 1:
-                return node_id
-        return until
-
-    def _after(self, start: str) -> set[str]:
-        seen = {start}
-        pending = [start]
-        while pending:
-            for edge in self.onward[pending.pop()]:
-                if edge.to not in seen:
-                    seen.add(edge.to)
-                    pending.append(edge.to)
-        return seen
+        if way is None:
+            lines.append(_Line(row.depth - len(under), row))
+        else:
+            lines.append(_Line(way.depth - len(under), row, way))
+            under.append(way.depth)
+            way = None
+    return lines
 
 
-def describe(node: Node) -> str:
-    """One line: id, what it is, where it stands."""
-    where = f"[dim]line {node.line}[/]"
-    match node:
-        case TaskNode():
-            what = f"[green]{escape(node.tool)}[/]{_arguments(node.arguments)}"
-        case CapabilityNode():
-            what = f"[magenta]{escape(node.name)}[/]{_arguments(node.arguments)}"
-        case DecisionNode():
-            what = f"[yellow]if[/] {escape(short(node.condition, 60))}"
-        case LoopNode():
-            what = f"[yellow]{escape(node.kind)}[/] {escape(short(node.over, 60))}"
-        case _:
-            what = f"[yellow]{node.type}[/]"
-    return f"[bold]{node.id}[/] {what} {where}"
+def _has_next(depths: Sequence[int]) -> list[bool]:
+    """Whether another row of the same depth follows before one of a smaller."""
+    found: list[bool] = []
+    open_: set[int] = set()
+    for depth in reversed(depths):
+        found.append(depth in open_)
+        open_ = {other for other in open_ if other < depth} | {depth}
+    return found[::-1]
 
 
-def _arguments(arguments: dict[str, Argument]) -> str:
-    listed = ", ".join(f"{name}: {_argument(value)}" for name, value in arguments.items())
-    return f"({escape(listed)})"
+class _Guides:
+    """The lines that lead from row to row."""
+
+    def __init__(self, depths: Sequence[int], width: int) -> None:
+        self._depths = depths
+        self._width = width
+        self._most = max(2, (width - min(_NARROWEST, width // 2)) // 3)
+        """How many levels are drawn; those further out are left out."""
+        self._has_next = _has_next(depths)
+        self._open: list[bool] = [False] * (max(depths, default=0) + 1)
+        """By depth, whether the last row drawn has one of the same depth to come."""
+
+    def room(self, place: int) -> int:
+        """Columns for the words of a row."""
+        return self._width - 3 * min(self._depths[place] + 1, self._most)
+
+    def hang(self, place: int, words: Iterable[Text]) -> Iterator[Text]:
+        """The row's lines behind their guides; the first one hangs on the row above."""
+        depth, is_open = self._depths[place], self._has_next[place]
+        self._open[depth] = is_open
+        outer = "".join("│  " if self._open[level] else "   " for level in range(depth))
+        first = outer + ("├─ " if is_open else "└─ ")
+        later = outer + ("│  " if is_open else "   ")
+        for number, text in enumerate(words):
+            drawn = later if number else first
+            if len(drawn) > 3 * self._most:
+                drawn = f"⋯  {drawn[3 - 3 * self._most :]}"
+            yield _on_one_line(Text(drawn, style="dim").append_text(text))
 
 
-def _argument(argument: Argument) -> str:
-    match argument:
-        case LiteralArgument():
-            return short(argument.value, 32)
-        case ParameterArgument():
-            return f"<{argument.parameter_name}>"
-        case ObjectArgument():
-            inner = ", ".join(f"{k}: {_argument(v)}" for k, v in argument.fields.items())
-            return f"{{{inner}}}"
-        case ArrayArgument():
-            return f"[{', '.join(_argument(item) for item in argument.items)}]"
-        case _:
-            return short(argument.expression, 40)
+def _on_one_line(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
+
+
+class _Words:
+    """What the lines say."""
+
+    def __init__(self, structure: StaticStructure, decision: Decision | None) -> None:
+        self._captions = Captions(structure)
+        tools = () if decision is None else decision.tools
+        self._verdicts: dict[str, Verdict] = {
+            node_id: tool.verdict for tool in tools for node_id in tool.node_ids
+        }
+        self._is_decided = decision is not None
+        self._mismatches: dict[str, list[str]] = {}
+        for edge in structure.edges:
+            for one in edge.field_mapping:
+                if not one.type_compatible:
+                    told = f"types differ: {edge.from_}'s {one.from_field} → {one.to_field}"
+                    self._mismatches.setdefault(edge.to, []).append(told)
+
+    def of(self, line: _Line, room: int) -> list[Text]:
+        """The lines of one row, none wider than there is room."""
+        way = Text() if line.way is None else Text(f"{short(line.way.label, 40)} → ", "cyan")
+        match line.row:
+            case WayRow(label=label, ends=ends):
+                words = Text(short(label, room), "cyan")
+                return [words.append(" → ends here", "dim") if ends else words]
+            case GoRow(node_id=node_id, back=back):
+                return [way.append(f"{'back' if back else 'on'} to {short(node_id, 20)}", "dim")]
+            case NodeRow(node=TaskNode() | CapabilityNode() as node, ends=ends):
+                return self._call(node, room, ends=ends)
+            case NodeRow():
+                return [way.append_text(self._other(line.row, room - way.cell_len))]
+
+    def unknown(self, call: DynamicCall, room: int) -> Text:
+        """A call that only the run can name."""
+        mark, colour = MARKS["ask"]
+        where = f"  line {call.line}, known when it runs"
+        words = Text(f"{mark} " if self._is_decided else "", colour)
+        words.append(short(call.expression, max(20, room - len(where) - 2)), "yellow")
+        return words.append(where, "dim")
+
+    def _other(self, row: NodeRow, room: int) -> Text:
+        """A node that calls nothing."""
+        tail = Text(f"  line {row.node.line}", "dim")
+        if row.only_on is not None:
+            tail.append(f", on only if {row.only_on}", "cyan")
+        tail.append(", ends here" if row.ends else "", "dim")
+        words = Text(f"{short(row.node.id, 20)} ", "bold")
+        limit = max(12, room - words.cell_len - tail.cell_len)
+        return words.append(self._captions.of(row.node, limit), "yellow").append_text(tail)
+
+    def _call(self, node: TaskNode | CapabilityNode, room: int, *, ends: bool) -> list[Text]:
+        verdict = self._verdicts.get(node.id)
+        mark, colour = MARKS[verdict] if verdict is not None else ("", "magenta")
+        head = Text(f"{mark} " if mark else "", colour)
+        head.append(f"{short(node.id, 20)} ", "bold").append(self._captions.of(node, 60), colour)
+        place = Text(f"  {_place(node)}{', ends here' if ends else ''}", "dim")
+        given = {
+            short(name, _LONGEST_ARGUMENT): argument_text(value, _LONGEST_ARGUMENT)
+            for name, value in arguments_of(node).items()
+        }
+        mismatches = self._mismatches.get(node.id, [])
+        told = [Text(f"  {short(one, room - 2)}", "red") for one in mismatches]
+        inline = f"({', '.join(f'{name}: {value}' for name, value in given.items())})"
+        whole = Text.assemble(head, inline, place)
+        if whole.cell_len <= room:
+            return [whole, *told]
+        listed = [Text(f"  {short(f'{name}: {value}', room - 2)}") for name, value in given.items()]
+        return [head.append_text(place), *listed, *told]
+
+
+def _place(node: TaskNode | CapabilityNode) -> str:
+    """`line 2 via line 6 → 9`: the invocations of functions that lead there, outermost first."""
+    via = " → ".join(str(position.line) for position in node.via)
+    return f"line {node.line}{f' via line {via}' if via else ''}"

@@ -2,12 +2,13 @@
 
 import json
 
+from pml_common.drawing import text
+
 
 def short(value: object, limit: int = 60) -> str:
-    """JSON (or the text itself) on one line, cut at `limit` characters."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """JSON (or the text itself) on one line, printable, cut at `limit` characters."""
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.short(said, limit)
 
 
 def milliseconds(span: float) -> str:

@@ -175,8 +175,8 @@ class _Outline:
         if loop not in self._rounds:
             ways = self._flow.ways.get(loop, [])
             is_endless = loop != START and all(edge.type == "loop_body" for edge in ways)
-            outer = self._loop.get(loop, START)
-            self._rounds[loop] = self._flow.rounds(loop, outer) if is_endless else None
+            rounds = self._flow.rounds(loop, self._loop[loop]) if is_endless else {loop}
+            self._rounds[loop] = rounds if len(rounds) > 1 else None
         rounds = self._rounds[loop]
         return rounds is not None and end not in rounds
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pml_analyzer.domain.toolbox import Tools
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Asker
@@ -19,7 +20,7 @@ _MOST_SCOPES: Final = 256
 
 @dataclass(frozen=True)
 class _Copy:
-    tools: Sequence[ToolDefinition]
+    tools: Tools
     asked_at: float
 
 
@@ -50,12 +51,13 @@ class BusCatalog:
             reply = await self._bus.ask(LIST_TOOLS, ListTools(scope=scope))
         except QueryFailed as failure:
             raise CatalogUnavailable(f"the tools of {scope}: {failure}") from failure
+        tools = Tools(reply.tools)
         if drops == self._drops:  # else the answer may be older than the change
-            self._copies[scope] = _Copy(reply.tools, asked_at)
+            self._copies[scope] = _Copy(tools, asked_at)
             self._copies.move_to_end(scope)
             if len(self._copies) > _MOST_SCOPES:
                 self._copies.popitem(last=False)
-        return reply.tools
+        return tools
 
     def drop(self, scope: Scope) -> None:
         """See Catalog."""

@@ -75,6 +75,8 @@ def _with_nested(
     uses: Sequence[ToolUse], catalogue: Sequence[ToolDefinition], nested: Sequence[Reached]
 ) -> list[ToolUse]:
     """The uses with what capabilities call, directly called tools first."""
+    if not nested:
+        return list(uses)
     known = {(tool.server, tool.name): tool for tool in catalogue}
     found = {use.tool.tool_id: use for use in uses}
     through: dict[str, list[Reached]] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, overload
 
 from pml_analyzer.domain.calls import CallSite
 from pml_analyzer.domain.problems import Problem
@@ -16,24 +16,47 @@ _LONGEST_NAME: Final = 100
 _MOST_NAMES: Final = 8
 
 
+class Tools(Sequence[ToolDefinition]):
+    """Tools, one server's after the other's, with `by_server` to find them by name. To be made once
+    a catalogue: with hundreds of tools that takes a good part of a short program's analysis."""
+
+    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
+        self.by_server: dict[str, dict[str, ToolDefinition]] = {}
+        for tool in tools:
+            self.by_server.setdefault(tool.server, {})[tool.name] = tool
+        self._all = [tool for known in self.by_server.values() for tool in known.values()]
+
+    @classmethod
+    def of(cls, tools: Sequence[ToolDefinition]) -> "Tools":
+        """The same tools, themselves if they are such already."""
+        return tools if isinstance(tools, Tools) else cls(tools)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> ToolDefinition: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ToolDefinition]: ...
+    def __getitem__(self, index: int | slice) -> ToolDefinition | Sequence[ToolDefinition]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        return iter(self._all)
+
+
 class Toolbox:
-    """Tools by server and name; `capabilities` are called like tools, by the names they have in
-    the program."""
+    """What a program may call: `tools`, and `capabilities` that are called like tools, by the names
+    they have in the program."""
 
     def __init__(
         self,
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] | None = None,
     ) -> None:
-        self._capabilities = dict(capabilities or {})
-        self._servers: dict[str, dict[str, ToolDefinition]] = {}
-        for tool in tools:
-            self._servers.setdefault(tool.server, {})[tool.name] = tool
-
-    @property
-    def tools(self) -> Sequence[ToolDefinition]:
-        """All tools, by server."""
-        return [tool for known in self._servers.values() for tool in known.values()]
+        self.tools = Tools.of(tools)
+        self._servers = self.tools.by_server
+        self._capabilities = capabilities or {}
 
     def __contains__(self, site: CallSite) -> bool:
         return site.tool in self._servers.get(site.server, {})

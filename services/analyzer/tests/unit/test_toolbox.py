@@ -1,0 +1,30 @@
+"""The tools of a scope, made to be found."""
+
+from pml_analyzer.domain.toolbox import Tools
+from services.analyzer.tests.programs import tool
+
+READ, WRITE, STATUS = tool("fs:read"), tool("fs:write"), tool("git:status")
+
+
+def test_tools_are_listed_by_server_and_found_by_name() -> None:
+    tools = Tools([READ, STATUS, WRITE])
+    assert list(tools) == [READ, WRITE, STATUS]
+    assert tools.by_server == {"fs": {"read": READ, "write": WRITE}, "git": {"status": STATUS}}
+
+
+def test_tools_are_a_sequence() -> None:
+    tools = Tools([READ, STATUS, WRITE])
+    assert len(tools) == 3
+    assert tools[1] == WRITE
+    assert list(tools[1:]) == [WRITE, STATUS]
+
+
+def test_of_two_tools_with_one_name_the_last_holds() -> None:
+    other = tool("fs:read", "path")
+    assert list(Tools([READ, other])) == [other]
+
+
+def test_what_is_made_once_is_not_made_again() -> None:
+    tools = Tools([READ])
+    assert Tools.of(tools) is tools
+    assert list(Tools.of([READ])) == [READ]

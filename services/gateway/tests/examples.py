@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.capability import CapabilityIdentity, NestedCapability
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished
@@ -16,6 +16,7 @@ from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
     Argument,
+    CapabilityNode,
     Diagnostic,
     LiteralArgument,
     StaticStructure,
@@ -34,8 +35,9 @@ ELSEWHERE = Scope(org="rival", project="webapp")
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SECRET = b"a secret of the tests, long enough"
 RULES = Rules(secret=SECRET)
-TERMS = Terms(policy=Policy())
+TERMS = Terms()
 CODE_HASH = "ab12" * 16
+NESTED_HASH = "cd34" * 16
 READ = ToolDefinition(server="fs", name="read", annotations=ToolAnnotations(read_only=True))
 WRITE = ToolDefinition(server="fs", name="write", description="Writes a file.")
 TOOLS = {tool.tool_id: tool for tool in (READ, WRITE)}
@@ -57,7 +59,14 @@ def workflow(
     """A workflow that was just accepted."""
     request = request or ExecuteRequest(code="return 1;", intent="count")
     asked = Asked(
-        scope, "agent-7", request, request.code or "", key or uuid4().hex, at, traceparent
+        scope,
+        "agent-7",
+        request,
+        request.code or "",
+        key or uuid4().hex,
+        at,
+        Policy(),
+        traceparent=traceparent,
     )
     return accepted(asked, TERMS, RULES)
 
@@ -101,6 +110,32 @@ def analyzed(
             verdict=verdict, reasons=tuple(each.reason for each in decisions), tools=decisions
         ),
         parameters_schema={"type": "object"},
+    )
+
+
+def with_capability(analysis: ExecutionAnalyzed, verdict: Verdict = "allow") -> ExecutionAnalyzed:
+    """The same program if it called a capability, which reads, at one more node."""
+    node = CapabilityNode(id="n9", line=9, column=7, name="fs:look", arguments=_path())
+    read = ToolDecision(
+        tool=READ.tool_id,
+        verdict=analysis.decision.verdict,
+        reason="through capability fs:look",
+        definition_hash=READ.definition_hash,
+        node_ids=("n9",),
+    )
+    nested = NestedCapability(
+        capability_id=ids.capability_id(analysis.scope, NESTED_HASH),
+        name="fs:look",
+        code_hash=NESTED_HASH,
+        verdict=verdict,
+        reason="a rule",
+        called_as=("fs_look",),
+        node_ids=("n9",),
+    )
+    structure = StaticStructure(nodes=(*analysis.structure.nodes, node))
+    decision = analysis.decision.model_copy(update={"tools": (*analysis.decision.tools, read)})
+    return analysis.model_copy(
+        update={"structure": structure, "decision": decision, "capabilities": (nested,)}
     )
 
 

@@ -15,6 +15,7 @@ from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_
 
 SECRET_VARIABLE = "PML_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
+POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,12 @@ def _port_of(spec: ServiceSpec, options: StackOptions) -> int:
 def _gateway_environment(
     options: StackOptions, folder: DataFolder, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """What the gateway alone is told: its secret and its MCP servers."""
+    """What the gateway alone is told: its secret, its MCP servers, its policy file."""
     secret = environment.get(SECRET_VARIABLE) or folder.secret("gateway")
     servers = _mcp_servers(options, folder, environment)
     return {
         SECRET_VARIABLE: secret,
+        POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
         **({MCP_SERVERS_VARIABLE: str(servers)} if servers is not None else {}),
     }
 

@@ -8,6 +8,7 @@
 <home>/nats/         configuration and JetStream store
 <home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres cannot live here
 <home>/mcp.json      the user's MCP servers, if there
+<home>/policy.json   what may run without asking, if there
 ```
 """
 
@@ -37,6 +38,7 @@ class DataFolder:
         self.home = home
         self.nats = home / "nats"
         self.mcp_servers = home / "mcp.json"
+        self.policy = home / "policy.json"
 
     def log(self, part: str) -> Path:
         """The log of one part."""

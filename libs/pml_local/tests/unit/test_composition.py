@@ -15,7 +15,12 @@ from pml_local.services import Service
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No account is made, and nothing of the tester's own environment is seen."""
     monkeypatch.setattr("pml_local.composition.database_account", lambda: None)
-    for name in ("PML_MCP_SERVERS", "PML_GATEWAY_SECRET", "PML_GATEWAY_PORT"):
+    for name in (
+        "PML_MCP_SERVERS",
+        "PML_GATEWAY_SECRET",
+        "PML_GATEWAY_PORT",
+        "PML_GATEWAY_POLICY_FILE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -65,6 +70,18 @@ async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: 
     options = StackOptions(tmp_path, mcp_servers=tmp_path / "mine.json")
     told = await _environments(tmp_path, options)
     assert told["gateway"][variable] == str(tmp_path / "mine.json")
+
+
+async def test_the_policy_file_is_the_one_named_else_that_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = "PML_GATEWAY_POLICY_FILE"
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert told["gateway"][variable] == str(tmp_path / "policy.json")
+    assert variable not in told["analyzer"]
+    monkeypatch.setenv(variable, "/etc/policy.json")
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert told["gateway"][variable] == "/etc/policy.json"
 
 
 def test_mcp_servers_that_are_not_there_are_an_error_that_names_the_file(tmp_path: Path) -> None:

@@ -170,6 +170,22 @@ def test_a_run_needs_a_grant_of_its_own(changed: dict[str, object], message: str
     assert message in error.message
 
 
+def test_a_program_that_calls_capabilities_is_refused_before_anything_of_it_runs() -> None:
+    grant = COMMAND.grant.model_copy(update={"capabilities": {str(UUID(int=7)): "beef"}})
+    error = refused_run(COMMAND.model_copy(update={"grant": grant}), NOW)
+    assert error is not None
+    assert error.kind == "rejected"
+    assert "cannot call capabilities" in error.message
+    assert error.message.endswith("Nothing of it ran.")
+
+
+def test_a_capability_that_only_the_run_could_name_is_refused_where_it_is_called() -> None:
+    error = refused_call(COMMAND.grant, "cap:fs_read_json", "n3")
+    assert error is not None
+    assert (error.kind, error.tool, error.node_id) == ("rejected", "cap:fs_read_json", "n3")
+    assert error.message.startswith("cap:fs_read_json is a capability. A run cannot call")
+
+
 def test_a_grant_covers_the_tools_it_names() -> None:
     assert refused_run(COMMAND, NOW) is None
     assert refused_call(COMMAND.grant, "fs:read", "n1") is None

@@ -23,6 +23,7 @@ from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.mcp_servers import OnTools
 from pml_gateway.adapters.newsroom import MemoryNewsroom
 from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres_outbox import PostgresOutbox
 from pml_gateway.adapters.postgres_presence import present
@@ -32,7 +33,7 @@ from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.execute import Executions
-from pml_gateway.handlers.http_app import Limits, rest_app
+from pml_gateway.handlers.http_app import Health, Limits, rest_app
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
@@ -68,6 +69,7 @@ class Parts:
     relay: OutboxRelay
     newsroom: MemoryNewsroom
     names: HeardCapabilityNames
+    policies: PolicyFile
     executions: Executions
 
     @property
@@ -124,6 +126,7 @@ def assemble(
     """Everything put together, nothing started; `instance` is this process."""
     watch, names, newsroom = BusWatch(bus), HeardCapabilityNames(bus), MemoryNewsroom()
     relay = OutboxRelay(stores.outbox, bus)
+    policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     return Parts(
         settings=settings,
         bus=bus,
@@ -134,12 +137,14 @@ def assemble(
         relay=relay,
         newsroom=newsroom,
         names=names,
+        policies=policies,
         executions=Executions(
             workflows=stores.workflows,
             relay=relay,
             newsroom=newsroom,
             names=names,
             asker=bus,
+            policy_of=policies.of,
             terms=settings.terms,
             rules=settings.rules,
             now=_now,
@@ -173,7 +178,8 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
     """The face for everybody else, with the MCP one beside it."""
     settings = parts.settings
     limits = Limits(settings.hosts, settings.gateway_max_body_bytes)
-    return rest_app(parts.agents, parts.bus, _callers(settings), parts.checks, limits, [face.route])
+    health = Health(parts.checks, parts.policies.fault)
+    return rest_app(parts.agents, parts.bus, _callers(settings), health, limits, [face.route])
 
 
 @asynccontextmanager

@@ -42,6 +42,9 @@ class GatewaySettings(StorageSettings):
     gateway_project: ScopeToken = "default"
     gateway_principal: str = "local"
     gateway_policy: Policy = Policy()
+    gateway_policy_file: Path | None = Field(
+        default=None, description="Policies of all scopes; read again whenever it changes."
+    )
 
     gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
@@ -101,7 +104,6 @@ class GatewaySettings(StorageSettings):
     def terms(self) -> Terms:
         """What holds for executions."""
         return Terms(
-            policy=self.gateway_policy,
             default_timeout_s=self.gateway_default_timeout_s,
             max_timeout_s=self.gateway_max_timeout_s,
             answer_margin_s=self.gateway_answer_margin_s,

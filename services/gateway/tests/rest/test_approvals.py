@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
 
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.acceptance import Asked, accepted
 from pml_gateway.domain.api import ExecuteRequest
@@ -99,7 +100,9 @@ async def test_what_does_not_wait_cannot_be_decided() -> None:
 async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None:
     async with world() as w:
         theirs = accepted(
-            Asked(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT), TERMS, RULES
+            Asked(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT, Policy()),
+            TERMS,
+            RULES,
         )
         await w.parts.stores.workflows.accept(theirs)
         for workflow_id in (uuid4(), theirs.workflow_id):

@@ -82,6 +82,7 @@ async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
 async def test_a_capability_runs_by_name_with_arguments() -> None:
     async with world() as w:
         known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
+        known = known.model_copy(update={"aliases": ("fs:former",)})
         w.peers.names |= {"fs:known": known, str(known.capability_id): known}
         body = {"capability": "fs:known", "args": {"path": "/b"}}
         answer = (await w.http.post("/api/execute", json=body)).json()
@@ -89,6 +90,9 @@ async def test_a_capability_runs_by_name_with_arguments() -> None:
         assert answer["capabilityName"] == "fs:known"
         (request,) = w.peers.requests
         assert (request.code, request.args) == ("return 'known';", {"path": "/b"})
+        assert request.known_as == ("fs:known", "fs:former")
+        await w.execute("return 'known';")
+        assert w.peers.requests[-1].known_as == ()
 
 
 async def test_an_unknown_capability_is_not_found() -> None:

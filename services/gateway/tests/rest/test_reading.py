@@ -1,9 +1,11 @@
 """Everything that can be looked at."""
 
 import re
+from pathlib import Path
 
+from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.adapters.stub_tools import ECHO
-from services.gateway.tests.examples import ELSEWHERE, READ, workflow
+from services.gateway.tests.examples import ELSEWHERE, READ, SCOPE, workflow
 from services.gateway.tests.peers import record
 from services.gateway.tests.world import READY, failed, world
 
@@ -81,6 +83,29 @@ async def test_tools_are_those_of_the_servers_without_the_denied() -> None:
             "fs:write",
             "pml_stub:echo",
         ]
+
+
+async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change_on(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "policy.json"
+    async with world(gateway_policy_file=file) as w:
+        assert (await w.http.get("/healthz")).json()["policy"] == "ok"
+        file.write_text('{"rules": [{"pattern": "fs:write", "verdict": "deny"}]}')
+        tools = (await w.http.get("/api/tools")).json()["tools"]
+        assert tools == [READ.model_dump(mode="json")]
+        await w.execute("return 1;")
+        assert [rule.pattern for rule in w.peers.requests[-1].policy.rules] == ["fs:write"]
+        outcome = await w.parts.agents.call_tool(SCOPE, "mira", "fs:write", {}, 5.0)
+        assert isinstance(outcome, ToolOutcome)
+        assert outcome.status == "refused"
+        file.write_text('{"rule": []}')
+        health = await w.http.get("/healthz")
+        assert (health.status_code, health.json()["policy"]) == (
+            200,
+            f"{file}: rule: is not known here",
+        )
+        assert (await w.http.get("/api/tools")).json()["tools"] == tools
 
 
 async def test_servers_and_health_tell_what_is_wrong_with_which() -> None:

@@ -3,9 +3,11 @@
 import json
 from dataclasses import replace
 
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.structure import Argument, CapabilityNode
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.answer import answer_of, approval_asked, tasks_of
+from pml_gateway.domain.answer import answer_of, approval_asked, planned_calls, tasks_of
 from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded
 from pml_gateway.domain.views import approval_of, summary_of, view_of
 from pml_gateway.domain.workflow import Approval, Workflow, advance
@@ -19,6 +21,7 @@ from services.gateway.tests.examples import (
     later,
     made,
     rejected,
+    with_capability,
     workflow,
 )
 
@@ -100,6 +103,22 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
     }
 
 
+def test_calls_of_capabilities_wait_for_what_they_reach_and_for_what_their_names_ask() -> None:
+    through = with_capability(analyzed(NEW, "ask", (WRITE,)))
+    by_name = with_capability(analyzed(NEW, "allow", (WRITE,)), "ask")
+    assert [(each.node_id, each.tool) for each in planned_calls(through)] == [
+        ("n1", "fs:write"),
+        ("n9", "cap:fs:look"),
+    ]
+    (call,) = planned_calls(by_name)
+    assert (call.tool, call.line, call.arguments) == ("cap:fs:look", 9, _arguments(by_name))
+
+
+def _arguments(analysis: ExecutionAnalyzed) -> dict[str, Argument]:
+    (node,) = [one for one in analysis.structure.nodes if isinstance(one, CapabilityNode)]
+    return node.arguments
+
+
 def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:
     new = view_of(NEW)
     assert (new.status, new.structure, new.decision, new.analysis) == ("running", None, None, None)
@@ -110,6 +129,7 @@ def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:
     assert view.structure == analyzed(NEW).structure
     assert view.analysis is not None
     assert view.analysis.code_hash == analyzed(NEW).capability.code_hash
+    assert view.analysis.capabilities == ()
     assert view.executed_path == ("n1",)
     assert summary_of(ended).model_dump() == {
         key: value

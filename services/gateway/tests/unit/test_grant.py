@@ -18,6 +18,7 @@ from services.gateway.tests.examples import (
     analyzed,
     call,
     later,
+    with_capability,
     workflow,
 )
 
@@ -32,12 +33,26 @@ def test_a_denied_tool_is_in_no_grant() -> None:
     assert issue(analyzed(OURS, "deny", (WRITE,)), None, later(60), SECRET).tools == {}
 
 
+def test_a_grant_binds_the_capabilities_that_are_called_to_their_code() -> None:
+    analysis = with_capability(analyzed(OURS))
+    grant = issue(analysis, None, later(60), SECRET)
+    nested = analysis.capabilities[0]
+    assert grant.capabilities == {str(nested.capability_id): nested.code_hash}
+    assert grant.tools[READ.tool_id] == READ.definition_hash
+
+
+def test_a_denied_capability_is_in_no_grant() -> None:
+    denied = with_capability(analyzed(OURS), "deny")
+    assert issue(denied, None, later(60), SECRET).capabilities == {}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"scope": ELSEWHERE}, "signature"),
         ({"tools": {"fs:write": WRITE.definition_hash, "fs:delete": "0" * 64}}, "signature"),
         ({"expires_at": later(10**6)}, "signature"),
+        ({"capabilities": {"x": "0" * 64}}, "signature"),
         ({"approved_by": "mallory"}, "signature"),
         ({"signature": ""}, "signature"),
         ({"signature": "é"}, "signature"),

@@ -16,7 +16,6 @@ from pml_gateway.domain.workflow import Workflow
 class Terms:
     """What the gateway's settings say about executions; times in seconds."""
 
-    policy: Policy
     default_timeout_s: float = 60.0
     max_timeout_s: float = 3600.0
     answer_margin_s: float = 5.0
@@ -27,8 +26,8 @@ class Terms:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request with all that comes with it: who asks, when, under which key, as part of which
-    trace; `code` is what shall run."""
+    """A request with all that comes with it: who asks, when, under which key and policy, as part
+    of which trace; `code` is what shall run, `known_as` the names of the capability that it is."""
 
     scope: Scope
     principal: str
@@ -36,6 +35,8 @@ class Asked:
     code: str
     idempotency_key: str
     at: datetime
+    policy: Policy
+    known_as: tuple[str, ...] = ()
     traceparent: str | None = None
 
 
@@ -51,8 +52,9 @@ def accepted(asked: Asked, terms: Terms, rules: Rules) -> Workflow:
         code=asked.code,
         intent=request.intent,
         name=request.name,
+        known_as=asked.known_as,
         args=request.arguments,
-        policy=terms.policy,
+        policy=asked.policy,
         requested_at=asked.at,
     )
     return Workflow(

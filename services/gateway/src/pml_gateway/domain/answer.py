@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.structure import TaskNode
+from pml_common.contracts.structure import CapabilityNode, TaskNode
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse, PlannedCall, Status, TaskAnswer
 from pml_gateway.domain.workflow import Approval, State, Workflow
@@ -67,18 +67,20 @@ def asked_tools(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
 
 
 def planned_calls(analysis: ExecutionAnalyzed) -> tuple[PlannedCall, ...]:
-    """Every call site of a tool that a person must agree to, in source order."""
-    asked = set(asked_tools(analysis))
+    """Every call site that reaches a tool or capability that a person must agree to, in source
+    order."""
+    decided = (*analysis.decision.tools, *analysis.capabilities)
+    asked = {node_id for one in decided if one.verdict == "ask" for node_id in one.node_ids}
     return tuple(
         PlannedCall(
             node_id=node.id,
-            tool=node.tool,
+            tool=node.tool if isinstance(node, TaskNode) else f"cap:{node.name}",
             line=node.line,
             column=node.column,
             arguments=node.arguments,
         )
         for node in analysis.structure.nodes
-        if isinstance(node, TaskNode) and node.tool in asked
+        if isinstance(node, TaskNode | CapabilityNode) and node.id in asked
     )
 
 

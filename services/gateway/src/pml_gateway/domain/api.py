@@ -85,7 +85,8 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
 
 
 class PlannedCall(Contract):
-    """One call site that waits for approval, with what is known of its arguments beforehand."""
+    """One call site that waits for approval, with what is known of its arguments beforehand;
+    `tool` is `cap:<name>` where a capability is called."""
 
     node_id: str
     tool: str

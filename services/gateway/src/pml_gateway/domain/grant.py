@@ -11,7 +11,8 @@ from pml_common.contracts.grant import Grant
 def issue(
     analysis: ExecutionAnalyzed, approved_by: str | None, expires_at: datetime, secret: bytes
 ) -> Grant:
-    """The signed grant for what was analysed: every tool that was not denied, as it was then."""
+    """The signed grant for what was analysed: every tool and capability that was not denied, as it
+    was then."""
     grant = Grant(
         scope=analysis.scope,
         workflow_id=analysis.workflow_id,
@@ -20,6 +21,11 @@ def issue(
             tool.tool: tool.definition_hash
             for tool in analysis.decision.tools
             if tool.verdict != "deny"
+        },
+        capabilities={
+            str(capability.capability_id): capability.code_hash
+            for capability in analysis.capabilities
+            if capability.verdict != "deny"
         },
         approved_by=approved_by,
         expires_at=expires_at,

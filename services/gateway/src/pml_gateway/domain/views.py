@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, JsonValue
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
@@ -70,6 +71,7 @@ class AnalysisView(Contract):
     code_hash: str
     parameters_schema: JsonObject
     dynamic_calls: tuple[DynamicCall, ...]
+    capabilities: tuple[NestedCapability, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -190,5 +192,6 @@ def _analysis_of(workflow: Workflow) -> AnalysisView | None:
         code_hash=analysis.capability.code_hash,
         parameters_schema=analysis.parameters_schema,
         dynamic_calls=analysis.dynamic_calls,
+        capabilities=analysis.capabilities,
         diagnostics=analysis.diagnostics,
     )

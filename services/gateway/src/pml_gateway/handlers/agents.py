@@ -44,7 +44,7 @@ class Agents:
         if tool is None:
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
-        match self.executions.terms.policy.verdict_on(tool)[0]:
+        match self.executions.policy_of(scope).verdict_on(tool)[0]:
             case "allow":
                 return await self.tools.call(tool_id, args, timeout_s)
             case "deny":
@@ -56,7 +56,7 @@ class Agents:
 
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         """See `ports.AllowedTools`."""
-        policy = self.executions.terms.policy
+        policy = self.executions.policy_of(scope)
         listed = (tool for tools in self.tools.list_tools().values() for tool in tools)
         allowed = [tool for tool in listed if policy.verdict_on(tool)[0] != "deny"]
         return sorted(allowed, key=lambda tool: tool.tool_id)

@@ -10,6 +10,7 @@ from opentelemetry import propagate, trace
 
 from pml_common.bus.port import Asker
 from pml_common.contracts import catalog
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
@@ -29,14 +30,16 @@ SUGGESTIONS = 10
 
 @dataclass(frozen=True)
 class Executions:
-    """Executions, from request to answer. `require_bus` raises BusUnavailable where there is no
-    NATS, so that nothing is accepted which nobody would take up."""
+    """Executions, from request to answer. `policy_of` tells a scope's policy as it is now;
+    `require_bus` raises BusUnavailable where there is no NATS, so that nothing is accepted which
+    nobody would take up."""
 
     workflows: WorkflowStore
     relay: Relay
     newsroom: Newsroom
     names: CapabilityNames
     asker: Asker
+    policy_of: Callable[[Scope], Policy]
     terms: Terms
     rules: Rules
     now: Callable[[], datetime]
@@ -57,9 +60,9 @@ class Executions:
             case "suggest":
                 return await self._suggest(scope, request)
             case "by_name":
-                code = await self._code_of(scope, request)
+                code, known_as = await self._known(scope, request)
             case "direct":
-                code = request.code or ""
+                code, known_as = request.code or "", ()
         await self.require_bus()
         asked = Asked(
             scope=scope,
@@ -68,6 +71,8 @@ class Executions:
             code=code,
             idempotency_key=request.idempotency_key or uuid4().hex,
             at=self.now(),
+            policy=self.policy_of(scope),
+            known_as=known_as,
             traceparent=_traceparent(),
         )
         return await self._run(accepted(asked, self.terms, self.rules))
@@ -118,9 +123,11 @@ class Executions:
             return workflow  # it is accepted: its caller waits on, or is told that it runs
         return now or workflow
 
-    async def _code_of(self, scope: Scope, request: ExecuteRequest) -> str:
+    async def _known(self, scope: Scope, request: ExecuteRequest) -> tuple[str, tuple[str, ...]]:
+        """The code and the names of a capability."""
         query = ResolveCapability(scope=scope, reference=request.capability or "")
-        return (await self.asker.ask(catalog.RESOLVE_CAPABILITY, query)).code
+        found = await self.asker.ask(catalog.RESOLVE_CAPABILITY, query)
+        return found.code, (found.name, *found.aliases)
 
     async def _suggest(self, scope: Scope, request: ExecuteRequest) -> ExecuteResponse:
         query = Discover(scope=scope, intent=request.intent or "", limit=SUGGESTIONS)

@@ -1,6 +1,6 @@
 """The REST interface as one application: route → handler (F8)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -34,11 +34,19 @@ class Limits:
     max_body_bytes: int
 
 
+@dataclass(frozen=True)
+class Health:
+    """What we need, and why the policies written last do not hold, if so."""
+
+    checks: Checks
+    policy_fault: Callable[[], str | None]
+
+
 def rest_app(
     agents: Agents,
     bus: Bus,
     callers: Callers,
-    checks: Checks,
+    health: Health,
     limits: Limits,
     mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
@@ -58,7 +66,7 @@ def rest_app(
         capability_routes(bus, who),
         trace_routes(bus, who),
         tool_routes(agents, tools, who),
-        health_routes(checks, tools),
+        health_routes(health.checks, tools, health.policy_fault),
     ):
         app.include_router(router)
     app.router.routes.extend(mounted)

@@ -1,5 +1,7 @@
 """GET /healthz and /livez."""
 
+from collections.abc import Callable
+
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
@@ -7,17 +9,21 @@ from pml_common.health import Checks, report
 from pml_gateway.ports import ToolServers
 
 
-def health_routes(checks: Checks, servers: ToolServers) -> APIRouter:
+def health_routes(
+    checks: Checks, servers: ToolServers, policy_fault: Callable[[], str | None]
+) -> APIRouter:
     """For whatever supervises this process."""
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz", operation_id="health")
     async def health() -> JSONResponse:
-        """200 when what we need is there. MCP servers are told, too, but do not count: one that
-        is away fails its own calls only."""
+        """200 when what we need is there. MCP servers and the policy file are told, too, but do
+        not count: a server that is away fails its own calls only, and of a file with a fault what
+        it said before holds."""
         status, body = await report(checks)
         states = {name: each.error or each.state for name, each in servers.status().items()}
-        return JSONResponse({**body, "mcp_servers": states}, status_code=status)
+        told = {"policy": policy_fault() or "ok", "mcp_servers": states}
+        return JSONResponse({**body, **told}, status_code=status)
 
     @router.get("/livez", operation_id="live")
     async def live() -> JSONResponse:

@@ -1,0 +1,130 @@
+"""The policy file: what runs at once, what a person is asked about, what never runs (A11).
+
+```json
+{
+  "rules": [
+    {"pattern": "fs:write_*", "verdict": "allow"},
+    {"pattern": "cap:ops:*", "verdict": "ask"}
+  ],
+  "read_only": "allow",
+  "otherwise": "ask",
+  "scopes": {"acme.webapp": {"rules": [{"pattern": "*", "verdict": "deny"}]}}
+}
+```
+Every part may be missing. A scope that is named under `scopes` follows its own policy alone.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from pml_common.contracts.decision import Policy, Verdict
+from pml_common.contracts.scope import Scope
+
+_WIDE: Final = re.compile(r"[:*?\[]")
+"""What a pattern must have some of to match any name."""
+
+
+class PolicyInvalid(ValueError):
+    """The file cannot be used; `faults` say where, and what is wrong there."""
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The policy of every scope."""
+
+    default: Policy = field(default_factory=Policy)
+    scopes: Mapping[str, Policy] = field(default_factory=dict[str, Policy])
+
+    def of(self, scope: Scope) -> Policy:
+        """The policy that holds in a scope."""
+        return self.scopes.get(str(scope), self.default)
+
+
+def _may_match(pattern: str) -> str:
+    if not _WIDE.search(pattern):
+        raise ValueError(
+            "matches no tool and no capability: write fs:read, fs:*, or cap:<namespace>:<action>"
+        )
+    return pattern
+
+
+def _scope(name: str) -> str:
+    org, dot, project = name.partition(".")
+    try:
+        Scope(org=org, project=project)
+    except ValidationError:
+        raise ValueError("is no scope: write <org>.<project>") from None
+    return f"{org}{dot}{project}"
+
+
+class _Strict(BaseModel):
+    """What a person writes: what is not known is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Rule(_Strict):
+    pattern: Annotated[str, AfterValidator(_may_match)]
+    verdict: Verdict
+
+
+class _Policy(_Strict):
+    rules: tuple[_Rule, ...] = ()
+    read_only: Verdict = Policy().read_only
+    otherwise: Verdict = Policy().otherwise
+
+    @property
+    def policy(self) -> Policy:
+        """The same as it is sent."""
+        return Policy.model_validate(self.model_dump(include=set(_Policy.model_fields)))
+
+
+class _File(_Policy):
+    scopes: dict[Annotated[str, AfterValidator(_scope)], _Policy] = Field(
+        default_factory=dict[str, _Policy]
+    )
+
+
+def parse_policies(text: str) -> Policies:
+    """Read a policy file. Raises PolicyInvalid with every fault there is."""
+    repeated: list[str] = []
+
+    def once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated.extend(sorted({name for name in names if names.count(name) > 1}))
+        return found
+
+    try:
+        document = cast(JsonValue, json.loads(text, object_pairs_hook=once))
+    except ValueError as error:
+        raise PolicyInvalid((f"not JSON: {error}",)) from error
+    if repeated:
+        raise PolicyInvalid(tuple(f"{name}: stands there twice" for name in repeated))
+    try:
+        file = _File.model_validate(document)
+    except ValidationError as error:
+        raise PolicyInvalid(faults_of(error)) from None
+    return Policies(file.policy, {name: one.policy for name, one in file.scopes.items()})
+
+
+def faults_of(error: ValidationError) -> tuple[str, ...]:
+    """Each fault with its place, in words."""
+    found: list[str] = []
+    for detail in error.errors(include_url=False):
+        place = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+        message = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            message = "is not known here"
+        found.append(f"{place}: {message}" if place else message)
+    return tuple(found)

@@ -1,0 +1,82 @@
+"""The policies that a file states, read again whenever it changes."""
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.policy_file import Policies, PolicyInvalid, parse_policies
+from pml_common.contracts.scope import Scope
+from pml_common.service import CannotStart
+
+log = logging.getLogger(__name__)
+
+_Version = tuple[int, int, int]
+_NEVER: Final[_Version] = (0, 0, 0)
+
+
+class PolicyFile:
+    """Without a file, `otherwise` holds in every scope. One that can no longer be read changes
+    nothing: what it said last holds. Raises CannotStart when what it says at first is wrong."""
+
+    def __init__(self, file: Path | None, otherwise: Policy) -> None:
+        self._file = file
+        self._policies = Policies(otherwise)
+        self._seen: _Version | None = None
+        self._fault: str | None = None
+        self._read()
+        if self._fault is not None:
+            raise CannotStart(self._fault)
+        if file is not None and self._seen is None:
+            log.warning("there is no file %s yet: the policy of the settings holds", file)
+
+    def of(self, scope: Scope) -> Policy:
+        """The policy that holds in a scope now."""
+        self._read()
+        return self._policies.of(scope)
+
+    def fault(self) -> str | None:
+        """Why what the file says now does not hold; None where it does."""
+        self._read()
+        return self._fault
+
+    def _read(self) -> None:
+        """A look at the file's state costs microseconds; only a change is read."""
+        if self._file is None:
+            return
+        try:
+            version = _version(self._file)
+            if version == self._seen:
+                return
+            text = None if version is None else self._file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self._tell(f"{self._file} cannot be read: {error}")
+            self._seen = _NEVER
+            return
+        self._take(text)
+        self._seen = version
+
+    def _take(self, text: str | None) -> None:
+        if text is None:
+            self._tell(f"{self._file} is gone; what it said holds on")
+            return
+        try:
+            self._policies = parse_policies(text)
+        except PolicyInvalid as invalid:
+            self._tell(f"{self._file}: {invalid}")
+            return
+        self._fault = None
+        log.info("policies are those of %s", self._file)
+
+    def _tell(self, fault: str) -> None:
+        if fault != self._fault:
+            log.error("%s", fault)
+        self._fault = fault
+
+
+def _version(file: Path) -> _Version | None:
+    try:
+        state = file.stat()
+    except FileNotFoundError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino

@@ -35,7 +35,7 @@ class Loops(Parallel):
     def _for_of(self, scope: Scope, inner: Scope, label: str) -> str:
         wait, items = "", self.items(scope)
         if scope.waits and self.one_in(4):
-            wait, items = "~await", self.among((items, self.strands(scope)))
+            wait, items = "~await", self.among((items, f"[{self.call(scope)},~{self.call(scope)}]"))
         left, name = self.among(
             (("const @8@", "@8@"), ("let @8@", "@8@"), (f"{BOX}.p", f"{BOX}.p"))
         )

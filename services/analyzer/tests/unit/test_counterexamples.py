@@ -35,6 +35,29 @@ CASES = {
         " await f(2);",
         "l1>>l1 l1>>d1 n1>d1 d1>d1:ok d1>d1:error d1>n1:ok d1>n1:error",
     ),
+    "what follows a throw in a function that only computes": (
+        "[1].map((x) => { if (x > 0) { throw 1; } return x; }); mcp.fs.stat({}); mcp.fs.list({});",
+        "n1>n2",
+    ),
+    "the same where it is called at once": (
+        "await mcp.fs.stat({}); await (async () => { if (1) { throw 1; } })(); mcp.fs.list({});",
+        "n1>n2",
+    ),
+    "a callback that fails, and the one that is there for it": (
+        "await mcp.fs.stat({}).then(async () => { await mcp.fs.read({}); await mcp.fs.list({}); })"
+        ".then(() => mcp.git.status(), () => 1); mcp.fs.write({});",
+        "n1>n2 n2>n3 n1>n4 n2>n4 n3>n4 n1>n5 n2>n5 n3>n5 n4>n5",
+    ),
+    "a chain that is not caught goes on where nothing failed": (
+        "await mcp.fs.stat({}).then(async () => { await mcp.fs.read({}); await mcp.fs.list({}); })"
+        ".finally(() => 1); mcp.fs.write({});",
+        "n1>n2 n2>n3 n1>n4 n3>n4",
+    ),
+    "a callback for every end": (
+        "await mcp.fs.stat({ a: await mcp.git.status() }).then(async () => { await mcp.fs.read({});"
+        " await mcp.fs.list({}); }).finally(() => mcp.fs.create({})); mcp.fs.write({});",
+        "n2>n1 n1>n3 n3>n4 n1>n5 n3>n5 n4>n5 n1>n6 n3>n6 n4>n6 n5>n6",
+    ),
 }
 
 

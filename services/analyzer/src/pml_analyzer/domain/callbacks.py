@@ -22,7 +22,7 @@ _ELEMENT_OF: Final = frozenset(
 """Methods of a list that run a function on each element."""
 
 _LOOPING: Final = _ELEMENT_OF | {"reduce", "reduceRight"}
-_CHAINING: Final = frozenset({"then", "catch", "finally"})
+CHAINING: Final = frozenset({"then", "catch", "finally"})
 
 
 def given_to(tree: Tree, function: Node) -> Part:
@@ -39,7 +39,7 @@ def given_to(tree: Tree, function: Node) -> Part:
 
 def given_function(tree: Tree, call: Node) -> Node | None:
     """The function that a well-known method runs: the first argument of `items.map(f)`."""
-    if call.kind != "call_expression" or method_of(tree, call) not in _LOOPING | _CHAINING:
+    if call.kind != "call_expression" or method_of(tree, call) not in _LOOPING | CHAINING:
         return None
     arguments = call["arguments"].children
     return arguments[0] if arguments else None

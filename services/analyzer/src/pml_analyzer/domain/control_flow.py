@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from pml_analyzer.domain.callbacks import given_function
+from pml_analyzer.domain.call_flow import CallFlow
 from pml_analyzer.domain.choices import arms, case_outcome
 from pml_analyzer.domain.flow import (
     LEAVES,
@@ -16,15 +16,13 @@ from pml_analyzer.domain.flow import (
     JumpKind,
     Labelled,
     Loop,
-    Parallel,
     Routine,
-    Step,
     Switch,
     in_order,
     perhaps,
 )
 from pml_analyzer.domain.flow import Sequence as InOrder
-from pml_analyzer.domain.marks import INLINE, LOOPS, Mark, combinator, combined
+from pml_analyzer.domain.marks import LOOPS, Mark
 from pml_analyzer.syntax.parser import TooDeep
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
@@ -38,12 +36,6 @@ _JUMPS: dict[str, JumpKind] = {
     "throw_statement": "throw",
 }
 _PATTERNS: Final = ("array_pattern", "object_pattern")
-_CHAINED: Final = (
-    "call_expression",
-    "member_expression",
-    "non_null_expression",
-    "subscript_expression",
-)
 _RUNS_ON: Final = {"&&": True, "||": False, "??": True}
 """By operator: the outcome of its decision on which the right side runs."""
 
@@ -59,18 +51,8 @@ def control_flow(tree: Tree, marks: Sequence[Mark]) -> Mapping[int | None, Flow]
     return {None: reducer.flow(tree.root), **reducer.bodies}
 
 
-class _Reducer:
+class _Reducer(CallFlow):
     """Reduces nodes one by one, children before their parents."""
-
-    def __init__(self, tree: Tree, marks: Sequence[Mark]) -> None:
-        self._tree = tree
-        self._marks: dict[int, set[str]] = {}
-        for mark in marks:
-            self._marks.setdefault(mark.node.index, set()).add(mark.kind)
-        self._units = {mark.unit.function.index for mark in marks if mark.unit is not None}
-        self._done: dict[int, tuple[Flow, int]] = {}
-        self.bodies: dict[int, Flow] = {}
-        """What is in functions, by their index."""
 
     def reduce(self, node: Node) -> None:
         """What a node does, in the order it is evaluated."""
@@ -86,21 +68,6 @@ class _Reducer:
         if level > DEEPEST:
             raise TooDeep(node.start)
         self._done[node.index] = (flow, level)
-
-    def flow(self, node: Node | None) -> Flow:
-        """The flow of a reduced node; of any other, nothing."""
-        return (
-            self._done[node.index][0] if node is not None and node.index in self._done else NOTHING
-        )
-
-    def _is(self, node: Node, kind: str) -> bool:
-        return kind in self._marks.get(node.index, ())
-
-    def _in(self, node: Node, place: str) -> Flow:
-        return self.flow(node.child(place))
-
-    def _in_order(self, nodes: Iterable[Node]) -> Flow:
-        return in_order(*map(self.flow, nodes))
 
     def _plain(self, node: Node) -> Flow:
         inside = self._in_order(node.children)
@@ -121,10 +88,6 @@ class _Reducer:
         opens = node["left"].kind in _PATTERNS  # defaults and keys come after the value
         return in_order(right, left) if opens else in_order(left, right)
 
-    def _subscript(self, node: Node) -> Flow:
-        index = self._in(node, "index")
-        return in_order(self._in(node, "object"), perhaps(index) if self._ends(node) else index)
-
     def _short_circuit(self, node: Node) -> Flow:
         left, right = self._in(node, "left"), self._in(node, "right")
         if not arms(node):
@@ -139,66 +102,6 @@ class _Reducer:
         places = ("condition", "consequence", "alternative")
         parts = [self._in(node, place) for place in places]
         return Branch(node.index, *parts) if self._is(node, "decision") else in_order(*parts)
-
-    def _call(self, node: Node) -> Flow:
-        callee, arguments = node["function"], node["arguments"]
-        if self._is(node, "parallel"):
-            return self._parallel(node)
-        if self._is(node, "loop"):
-            return self._method_loop(node)
-        function = callee.inner
-        if function.kind in INLINE:  # called where it is written
-            return in_order(self.flow(arguments), self._run_on_the_spot(function))
-        given = self.flow(arguments)
-        if self._ends(node):
-            given = perhaps(given)
-        flow = in_order(self.flow(callee), given)
-        if self._is(node, "call"):
-            return in_order(flow, Step(node.index))
-        return in_order(flow, Enter(node.index)) if self._is(node, "entry") else flow
-
-    def _ends(self, node: Node) -> bool:
-        """Whether the chain that a call or an index belongs to may end before it."""
-        while node.kind in _CHAINED:
-            if any(child.kind == "optional_chain" for child in node.children):
-                return True
-            node = node.children[0]
-        return False
-
-    def _parallel(self, node: Node) -> Flow:
-        given = combined(node)
-        if given is None or given.kind == "array":
-            parts = tuple(map(self.flow, given.children)) if given is not None else ()
-            first_ends = combinator(self._tree, node) in ("race", "any")
-            return Parallel(node.index, parts, is_repeated=False, first_ends=first_ends)
-        before, body = self._handed_over(given)
-        return in_order(before, Parallel(node.index, (body,), is_repeated=True))
-
-    def _method_loop(self, node: Node) -> Flow:
-        before, body = self._handed_over(node)
-        return in_order(before, Loop(node.index, NOTHING, body, NOTHING))
-
-    def _handed_over(self, call: Node) -> tuple[Flow, Flow]:
-        """What runs before a method does, and what it runs again and again."""
-        given = given_function(self._tree, call)
-        function = None if given is None else given.inner
-        others = self._in_order(call["arguments"].children[1:])
-        before = in_order(self._in(call, "function"), others)
-        if function is None:
-            return before, NOTHING
-        return before, self._run_on_the_spot(function)
-
-    def _run_on_the_spot(self, function: Node) -> Flow:
-        """What is run as it is written there, or by its name."""
-        if function.kind in INLINE and function.index not in self._units:
-            return Routine(self.bodies.get(function.index, NOTHING), certain=True)
-        return Enter(function.index)
-
-    def _function(self, node: Node) -> Flow:
-        body = self.bodies[node.index] = self._in_order(node.children)
-        if node.index not in self._units:
-            return Routine(body)
-        return Enter(node.index, certain=False) if self._is(node, "written") else NOTHING
 
     def _field(self, node: Node) -> Flow:
         """A field is made with each object, a static one with the class."""
@@ -268,20 +171,20 @@ class _Reducer:
         "assignment_pattern": _with_default,
         "augmented_assignment_expression": _short_circuit,
         "binary_expression": _short_circuit,
-        "call_expression": _call,
+        "call_expression": CallFlow.call,
         "if_statement": _branch,
         "labeled_statement": _labelled,
         "object_assignment_pattern": _with_default,
         "optional_parameter": _with_default,
         "public_field_definition": _field,
         "required_parameter": _with_default,
-        "subscript_expression": _subscript,
+        "subscript_expression": CallFlow.subscript,
         "switch_statement": _switch,
         "ternary_expression": _branch,
         "try_statement": _try,
         "variable_declarator": _declarator,
         **dict.fromkeys(LOOPS, _loop),
-        **dict.fromkeys(FUNCTIONS, _function),
+        **dict.fromkeys(FUNCTIONS, CallFlow.function),
         **dict.fromkeys(_JUMPS, _jump),
     }
 

@@ -17,6 +17,7 @@ from pml_analyzer.domain.flow import (
     Loop,
     Parallel,
     Perhaps,
+    Rescue,
     Routine,
     Sequence,
     Step,
@@ -24,6 +25,8 @@ from pml_analyzer.domain.flow import (
 )
 from pml_analyzer.domain.frontiers import Exit, Frontier, Placeholders, Target, Ways, merged
 from pml_common.contracts.structure import Edge
+
+_Part = Perhaps | Rescue | Switch | Attempt | Routine | Labelled
 
 
 class TooManyEdges(Exception):
@@ -60,8 +63,7 @@ class _Drawing:
         """The edges, with what placeholders stand for in their places."""
         found: dict[tuple[Exit, str], None] = {}
         for exit_, to in self._edges:
-            for real in self._placeholders.real(exit_):
-                found[real, to] = None
+            found |= dict.fromkeys((real, to) for real in self._placeholders.real(exit_))
             if len(found) > self._limit:
                 raise TooManyEdges
         return list(found)
@@ -73,8 +75,8 @@ class _Drawing:
                 return Ways(self._pass(self._id(flow.at, at), entry))
             case Sequence():
                 return self._sequence(flow, entry, at)
-            case Branch() | Switch() | Attempt():
-                return self._decision(flow, entry, at)
+            case Branch():
+                return self._branch(flow, entry, at)
             case Loop():
                 return self._loop(flow, entry, at)
             case Parallel():
@@ -86,22 +88,19 @@ class _Drawing:
             case _:
                 return self._part(flow, entry, at)
 
-    def _decision(self, flow: Branch | Switch | Attempt, entry: Frontier, at: Instance) -> Ways:
-        match flow:
-            case Branch():
-                return self._branch(flow, entry, at)
-            case Switch():
-                return self._switch(flow, entry, at)
-            case Attempt():
-                return self._attempt(flow, entry, at)
-
-    def _part(self, flow: Perhaps | Routine | Labelled, entry: Frontier, at: Instance) -> Ways:
+    def _part(self, flow: _Part, entry: Frontier, at: Instance) -> Ways:
         match flow:
             case Perhaps():
                 ways = self.draw(flow.part, entry, at)
                 return Ways(merged([entry, ways.end]), ways.jumps)
+            case Rescue():
+                return self._rescue(flow, entry, at)
+            case Switch():
+                return self._switch(flow, entry, at)
+            case Attempt():
+                return self._attempt(flow, entry, at)
             case Routine():
-                return _left(self.draw(flow.body, entry, at), entry, certain=flow.certain)
+                return self.draw(flow.body, entry, at).left(entry, certain=flow.certain)
             case Labelled():
                 ways = self.draw(flow.body, entry, at)
                 return Ways(ways.land(("break", flow.label)), ways.jumps)
@@ -220,6 +219,14 @@ class _Drawing:
         leaving.take(*ways)
         return leaving
 
+    def _rescue(self, flow: Rescue, entry: Frontier, at: Instance) -> Ways:
+        before = len(self._made)
+        promise = self.draw(flow.promise, entry, at)
+        into = merged([promise.end, dict.fromkeys(self._made[before:])])
+        callbacks = self.draw(flow.callbacks, into or {}, at)
+        end = callbacks.end if flow.goes_on or flow.callbacks != NOTHING else promise.end
+        return Ways(end, {} if flow.goes_on else promise.jumps)
+
     def _enter(self, flow: Enter, entry: Frontier, at: Instance) -> Ways:
         callee = self._expansion.entered[flow.at, at.number]
         loop = self._expansion.loops.get(callee.number)
@@ -234,18 +241,10 @@ class _Drawing:
             self._returns[callee.number] = returns
             self._failures[callee.number] = self._placeholders.fresh()
         function = callee.unit.function.index if callee.unit is not None else None
-        ways = _left(self.draw(self._flows.get(function, NOTHING), inside, callee), entry, certain=True)
+        body = self._flows.get(function, NOTHING)
+        ways = self.draw(body, inside, callee).left(entry, certain=True)
         self._placeholders.resolve(returns, ways.end)
         if self._returns.pop(callee.number, None) is not None:
             failures = dict.fromkeys(self._made[before:])
             self._placeholders.resolve(self._failures.pop(callee.number), failures)
         return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))
-
-
-def _left(ways: Ways, entry: Frontier, *, certain: bool) -> Ways:
-    """Leave a function; from one that nobody is known to wait for, nothing is thrown."""
-    if not certain:
-        return Ways(merged([entry, ways.land(*ways.jumps)]))
-    thrown = ways.jumps.pop(("throw", None), None)
-    end = ways.land(*ways.jumps)
-    return Ways(end, {} if thrown is None else {("throw", None): thrown})

@@ -89,6 +89,16 @@ class Parallel:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescue:
+    """A promise, and the callbacks that run when it fails, or also then; unless it `goes_on` after
+    them, it still fails."""
+
+    promise: "Flow"
+    callbacks: "Flow"
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Routine:
     """The body of a function: no jump but a throw leaves it. Not `certain`: it may not run, and
     when is not known."""
@@ -130,6 +140,7 @@ Flow = (
     | Switch
     | Attempt
     | Parallel
+    | Rescue
     | Routine
     | Enter
     | Labelled

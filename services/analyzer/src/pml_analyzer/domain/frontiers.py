@@ -35,6 +35,14 @@ class Ways:
         landed = [self.jumps.pop(target) for target in targets if target in self.jumps]
         return merged(landed if self.end is None else [self.end, *landed])
 
+    def left(self, entry: Frontier, *, certain: bool) -> "Ways":
+        """Out of a function; from one that nobody is known to wait for, nothing is thrown."""
+        if not certain:
+            return Ways(merged([entry, self.land(*self.jumps)]))
+        thrown = self.jumps.pop(("throw", None), None)
+        end = self.land(*self.jumps)
+        return Ways(end, {} if thrown is None else {("throw", None): thrown})
+
     def take(self, *others: "Ways") -> None:
         """Leave by the jumps of other parts too."""
         for other in others:

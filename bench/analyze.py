@@ -1,4 +1,4 @@
-"""What an analysis costs over parsing alone (P9), and how it grows: p50 of CPU
+"""What an analysis costs over parsing alone (P9, at 50 lines), and how it grows: p50 of CPU
 milliseconds, which other work on the machine disturbs less than wall time.
 
 `uv run python bench/analyze.py [rounds]`
@@ -6,10 +6,13 @@ milliseconds, which other work on the machine disturbs less than wall time.
 
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
 from time import process_time
 
 from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analyzer.domain.toolbox import Tools
 from pml_analyzer.syntax import parser
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.decision import Policy
@@ -69,9 +72,21 @@ if (late.length > 0) {
 }
 return summary;
 """
+SHORT = """\
+const { path, limit = 10 } = args;
+const listing = await mcp.fs.list_directory({ path });
+const texts: string[] = [];
+for (const entry of listing.entries.slice(0, limit)) {
+  if (entry.kind === "file") {
+    const file = await mcp.fs.read_text_file({ path: `${path}/${entry.name}` });
+    texts.push(file.content);
+  }
+}
+return texts;
+"""
 CALLED = ("fs:list_directory", "fs:read_text_file", "fs:write_file", "mail:send")
 OTHERS = tuple(f"server{number % 50}:tool_{number}" for number in range(500))
-TOOLS = tuple(
+TOOLS = Tools(
     ToolDefinition(server=name.partition(":")[0], name=name.partition(":")[2])
     for name in CALLED + OTHERS
 )
@@ -87,17 +102,36 @@ def p50(work: Callable[[], object], rounds: int) -> float:
     return statistics.median(times) * 1e3
 
 
-def program(copies: int) -> str:
-    """The program, `copies` times in blocks of their own."""
-    if copies == 1:
-        return PROGRAM
+def program(lines: int) -> str:
+    """The first program above in blocks, one after the other: about so many lines."""
     head, _, body = PROGRAM.partition("\n\n")
-    return "\n".join([head, *("{\n" + body.replace("return", "void") + "}" for _ in range(copies))])
+    copies = round(lines / len(PROGRAM.splitlines()))
+    if copies == 0:
+        return SHORT
+    blocks = ("{\n" + body.replace("return", "void") + "}" for _ in range(copies))
+    return PROGRAM if copies == 1 else "\n".join([head, *blocks])
 
 
-def measure(copies: int, rounds: int) -> None:
-    """Print one line."""
-    code = program(copies)
+@dataclass(frozen=True)
+class Cost:
+    """Of one program: CPU milliseconds of parsing alone and of the whole analysis."""
+
+    code: str
+    nodes: int
+    parse: float
+    whole: float
+
+    def line(self) -> str:
+        """As a row of the table."""
+        return (
+            f"{len(self.code.splitlines()):>5} lines {len(self.code):>6} characters"
+            f" {self.nodes:>4} nodes   parse {self.parse:7.3f}   analysis {self.whole:7.3f}"
+            f"   P9 {self.whole / self.parse:5.1f}   {1e3 / self.whole:5.0f}/s per core"
+        )
+
+
+def measure(code: str, rounds: int) -> Cost:
+    """What one program costs."""
     source = Source(code)
 
     def analysis() -> Analysis:
@@ -106,18 +140,31 @@ def measure(copies: int, rounds: int) -> None:
         return outcome
 
     nodes = len(analysis().structure.nodes)
-    parse, whole = p50(lambda: parser.parse(source), rounds), p50(analysis, rounds)
-    print(
-        f"{len(code.splitlines()):>5} lines {nodes:>4} nodes   parse {parse:7.3f}"
-        f"   analysis {whole:7.3f} ({whole / len(code) * 1e3:.3f} per 1000 characters)"
-        f"   P9 {whole / parse:5.1f}   {1e3 / whole:5.0f}/s per core"
+    return Cost(code, nodes, p50(lambda: parser.parse(source), rounds), p50(analysis, rounds))
+
+
+def fit(costs: Sequence[Cost]) -> str:
+    """Least squares: milliseconds by thousands of characters, how well a straight line says it, and
+    the exponent that a power would have (1: linear)."""
+    sizes = [len(cost.code) / 1e3 for cost in costs]
+    times = [cost.whole for cost in costs]
+    slope, start = statistics.linear_regression(sizes, times)
+    power, _ = statistics.linear_regression([*map(log, sizes)], [*map(log, times)])
+    r2 = statistics.correlation(sizes, times) ** 2
+    return (
+        f"milliseconds = {start:.2f} + {slope:.3f} * thousands of characters, r² = {r2:.4f};"
+        f" as a power of the length: {power:.2f}"
     )
 
 
 def main(rounds: int) -> None:
     """Print all figures."""
-    for copies in (1, 2, 5, 10, 20):
-        measure(copies, max(5, rounds // copies))
+    print(f"{len(TOOLS)} tools, p50 of CPU milliseconds")
+    costs: list[Cost] = []
+    for lines in (10, 50, 100, 200, 500, 1000):
+        costs.append(measure(program(lines), max(20, rounds * 50 // max(lines, 50))))
+        print(costs[-1].line())
+    print(fit(costs))
 
 
 if __name__ == "__main__":

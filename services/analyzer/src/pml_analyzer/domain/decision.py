@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pml_analyzer.domain.capabilities import Reached, names_of
 from pml_analyzer.domain.problems import visible
+from pml_analyzer.domain.toolbox import Tools
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.structure import (
     Argument,
@@ -77,12 +78,12 @@ def _with_nested(
     """The uses with what capabilities call, directly called tools first."""
     if not nested:
         return list(uses)
-    known = {(tool.server, tool.name): tool for tool in catalogue}
+    known = Tools.of(catalogue).by_server
     found = {use.tool.tool_id: use for use in uses}
     through: dict[str, list[Reached]] = {}
     for one in nested:
-        for name in one.capability.tools:
-            tool = known[name]
+        for server, name in one.capability.tools:
+            tool = known[server][name]
             found.setdefault(tool.tool_id, ToolUse(tool, ()))
             through.setdefault(tool.tool_id, []).append(one)
     return [replace(use, through=through.get(key, ())) for key, use in found.items()]

@@ -1,5 +1,6 @@
 """What an analysis makes of a capability."""
 
+from pml_common.contracts.decision import Decision, ToolDecision
 from pml_registry.domain.admission import admit, tools_used, wanted_names
 from services.registry.tests.samples import UNNAMED, analysed, record
 
@@ -9,6 +10,18 @@ def test_a_new_capability_without_a_name_gets_a_provisional_one() -> None:
     assert (admission.name, admission.named, admission.change) == (UNNAMED, False, "created")
     assert (admission.description, admission.tools_used) == ("read it", ("fs:stat", "fs:read"))
     assert admission.altered
+
+
+def test_tools_that_are_reached_through_other_capabilities_are_used_too() -> None:
+    def decided(tool: str, *node_ids: str) -> ToolDecision:
+        return ToolDecision(
+            tool=tool, verdict="allow", reason="", definition_hash="0" * 64, node_ids=node_ids
+        )
+
+    tools = (decided("fs:read", "n1"), decided("git:log", "n1"), decided("fs:never"))
+    decision = Decision(verdict="allow", tools=tools)
+    analysis = analysed().model_copy(update={"decision": decision})
+    assert tools_used(analysis) == ("fs:stat", "fs:read", "git:log")
 
 
 def test_a_new_capability_gets_the_name_asked_for_if_it_is_free() -> None:

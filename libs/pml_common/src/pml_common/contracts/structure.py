@@ -138,7 +138,8 @@ class Edge(Contract):
     """A relation between two nodes of one structure.
 
     `outcome` belongs to `conditional` (`true`, `false`, `case:<label>`, `default`, `ok`, `error`);
-    `coverage` and `field_mapping` belong to `provides`.
+    `coverage` and `field_mapping` belong to `provides`. `contains` leads from one capability to
+    another that it calls, so it stands in no structure: see `NestedCapability`.
     """
 
     from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")

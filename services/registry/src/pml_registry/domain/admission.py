@@ -66,9 +66,12 @@ def admit(
 
 
 def tools_used(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
-    """The tools in a structure, each once, in source order."""
+    """The tools in a structure, each once, in source order; then those that it reaches through
+    other capabilities."""
     nodes = analysis.structure.nodes
-    return tuple(dict.fromkeys(node.tool for node in nodes if isinstance(node, TaskNode)))
+    direct = [node.tool for node in nodes if isinstance(node, TaskNode)]
+    reached = [tool.tool for tool in analysis.decision.tools if tool.node_ids]
+    return tuple(dict.fromkeys([*direct, *reached]))
 
 
 def _created(analysis: ExecutionAnalyzed, asked: str | None, taken: Collection[str]) -> Admission:

@@ -2,19 +2,24 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from pydantic import JsonValue
 
 import pml_analyzer
 from pml_analyzer.domain.declarations import as_module, declarations
 from pml_analyzer.domain.type_text import quoted
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.programs import schema, tool
+from services.analyzer.tests.schema_strategy import SCHEMAS
 from services.analyzer.tests.schemas import CATALOGUE, hostile_tools, livemcpbench
 
 pytestmark = pytest.mark.integration
 
+GENERATED = 300
 DENO = Path(sys.executable).with_name("deno")
 SANDBOX_OPTIONS = Path(pml_analyzer.__file__).with_name("checker") / "deno.json"
 
@@ -67,6 +72,15 @@ class TestDeno:
         text = declarations(tools, {"fs_read": tools[0], "fs:read": tools[0]})
         assert complaints(tmp_path, *options, tools_d=text, use=_calls(tools)) == ""
 
+    def test_it_accepts_whatever_a_schema_says(
+        self, options: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        tools = [
+            ToolDefinition(server="s", name=f"t{n}", input_schema=found, output_schema=found)
+            for n, found in enumerate(_generated())
+        ]
+        assert complaints(tmp_path, *options, tools_d=declarations(tools)) == ""
+
     def test_it_still_knows_what_is_wrong(self, options: tuple[str, ...], tmp_path: Path) -> None:
         text = declarations([tool("fs:read", "path", gives=schema("content"))])
         use = "const n: number = (await mcp.fs.read({ path: 1 })).content;\nexport { n };\n"
@@ -77,6 +91,26 @@ class TestDeno:
     def test_it_accepts_them_as_a_module(self, options: tuple[str, ...], tmp_path: Path) -> None:
         text = as_module(declarations(hostile_tools()))
         assert complaints(tmp_path, *options, tools_d=text) == ""
+
+
+@cache
+def _generated() -> list[JsonObject]:
+    found: list[JsonObject] = []
+
+    @given(SCHEMAS)
+    @settings(
+        max_examples=GENERATED,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    def collect(schema: JsonValue) -> None:
+        assert isinstance(schema, dict)
+        found.append(schema)
+
+    collect()
+    return found
 
 
 def _calls(tools: list[ToolDefinition]) -> str:

@@ -5,7 +5,7 @@ import pytest
 from pml_analyzer.domain.analysis import Analysis, Rejection
 from pml_analyzer.domain.type_check import Finding, checked_module, type_errors, unchecked
 from pml_analyzer.domain.typed_analysis import with_types
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.programs import analysed, rejected
 
 CODE = "const a = 1;\n\n/* 😀é */ const b: string = a;\u2028x"
 
@@ -106,3 +106,24 @@ def test_an_analysis_tells_the_names_that_the_caller_gives_values() -> None:
         "input",
         "params",
     )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import a from './a.ts';",
+        "import a = require('a');",
+        "const a = await import('./a.ts');",
+        "type A = import('./a.ts').A;",
+        "type A = typeof import('./a.json');",
+        "type A = typeof import('./a.json', { with: { type: 'json' } });",
+        "const a: import('./a.ts').A = 1;",
+        "function f(a: import('./a.ts').A): import('./a.ts').B {}",
+        "f<import('./a.ts').A>(1); function f<T>(a: T) {}",
+        "const a = 1 as import('./a.ts').A;",
+        "export * from './a.ts';",
+        "declare module './a.ts' {}",
+    ],
+)
+def test_no_program_that_reads_other_files_gets_as_far_as_a_type_check(code: str) -> None:
+    assert rejected(code).diagnostics

@@ -82,10 +82,10 @@ class DenoChecker:
         return type_errors(code, module.prefix, findings)
 
     @property
-    def pid(self) -> int | None:
-        """The process's id, once it is warm."""
+    def process(self) -> CheckerProcess | None:
+        """The process, once it is warm."""
         done = self._process.done() and not self._process.cancelled()
-        return self._process.result().pid if done else None
+        return self._process.result() if done else None
 
     async def health(self) -> str | None:
         """Why no process can be started, or None."""

@@ -59,9 +59,9 @@ def comment(text: str) -> str:
     if len(flat) > _LONGEST_COMMENT:
         flat = flat[: _LONGEST_COMMENT - 1] + "…"
     safe = _TAG.sub(r"\\@", flat.replace("*/", "*\\/"))
+    if len(safe) <= _COMMENT_WIDTH:
+        return f"/** {safe} */\n"
     lines = wrap(safe, _COMMENT_WIDTH, break_long_words=False, break_on_hyphens=False)
-    if len(lines) == 1:
-        return f"/** {lines[0]} */\n"
     return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 

@@ -20,6 +20,9 @@ _ONLY_IN = {
 }
 """Tokens that mean something in some places only: a comma beside a hole, `for await`."""
 
+_NOTHING: list[Node] = []
+"""The children of every leaf: most nodes are leaves."""
+
 
 class TooDeep(Exception):
     """The text nests deeper than passes are made for."""
@@ -111,12 +114,13 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
         if kept[kind_id] or field is not None:
             kind = names[kind_id]
             start, end = here.byte_range
-            node = Node(kind, field, start, end, parent, len(nodes), [], len(nodes) + 1)
+            node = Node(kind, field, start, end, parent, len(nodes), _NOTHING, len(nodes) + 1)
             if kind not in _ONLY_IN or parent.kind in _ONLY_IN[kind]:
                 nodes.append(node)
                 parent.children.append(node)
             is_type = parent.kind in CASTS and parent.children[0] is not node
             if not is_type and kind not in _LEAVES and enter():
+                node.children = []
                 parent, depth = node, depth + 1
                 if depth > nesting:
                     raise TooDeep(start)

@@ -175,6 +175,23 @@ async def test_the_limits_hold_for_nested_programs() -> None:
     assert "the limit is 50" in event.diagnostics[0].message
 
 
+async def test_nested_programs_together_may_only_be_so_long() -> None:
+    names = [f"x_c{n}" for n in range(6)]
+    long = [described(f"x:{name}", f"return '{name}';{' ' * 80}") for name in names]
+    capabilities = _capabilities(*map(meaning, names, long))
+    code = "".join(f"capabilities.{name}();" for name in names)
+    limits = Limits(source_bytes=len(code))
+    assert 5 * len(long[0].code) <= 4 * len(code) < 6 * len(long[0].code)
+    event = await _answer(code, capabilities, limits=limits)
+    assert isinstance(event, AnalysisRejected)
+    assert [told.message for told in event.diagnostics] == [
+        "Capability x:x_c5 cannot be called: its program and those before it are too long to be "
+        "read for one program."
+    ]
+    fewer = "".join(f"capabilities.{name}();" for name in names[:5])
+    assert isinstance(await _answer(fewer, capabilities, limits=limits), ExecutionAnalyzed)
+
+
 async def test_the_names_of_the_capability_that_runs_are_decided_on() -> None:
     policy = Policy(rules=(PolicyRule(pattern="cap:math:*", verdict="deny"),))
     request = requested(PURE.code, policy).model_copy(update={"known_as": ("math:double",)})

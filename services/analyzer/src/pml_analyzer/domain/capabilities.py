@@ -91,6 +91,7 @@ class Library:
         plain = callable_names([(one.id, one.name) for one in capabilities])
         found = {one.name: one for one in reversed(capabilities)}
         found |= {name: known[capability_id] for name, capability_id in plain.items()}
+        found |= {str(one.id): one for one in capabilities}
         for one in capabilities:
             for alias in one.about.aliases:
                 found.setdefault(alias, one)

@@ -17,6 +17,11 @@ T = TypeVar("T")
 _INLINE: Final = 8 * 1024
 """Characters whose analysis (about 10 ms) may hold up the event loop; longer ones get a thread."""
 
+_MOST_PROGRAMS: Final = 4
+"""How many programs of the greatest length may be read for one that calls them."""
+
+_TOO_LONG: Final = "its program and those before it are too long to be read for one program."
+
 
 async def read(code: str, work: Callable[[], T]) -> T:
     """Do what takes as long as reading this program does."""
@@ -27,7 +32,9 @@ async def library_for(
     scope: Scope, references: Sequence[str], capabilities: Capabilities, limits: Limits
 ) -> Library:
     """Those named, those named in their programs, and so on down to what may run; of more than
-    may be reached, enough to tell that they are too many."""
+    may be reached, enough to tell that they are too many, and of programs that are too long
+    together, not all."""
+    left = _MOST_PROGRAMS * limits.source_bytes
     found: dict[str, Capability] = {}
     near: dict[str, Sequence[str]] = {}
     known: dict[UUID, Capability] = {}
@@ -43,8 +50,13 @@ async def library_for(
                 near[reference] = answer.near
                 continue
             if about.capability_id not in known:
+                left -= len(about.code)
                 work = partial(read_capability, about, limits)
-                known[about.capability_id] = await read(about.code, work)
+                known[about.capability_id] = (
+                    await read(about.code, work)
+                    if left >= 0
+                    else Capability(about, fault=_TOO_LONG)
+                )
             found[reference] = known[about.capability_id]
             below += found[reference].references
         wanted = below

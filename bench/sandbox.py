@@ -17,7 +17,7 @@ from deno import find_deno_bin
 
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.app import sandbox_command
-from pml_executor.domain.protocol import Answer, CallMade, Program, Returned
+from pml_executor.domain.protocol import Answer, CallMade, Noted, Program, Returned
 from pml_executor.settings import ExecutorSettings
 
 CALLS = 500
@@ -26,6 +26,9 @@ TYPED = "interface Item { id: number; tags: string[] }\n" + "".join(
     f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(48)
 )
 LOOP = f"for (let i = 0; i < {CALLS}; i++) await mcp.api.echo({{ i }}); return 1;"
+ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } return sum;"
+HOT = ROUNDS % ("", "i % 3 === 0")
+HOT_REPORTING = ROUNDS % ('__pml.round("l1");', '__pml.decide("d1", i % 3 === 0)')
 SETTLE_S = 0.03
 Measured = Callable[[], Awaitable[float]]
 
@@ -90,7 +93,8 @@ class Bench:
             await asyncio.sleep(SETTLE_S)
             began = perf_counter()
             await sandbox.run(program(code))
-            message = await sandbox.receive()
+            while isinstance(message := await sandbox.receive(), Noted):
+                pass
             took = (perf_counter() - began) * 1e3
             assert isinstance(message, Returned), message
             await sandbox.close()
@@ -127,6 +131,8 @@ async def main(rounds: int) -> None:
     await report("sandbox: spawn until ready, then killed", rounds, bench.cold, cpu=True)
     await report("sandbox: empty program in a warm process", rounds, bench.warm(EMPTY), cpu=True)
     await report("sandbox: 50 typed lines in a warm process", rounds, bench.warm(TYPED + EMPTY))
+    await report("sandbox: a loop of 1e6 rounds with an if", rounds, bench.warm(HOT))
+    await report("sandbox: the same, instrumented", rounds, bench.warm(HOT_REPORTING))
     await report("sandbox: one tool call, there and back", max(5, rounds // 5), bench.call)
     await report("sandbox: kill of a busy program", rounds, bench.kill)
 

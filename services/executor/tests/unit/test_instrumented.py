@@ -66,7 +66,7 @@ def test_every_place_of_the_author_is_found_again() -> None:
 _TEXT = st.text(st.sampled_from('ab é𝒳\n\u2028"(){};'), max_size=8)
 
 
-@given(st.lists(st.tuples(_TEXT, st.sampled_from(["", '__pml.at("n1", ', ")", "; ", " { "]))))
+@given(st.lists(st.tuples(_TEXT, st.sampled_from(["", '__pml.decide("d1", ', ")", "; ", " { "]))))
 def test_whatever_was_put_in_every_place_of_the_author_is_found_again(
     parts: list[tuple[str, str]],
 ) -> None:
@@ -83,6 +83,8 @@ def test_lines_may_end_in_any_way(end: str) -> None:
     [
         ('if («__pml.de^cide("d1", »f()«)») g();', (1, 5)),
         ('const x = «__pml.at("n1", »a.b.call«^)»(1);', (1, 15)),
+        ('const x = «__pml.at("n1", »(a.call)!«^)»(1);', (1, 14)),
+        ('const x = «__pml.at("n1", »(a.call^)«)»(1);', (1, 14)),
         ('const x = «__pml.at("n1", »a[0]«^)»(1);', (1, 15)),
         ('a();\n«{ __pml.^round("l1"); »f();« }»', (2, 1)),
         ("«const { a } = ar^gs; »a();", (1, 1)),

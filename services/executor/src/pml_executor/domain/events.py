@@ -75,13 +75,11 @@ def call_ended(start: ToolStart, outcome: ToolOutcome, ts: float) -> ToolEnd:
 
 def noted(command: RunWorkflow, journal: RunJournal, note: Note, ts: float) -> TraceEvent | None:
     """What a note adds to the journal; None where it is recorded."""
-    match note:
-        case BranchNote():
-            return _branch_taken(command, journal, note, ts)
-        case LoopNote():
-            return _round_begun(command, journal, note, ts)
-        case LogNote():
-            return _line_logged(command, note, ts) if journal.log() else None
+    if isinstance(note, BranchNote):
+        return _branch_taken(command, journal, note, ts)
+    if isinstance(note, LoopNote):
+        return _round_begun(command, journal, note, ts)
+    return _line_logged(command, note, ts) if journal.log() else None
 
 
 def _branch_taken(

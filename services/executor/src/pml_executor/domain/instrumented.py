@@ -21,7 +21,8 @@ _LINE_END = re.compile("\r\n|[\n\r]")
 _AUTHORS_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 """As JavaScript does, and the analyzer with it."""
 
-_LAST_WORD = re.compile(r"[\w$#]+\Z")
+_LAST_WORD = re.compile(r"[\w$#]+[)!\s]*\Z")
+_LAST_BRACKETS = re.compile(r"[)!\s]*")
 _METHOD = re.compile(r"__pml\.(\w+)\(")
 _QUOTED = re.compile(r"__pml\.(\w+)(?:\(\.\.\.\))?")
 _NO_CODE = re.compile(
@@ -66,13 +67,12 @@ class Instrumented:
         return ends[line]
 
     def place(self, offset: int | None) -> tuple[int, int] | tuple[None, None]:
-        """The author's line and column, from 1, in code points; of what was put in round a
-        callee's end, the callee's last word."""
+        """The author's line and column, from 1, in code points; of the end of a callee that was
+        put into a call, the callee's last word, where V8 sees the author's own call."""
         if offset is None:
             return None, None
-        closing = next((w.closing for w in self._wraps if _within(offset, w.closing)), None)
-        before = self._authors((0, closing[0] if closing else offset))
-        if closing:
+        before = self._authors((0, offset))
+        if any(self._ends_callee(wrap, offset) for wrap in self._wraps):
             before = _LAST_WORD.sub("", before)
         starts = [0, *(match.end() for match in _AUTHORS_LINE_END.finditer(before))]
         return len(starts), len(before) - starts[-1] + 1
@@ -89,6 +89,14 @@ class Instrumented:
             return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
         return _QUOTED.sub(quoted, message)
+
+    def _ends_callee(self, wrap: _Wrap, offset: int) -> bool:
+        between = self.text[offset : wrap.closing[0]]
+        return (
+            wrap.method in ("at", "via")
+            and wrap.opening[1] < offset < wrap.closing[1]
+            and _LAST_BRACKETS.fullmatch(between) is not None
+        )
 
     def _authors(self, span: Span) -> str:
         """What the author wrote in a span."""
@@ -131,10 +139,6 @@ class Instrumented:
 
     def _beside(self, wrap: _Wrap, offset: int) -> bool:
         return min(_balances(self.text[wrap.closing[1] : offset])) == 0
-
-
-def _within(offset: int, span: Span) -> bool:
-    return span[0] <= offset < span[1]
 
 
 def _last(wraps: Iterator[_Wrap]) -> Iterator[_Wrap]:

@@ -53,6 +53,9 @@ class Origins:
         self.tree = tree
         self.scopes = scopes
         self._known: dict[int, Origin] = {}
+        self._told: dict[int, Origin] = {}
+        """What has been asked since all names are known."""
+        self._are_names_known = False
         self._depth = 0
         self._near_tools = _near_tools(tree, scopes)
         self.held_objects: dict[int, Node | None] = {}
@@ -63,9 +66,18 @@ class Origins:
 
         for binding in scopes.bindings:  # in source order, most find what they refer to known
             self.binding(binding)
+        self._are_names_known = True
 
     def of(self, node: Node) -> Origin:
         """Where the value of an expression comes from."""
+        known = self._told.get(node.index)
+        if known is None:
+            known = self._find(node)
+            if self._are_names_known and self._depth == 0:
+                self._told[node.index] = known
+        return known
+
+    def _find(self, node: Node) -> Origin:
         if self._depth >= _DEEPEST:
             return ANY_TOOL
         self._depth += 1
@@ -85,7 +97,8 @@ class Origins:
         name = member.child("property")
         if name is not None:
             return self.tree.name(name)
-        found = self.of(member["index"])
+        index = member.child("index")  # neither: a type in a cast, `1 as import("a").B`
+        found = self.of(index) if index is not None else UNKNOWN
         return as_key(found.value) if isinstance(found, Constant) else None
 
     def binding(self, binding: Binding) -> Origin:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pml_cli.errors import CommandError
+from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
+from pml_cli.offline import offline
+from pml_cli.options import AsJson, Home, Url
 
 if TYPE_CHECKING:
     from pml_cli.client import Client
@@ -21,26 +23,23 @@ app = typer.Typer(
 )
 approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
 app.add_typer(approvals, name="approvals")
-
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-Url = Annotated[
-    str | None,
-    typer.Option("--url", help="The gateway; else PML_URL, else the local stack."),
-]
-Home = Annotated[
-    Path | None, typer.Option(help="The stack's data folder; else PML_HOME, else ./.pml.")
-]
+app.add_typer(offline)
 
 
 def main() -> None:
-    """Run the command; an expected error is one line on stderr and an exit code."""
+    """Run the command; an expected error is one line on stderr and an exit code, and one of JSON on
+    stdout where JSON is asked for."""
+    as_json = asks_for_json(sys.argv[1:])
     try:
-        app()
+        code = app(standalone_mode=not as_json)
     except CommandError as error:
-        sys.stderr.write(f"pml: {error}\n")
-        raise SystemExit(error.exit_code) from None
+        fail(error, as_json=as_json)
+    except typer.TyperException as error:  # what was typed is no command
+        told = error.format_message() if isinstance(error, typer.BadParameter) else str(error)
+        fail(CommandError(told, USAGE), as_json=as_json)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    raise SystemExit(code)
 
 
 def _home(given: Path | None) -> Path:
@@ -133,23 +132,6 @@ def execute(
     request = {key: value for key, value in fields.items() if value is not None}
     with _session(url, as_json=as_json) as (client, out):
         raise typer.Exit(execution.execute(client, out, request))
-
-
-@app.command()
-def analyze(
-    file: Annotated[str, typer.Argument(help="A TypeScript program, or - for standard input.")],
-    catalog: Annotated[str | None, typer.Option(help="The tools, as `pml tools --json`.")] = None,
-    policy: Annotated[str | None, typer.Option(help="A policy file (JSON).")] = None,
-    form: Annotated[Literal["tree", "json"], typer.Option("--format")] = "tree",
-    types: Annotated[bool, typer.Option("--types", help="Check types too: errors reject.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Read a program without running it, offline: structure and decision. Exit code 1: rejected."""
-    from pml_cli.commands import analysis
-    from pml_cli.output import Output
-
-    out = Output(as_json=as_json or form == "json")
-    raise typer.Exit(analysis.analyze(out, file, catalog, policy, types=types))
 
 
 @app.command()

@@ -11,15 +11,18 @@ from pml_cli.errors import USAGE, CommandError
 
 
 def read_source(file: str) -> str:
-    """The text of a file, or of standard input for `-`. Raises CommandError."""
-    if file == "-":
-        return sys.stdin.read()
+    """The text of a file, or of standard input for `-`, as it is but for a byte order mark.
+
+    Raises CommandError.
+    """
     try:
-        return Path(file).read_text(encoding="utf-8")
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return raw.decode("utf-8-sig")
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}", USAGE) from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not UTF-8 text (byte {error.start})", USAGE) from error
+        name = "standard input" if file == "-" else file
+        raise CommandError(f"{name} is not UTF-8 text (byte {error.start})", USAGE) from error
 
 
 def read_json(file: str) -> JsonValue:

@@ -72,7 +72,7 @@ class Client:
         answer = self._request(method, path, params=params, json=json)
         if answer.is_success:
             return _object(answer)
-        raise CommandError(_complaint(answer))
+        raise _complaint(answer)
 
     def _request(
         self,
@@ -101,11 +101,13 @@ def _object(answer: httpx2.Response) -> Json:
     return cast(Json, body)
 
 
-def _complaint(answer: httpx2.Response) -> str:
+def _complaint(answer: httpx2.Response) -> CommandError:
     try:
         body = cast(object, answer.json())
     except ValueError:
         body = None
     if isinstance(body, dict) and isinstance(error := cast(Json, body).get("error"), dict):
-        return f"{cast(Json, error).get('message')} (HTTP {answer.status_code})"
-    return f"{answer.request.method} {answer.url}: HTTP {answer.status_code}"
+        told = cast(Json, error)
+        message = f"{told.get('message')} (HTTP {answer.status_code})"
+        return CommandError(message, kind=str(told.get("kind") or "") or None)
+    return CommandError(f"{answer.request.method} {answer.url}: HTTP {answer.status_code}")

@@ -18,10 +18,15 @@ class Output:
     def show(self, data: object, *readable: RenderableType) -> None:
         """Print `data` as JSON, or its readable form."""
         if self.as_json:
-            self.console.file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+            self.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
             return
         for part in readable:
             self.console.print(part)
+
+    def write(self, text: str) -> None:
+        """Text as it is, at once."""
+        self.console.file.write(text)
+        self.console.file.flush()
 
     def note(self, text: str) -> None:
         """A remark that is not part of the answer."""

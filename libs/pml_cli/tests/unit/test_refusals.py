@@ -1,5 +1,6 @@
 """What the command says, and where, when something is wrong."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,15 +11,59 @@ from libs.pml_cli.tests.scripted import Gateway, pml
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 
 
-def test_a_refusal_of_the_gateway_is_one_line_on_stderr(
+def test_a_refusal_of_the_gateway_is_a_line_on_stderr_and_one_of_json_where_that_is_asked_for(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refusal = {"error": {"kind": "unavailable", "message": "NATS does not answer"}}
     gateway.answers["POST /api/execute"] = (503, refusal)
     assert pml(monkeypatch, "execute", "--capability", "x:y", "--json") == 1
     shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err == "pml: NATS does not answer (HTTP 503)\n"
+    message = "NATS does not answer (HTTP 503)"
+    error = {"kind": "unavailable", "message": message}
+    assert json.loads(shown.out) == {"status": "error", "error": error}
+    assert shown.err == f"pml: {message}\n"
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 1
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind", "complaint"),
+    [
+        (("execute", "nowhere.ts", "--json"), 2, "usage", "cannot read nowhere.ts"),
+        (("tools", "--url", "http://127.0.0.1:1", "--json"), 4, "unreachable", "run `pml up`"),
+        (("analyze", "nowhere.ts", "--format", "json"), 2, "usage", "cannot read nowhere.ts"),
+        (("analyze", "nowhere.ts", "--format=json"), 2, "usage", "cannot read nowhere.ts"),
+        (("discover", "--json"), 2, "usage", "Missing argument 'intent'"),
+        (("discover", "--limit", "none", "x", "--json"), 2, "usage", "Invalid value for '--limit'"),
+        (("forget", "--json"), 2, "usage", "No such command"),
+    ],
+    ids=["file", "gateway", "format", "format=", "missing", "invalid", "unknown"],
+)
+def test_a_failure_is_json_on_stdout_where_json_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    code: int,
+    kind: str,
+    complaint: str,
+) -> None:
+    assert pml(monkeypatch, *words) == code
+    shown = capsys.readouterr()
+    told = json.loads(shown.out)
+    assert told["status"] == "error"
+    assert told["error"]["kind"] == kind
+    assert complaint in told["error"]["message"]
+    assert shown.err == f"pml: {told['error']['message']}\n"
+
+
+def test_with_json_help_and_success_are_what_they_are_without(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway.answers["GET /api/tools"] = (200, {"tools": []})
+    assert pml(monkeypatch, "tools", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"tools": []}
+    assert pml(monkeypatch, "tools", "--json", "--help") == 0
+    assert "Usage" in capsys.readouterr().out
 
 
 def test_something_that_is_not_a_gateway_is_said_to_be_none(

@@ -1,99 +1,91 @@
-"""Reading a program offline, without any stack."""
+"""Reading programs offline, without any stack."""
 
-from collections.abc import Sequence
-
-from pydantic import JsonValue, ValidationError
-from rich.console import RenderableType
-from rich.markup import escape
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from pml_analyzer.domain.analysis import Analysis, Rejection
 from pml_analyzer.domain.analysis import analyze as read
 from pml_analyzer.domain.report import to_json
-from pml_cli.arguments import read_json, read_source
-from pml_cli.errors import FAILED, USAGE, CommandError
+from pml_analyzer.domain.toolbox import Tools
+from pml_cli.arguments import read_source
+from pml_cli.commands.program_lines import answers
+from pml_cli.documents import read_policy, read_tools
+from pml_cli.errors import FAILED
 from pml_cli.output import Output
-from pml_cli.render.structure import structure_tree
+from pml_cli.render.analysis import analysis_report, rejection_report
 from pml_common.contracts.decision import Policy
-from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.drawing.dot import dot
+from pml_common.drawing.mermaid import MOST_ARROWS, mermaid
 
-COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+Form = Literal["tree", "json", "mermaid", "dot"]
 
 
-def analyze(
-    out: Output, file: str, catalog: str | None, policy: str | None, *, types: bool = False
-) -> int:
-    """Show structure and decision; exit code 1 when the program is rejected.
+@dataclass(frozen=True)
+class Reader:
+    """What programs are read with; `is_bare` when nobody said which tools there are."""
 
-    Raises CommandError on a catalogue or policy that is none.
-    """
+    tools: Sequence[ToolDefinition]
+    policy: Policy
+    types: bool = False
+    is_bare: bool = False
+
+    def read(self, code: str) -> Analysis | Rejection:
+        """One program."""
+        found = read(code, tools=self.tools, policy=self.policy)
+        if self.types:
+            from pml_cli.commands.types import checked
+
+            return checked(code, found, self.tools)
+        return found
+
+
+def reader(catalog: str | None, policy: str | None, *, types: bool = False) -> Reader:
+    """From files. Raises CommandError on a catalogue or policy that is none."""
     tools = () if catalog is None else read_tools(catalog)
-    rules = Policy() if policy is None else _policy(policy)
-    code = read_source(file)
-    found = read(code, tools=tools, policy=rules)
-    if types:
-        from pml_cli.commands.types import checked
+    rules = Policy() if policy is None else read_policy(policy)
+    return Reader(Tools(tools), rules, types, is_bare=catalog is None)
 
-        found = checked(code, found, tools)
-    readable = _rejection(found) if isinstance(found, Rejection) else _analysis(file, found)
-    if catalog is None and isinstance(found, Rejection) and found.missing_tools:
+
+def analyze(out: Output, file: str, reader: Reader, form: Form) -> int:
+    """Show structure and decision; exit code 1 when the program is rejected. Raises CommandError.
+
+    A drawing of a rejected program is nothing on stdout; why is on stderr.
+    """
+    found = reader.read(read_source(file))
+    if isinstance(found, Rejection):
+        return _rejected(out, found, form, is_bare=reader.is_bare)
+    if form in ("mermaid", "dot"):
+        _draw(out, found, form)
+    else:
+        out.show(to_json(found), *analysis_report(found, file if file != "-" else "program"))
+    return 0
+
+
+def analyze_lines(reader: Reader, lines: Iterable[bytes], out: Output) -> int:
+    """One program a line, one answer a line, each at once."""
+    for answer in answers(reader.read, lines):
+        out.write(f"{answer}\n")
+    return 0
+
+
+def _draw(out: Output, found: Analysis, form: Form) -> None:
+    draw = mermaid if form == "mermaid" else dot
+    edges = len(found.structure.edges)
+    if form == "mermaid" and edges > MOST_ARROWS:
+        out.note(f"{edges} edges: Mermaid's viewers refuse more than {MOST_ARROWS}; --format dot")
+    out.write(draw(found.structure, dynamic=found.dynamic_calls, decision=found.decision))
+
+
+def _rejected(out: Output, found: Rejection, form: Form, *, is_bare: bool) -> int:
+    if is_bare and found.missing_tools:
         out.note(
             "offline, only tools of a catalogue are known: pml tools --json > tools.json, "
             "then --catalog tools.json"
         )
-    out.show(to_json(found), *readable)
-    return FAILED if isinstance(found, Rejection) else 0
-
-
-def read_tools(file: str) -> Sequence[ToolDefinition]:
-    """A list of tool definitions, or an object with one under `tools`. Raises CommandError."""
-    document = read_json(file)
-    listed = document.get("tools") if isinstance(document, dict) else document
-    if not isinstance(listed, list):
-        raise CommandError(f"{file}: expected a list of tools, or an object with `tools`", USAGE)
-    return [_tool(file, position, one) for position, one in enumerate(listed)]
-
-
-def _tool(file: str, position: int, document: JsonValue) -> ToolDefinition:
-    try:
-        return ToolDefinition.model_validate(document)
-    except ValidationError as error:
-        raise CommandError(f"{file}: tool {position}: {_first(error)}", USAGE) from error
-
-
-def _policy(file: str) -> Policy:
-    try:
-        return Policy.model_validate(read_json(file))
-    except ValidationError as error:
-        raise CommandError(f"{file}: {_first(error)}", USAGE) from error
-
-
-def _first(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    return f"{place}: {fault['msg']}" if place else fault["msg"]
-
-
-def _rejection(found: Rejection) -> list[RenderableType]:
-    return ["[red]rejected[/]", *map(_diagnostic, found.diagnostics)]
-
-
-def _analysis(file: str, found: Analysis) -> list[RenderableType]:
-    verdict = found.decision.verdict
-    title = file if file != "-" else "program"
-    lines: list[RenderableType] = [structure_tree(found.structure, title)]
-    lines += [
-        f"[yellow]dynamic[/] {call.line}:{call.column} {escape(call.expression)}"
-        for call in found.dynamic_calls
-    ]
-    lines.append(f"decision [{COLOURS[verdict]}]{verdict}[/]")
-    lines += [f"  {escape(reason)}" for reason in found.decision.reasons]
-    lines += map(_diagnostic, found.diagnostics)
-    return lines
-
-
-def _diagnostic(found: Diagnostic) -> str:
-    text = f"{found.line}:{found.column} {found.severity}: {escape(found.message)}"
-    if found.source_line is None:
-        return text
-    return f"{text}\n  [dim]{escape(found.source_line)}[/]\n  {' ' * (found.column - 1)}^"
+    if form in ("mermaid", "dot"):
+        out.notes.print(*rejection_report(found), sep="\n")
+    else:
+        out.show(to_json(found), *rejection_report(found))
+    return FAILED

@@ -12,7 +12,7 @@ from pml_analyzer.domain.analysis import Analysis, Rejection
 from pml_analyzer.domain.declarations import declarations
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_cli.client import Client, Json
-from pml_cli.commands.analysis import read_tools
+from pml_cli.documents import read_tools
 from pml_cli.output import Output
 from pml_common.contracts.tool import ToolDefinition
 

@@ -1,0 +1,15 @@
+"""Options that several subcommands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="The gateway; else PML_URL, else the local stack."),
+]
+Home = Annotated[
+    Path | None, typer.Option(help="The stack's data folder; else PML_HOME, else ./.pml.")
+]

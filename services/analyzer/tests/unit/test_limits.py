@@ -83,6 +83,28 @@ def test_more_ways_than_can_be_drawn_are_refused() -> None:
     assert "more ways through this than 10,000 edges" in told
 
 
+def test_ways_back_count_too() -> None:
+    code = "for (const a of b) { if (a.x) continue; if (a.y) continue; await mcp.fs.read({}); }"
+    assert isinstance(analyze(code, tools=TOOLS, policy=Policy(), limits=Limits(edges=6)), Analysis)
+    outcome = analyze(code, tools=TOOLS, policy=Policy(), limits=Limits(edges=5))
+    assert isinstance(outcome, Rejection)
+
+
+def test_functions_that_invoke_each_other_too_far_are_refused() -> None:
+    chain = "".join(f"function f{i}() {{ return f{i + 1}(); }}\n" for i in range(120))
+    (told,) = complaints(f"{chain}function f120() {{ return mcp.fs.read({{}}); }}\nf0();")
+    assert told.startswith("100:")
+    assert "too deep" in told
+
+
+def test_invocations_that_multiply_are_refused_before_they_take_time() -> None:
+    doubling = "".join(f"function f{i}() {{ f{i + 1}(); f{i + 1}(); }}\n" for i in range(40))
+    (told,) = complaints(f"{doubling}function f40() {{ mcp.fs.read({{}}); }}\nf0();")
+    assert "once for each way they are invoked" in told
+    (told,) = complaints("const f = () => mcp.fs.read({});\n" + "f();" * 1_001)
+    assert "once for each way they are invoked" in told
+
+
 def test_results_that_feed_more_calls_than_can_be_drawn_are_refused() -> None:
     feeding = "const a = await mcp.fs.list({}); const b = await mcp.fs.list({});"
     fed = "await mcp.fs.read({ path: [a, b] });" * 2

@@ -117,12 +117,9 @@ class CallFlow:
 
     def _handed_over(self, call: Node) -> tuple[Flow, Flow]:
         """What runs before a method does, and what it runs again and again."""
-        given = given_function(self._tree, call)
-        function = None if given is None else given.inner
+        function = (given_function(self._tree, call) or call).inner
         others = self._in_order(call["arguments"].children[1:])
         before = in_order(self._in(call, "function"), others)
-        if function is None:
-            return before, NOTHING
         return before, self._run_on_the_spot(function)
 
     def _run_on_the_spot(self, function: Node) -> Flow:

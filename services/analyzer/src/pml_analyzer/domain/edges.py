@@ -101,7 +101,7 @@ class _Drawing:
                 return self._attempt(flow, entry, at)
             case Routine():
                 return self.draw(flow.body, entry, at).left(entry, certain=flow.certain)
-            case Labelled():
+            case _:
                 ways = self.draw(flow.body, entry, at)
                 return Ways(ways.land(("break", flow.label)), ways.jumps)
 

@@ -64,8 +64,7 @@ class Placeholders:
 
     def resolve(self, placeholder: Exit, exits: Frontier | None) -> None:
         """Say what a placeholder stands for; placeholders among it may be resolved later."""
-        if isinstance(placeholder.node_id, int):
-            self._meant[placeholder.node_id] = exits or {}
+        self._meant[int(placeholder.node_id)] = exits or {}
 
     def real(self, exit_: Exit) -> Frontier:
         """What an exit stands for, once everything is drawn."""

@@ -1,6 +1,7 @@
 """Handed-in pass: what each invocation of a local function gives its parameters."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from pml_analyzer.domain.bindings import Binding
 from pml_analyzer.domain.entries import entries
@@ -9,7 +10,8 @@ from pml_analyzer.domain.origins import MEMBERS, Origins
 from pml_analyzer.syntax.patterns import Part, Path, Step, targets
 from pml_analyzer.syntax.tree import WRAPPERS, Node
 
-_MOST_STEPS = 100
+_MOST_STEPS: Final = 100
+_OPENING: Final = MEMBERS | WRAPPERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,9 @@ class HandedIn:
     def _opened(self, node: Node) -> tuple[Node, Path]:
         """What a chain of members begins with, and the keys that it goes through."""
         keys: list[Step] = []
-        while node.kind in MEMBERS or node.kind in WRAPPERS:
+        while node.kind in _OPENING and (inside := node.operand) is not None:
             if node.kind in MEMBERS:
                 keys.append(self._origins.key(node))
-            inside = node.operand
-            if inside is None:
-                break
             node = inside
         return node, tuple(reversed(keys))
 

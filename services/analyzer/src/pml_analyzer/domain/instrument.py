@@ -135,10 +135,9 @@ class _Writer:
         for clause in clauses:
             value = clause.child("value")
             after = clause.start + len("default") if value is None else value.end
-            colon = _TO_COLON.match(self._tree.source.text, after)
-            if colon is not None:
-                outcome = json.dumps(case_outcome(self._tree, clause))
-                yield Wrap(colon.end(), colon.end(), f" __pml.chosen({node_id}, {outcome});")
+            colon = next(_TO_COLON.finditer(self._tree.source.text, after))
+            outcome = json.dumps(case_outcome(self._tree, clause))
+            yield Wrap(colon.end(), colon.end(), f" __pml.chosen({node_id}, {outcome});")
         if not any(clause.kind == "switch_default" for clause in clauses):
             end = node["body"].end - 1
             apart = "; " if clauses else " "

@@ -1,6 +1,7 @@
 """Places and words of the instrumented text, told as the author's."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -187,3 +188,14 @@ def test_where_an_error_arose_may_be_unknown() -> None:
     assert one.in_authors_words("__pml.at(...) is no function", None) == "f is no function"
     two = program('«__pml.at("n1", »f«)»(«__pml.at("n2", »g«)»(1));')
     assert two.in_authors_words("__pml.at(...) is no function", None).startswith("__pml")
+
+
+def test_an_error_in_the_largest_of_programs_is_told_at_once() -> None:
+    calls = 10_000
+    it = program('await «__pml.at("n1", »api.f«)»({ a: [1, (2)] });\n' * calls + "x.y();")
+    began = time.perf_counter()
+    told = it.in_authors_words("__pml.at(...) __pml.via(...) is not a function" * 80, len(it.text))
+    place = it.place(len(it.text) - 1)
+    assert time.perf_counter() - began < 1.0
+    assert told.startswith("api.f __pml.via(...) is")
+    assert place == (calls + 1, 6)

@@ -5,10 +5,9 @@ and some of its messages quote it (`__pml.at(...) is not a function`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from pml_common.contracts.executor import RunWorkflow
@@ -24,12 +23,14 @@ _AUTHORS_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 _LAST_WORD = re.compile(r"[\w$#]+[)!\s]*\Z")
 _LAST_BRACKETS = re.compile(r"[)!\s]*")
 _METHOD = re.compile(r"__pml\.(\w+)\(")
-_QUOTED = re.compile(r"__pml\.(\w+)(?:\(\.\.\.\))?")
+_QUOTED = re.compile(r"__pml\.(at|via|decide|absent|last|subject)\b(?:\(\.\.\.\))?")
 _NO_CODE = re.compile(
     r"""("(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*` | //[^\n]* | /\*.*?\*/)""",
     re.VERBOSE | re.DOTALL,
 )
 _MAX_WORDS = 80
+_NEAR = 2_000
+"""Characters between a call and an error about it: programs may be large and must not be slow."""
 
 
 class _Wrap(NamedTuple):
@@ -81,22 +82,21 @@ class Instrumented:
         """A message with what it quotes of the insertions put as the author did; `offset` is where
         the error arose, if that is known."""
 
-        def quoted(match: re.Match[str]) -> str:
-            wrap = self._quoted(match[1], offset)
-            if wrap is None:
-                return match[0]
-            words = " ".join(self._authors((wrap.opening[1], wrap.closing[0])).split())
-            return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
+        methods = {match[1] for match in _QUOTED.finditer(message)}
+        words = {method: self._words(self._quoted(method, offset)) for method in methods}
+        return _QUOTED.sub(lambda match: words[match[1]] or match[0], message)
 
-        return _QUOTED.sub(quoted, message)
+    def _words(self, wrap: _Wrap | None) -> str | None:
+        """What the author wrote within a wrap, on one line."""
+        if wrap is None:
+            return None
+        words = " ".join(self._authors((wrap.opening[1], wrap.closing[0])).split())
+        return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
     def _ends_callee(self, wrap: _Wrap, offset: int) -> bool:
-        between = self.text[offset : wrap.closing[0]]
-        return (
-            wrap.method in ("at", "via")
-            and wrap.opening[1] < offset < wrap.closing[1]
-            and _LAST_BRACKETS.fullmatch(between) is not None
-        )
+        if wrap.method not in ("at", "via") or not wrap.opening[1] < offset < wrap.closing[1]:
+            return False
+        return _LAST_BRACKETS.fullmatch(self.text, offset, wrap.closing[0]) is not None
 
     def _authors(self, span: Span) -> str:
         """What the author wrote in a span."""
@@ -131,18 +131,17 @@ class Instrumented:
         if offset is None:
             return wraps[0] if len(wraps) == 1 else None
         by_closeness = (
-            *_last(w for w in wraps if w.opening[0] <= offset < w.closing[1]),
-            *_last(w for w in wraps if w.closing[1] <= offset and self._beside(w, offset)),
+            *sorted((w for w in wraps if w.opening[0] <= offset < w.closing[1]), reverse=True),
+            *sorted((w for w in wraps if self._beside(w, offset)), reverse=True),
             *sorted(w for w in wraps if offset < w.opening[0]),
         )
         return next(iter(by_closeness), None)
 
     def _beside(self, wrap: _Wrap, offset: int) -> bool:
+        """Whether it ends a little before `offset`, in the same brackets."""
+        if not 0 <= offset - wrap.closing[1] <= _NEAR:
+            return False
         return min(_balances(self.text[wrap.closing[1] : offset])) == 0
-
-
-def _last(wraps: Iterator[_Wrap]) -> Iterator[_Wrap]:
-    return islice(sorted(wraps, reverse=True), 1)
 
 
 def _balances(text: str) -> Sequence[int]:

@@ -115,6 +115,14 @@ def test_fields_go_into_an_argument_under_their_own_names() -> None:
     assert _mapping(edge) == [("url", "to.url", True)]
 
 
+def test_what_goes_under_a_key_that_only_the_run_can_tell_covers_nothing() -> None:
+    analysis = analysed(
+        "const p = await mcp.json.parse({ json: '' }); await mcp.http.post({ [args.k]: p });"
+    )
+    (edge,) = _edges(analysis)
+    assert (edge.coverage, edge.field_mapping) == (None, ())
+
+
 def test_of_calls_without_a_tool_only_the_way_of_the_data_is_known() -> None:
     uses = [("n2", [Use("n1", ("a",), ("b",)), Use("n1", (), (), is_spread=True)])]
     (edge,) = edges_of_uses(uses, {}, limit=1)

@@ -6,6 +6,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
+from pml_analyzer.domain.constants import json_value
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.entries import Entry, entries
 from pml_analyzer.domain.expansion import Instance
@@ -33,6 +34,7 @@ _DEEPEST: Final = 30
 """How many objects and lists inside each other are told apart."""
 
 _SPACES: Final = re.compile(r"\s+")
+_MOST_NAMES: Final = 10
 _DEFAULTING: Final = frozenset({"??", "||"})
 
 
@@ -144,8 +146,9 @@ def _given_path(origin: Origin) -> Path | None:
     return origin.path if isinstance(origin, FromArguments) else None
 
 
-def parameter_path(origins: Origins, node: Node) -> Path | None:
-    """The part of the caller's arguments that a value is, a default for it left aside."""
+def parameter_path(origins: Origins, node: Node, names: int = _MOST_NAMES) -> Path | None:
+    """The part of the caller's arguments that a value is, a default for it left aside; told through
+    so many names."""
     node = node.inner
     origin = origins.of(node)
     if isinstance(origin, FromArguments):
@@ -160,6 +163,8 @@ def parameter_path(origins: Origins, node: Node) -> Path | None:
             origin = origins.part(given[0])
             return origin.path if isinstance(origin, FromArguments) else None
         node = value.inner
+        if names and origins.scopes.binding(node) is not None:
+            return parameter_path(origins, node, names - 1)
     return _defaulted(origins, node)
 
 
@@ -168,8 +173,11 @@ def _defaulted(origins: Origins, node: Node) -> Path | None:
     if node.kind != "binary_expression" or node["operator"].kind not in _DEFAULTING:
         return None
     origin = origins.of(node["left"])
-    known = isinstance(origins.of(node["right"]), Constant)
-    return origin.path if known and isinstance(origin, FromArguments) else None
+    if not isinstance(origin, FromArguments):
+        return None
+    default = node["right"]
+    known = isinstance(origins.of(default), Constant) or json_value(origins, default) is not None
+    return origin.path if known else None
 
 
 def dotted(path: Path) -> str:

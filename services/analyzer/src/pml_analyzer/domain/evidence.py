@@ -56,18 +56,6 @@ class _Reader:
         self._origins = origins
         self._tree = origins.tree
         self._declared = {binding.name for binding in origins.scopes.bindings}
-        self._contexts: Mapping[str, Callable[[Node, Node, Shape], None]] = {
-            "arguments": self._given,
-            "augmented_assignment_expression": self._operand,
-            "binary_expression": self._operand,
-            "for_in_statement": self._iterated,
-            "spread_element": self._spread,
-            "switch_statement": self._switched,
-            "template_substitution": self._printed,
-            "unary_expression": self._signed,
-            "update_expression": self._counted,
-            "variable_declarator": self._named,
-        }
 
     def declared(self, binding: Binding, path: Path) -> None:
         """A name that holds a part of the arguments, or its default."""
@@ -118,9 +106,9 @@ class _Reader:
             shape.may_be_absent = True
         elif node.kind != "shorthand_property_identifier" and above.kind != "pair":
             shape.needed = True
-            read = self._contexts.get(above.kind)
+            read = _CONTEXTS.get(above.kind)
             if read is not None:
-                read(node, above, shape)
+                read(self, node, above, shape)
 
     def _state(self, shape: Shape, text: str) -> None:
         found = stated(text)
@@ -131,7 +119,7 @@ class _Reader:
         if found.items is not None:
             shape.at((None,), shape.offset).certain.add(found.items)
 
-    def _operand(self, node: Node, above: Node, shape: Shape) -> None:
+    def operand(self, node: Node, above: Node, shape: Shape) -> None:
         is_left = node.field == "left"
         other = above["right" if is_left else "left"]
         operator = above["operator"].kind
@@ -164,7 +152,7 @@ class _Reader:
         elif operator == "instanceof":
             shape.is_asked = True
 
-    def _given(self, node: Node, above: Node, shape: Shape) -> None:
+    def given(self, node: Node, above: Node, shape: Shape) -> None:
         """What JavaScript's own functions take."""
         callee = above.above.child("function") or above.above.child("constructor")
         if callee is None or callee.kind not in ("identifier", *MEMBERS):
@@ -180,24 +168,24 @@ class _Reader:
             shape.certain |= {DEMANDING.get(name) or DEMANDING.get(owner, "")} - {""}
             shape.likely |= {SUGGESTING.get(name, "")} - {""}
 
-    def _iterated(self, node: Node, above: Node, shape: Shape) -> None:
+    def iterated(self, node: Node, above: Node, shape: Shape) -> None:
         if node.field == "right":
             shape.likely.add("array" if above["operator"].kind == "of" else "object")
 
-    def _spread(self, _: Node, above: Node, shape: Shape) -> None:
+    def spread(self, _: Node, above: Node, shape: Shape) -> None:
         shape.likely.add("object" if above.above.kind == "object" else "array")
 
-    def _switched(self, _: Node, above: Node, shape: Shape) -> None:
+    def switched(self, _: Node, above: Node, shape: Shape) -> None:
         for clause in above["body"].children:
             value = clause.child("value")
             if value is not None:
                 self._compared("===", self._origins.of(value), shape)
 
-    def _printed(self, _: Node, above: Node, shape: Shape) -> None:
+    def printed(self, _: Node, above: Node, shape: Shape) -> None:
         if above.above.field != "arguments":  # a tag is handed the values themselves
             shape.likely.add("string")
 
-    def _signed(self, _: Node, above: Node, shape: Shape) -> None:
+    def signed(self, _: Node, above: Node, shape: Shape) -> None:
         operator = above["operator"].kind
         if operator in ("-", "~"):
             shape.certain.add("number")
@@ -212,13 +200,28 @@ class _Reader:
             self._origins.of(side) == _UNDEFINED for side in compared.children
         )
 
-    def _counted(self, _: Node, __: Node, shape: Shape) -> None:
+    def counted(self, _: Node, __: Node, shape: Shape) -> None:
         shape.certain.add("number")
 
-    def _named(self, _: Node, above: Node, shape: Shape) -> None:
+    def named(self, _: Node, above: Node, shape: Shape) -> None:
         annotation = above.child("type")
         if annotation is not None:
             self._state(shape, self._tree.text(annotation))
+
+
+_CONTEXTS: Final[Mapping[str, Callable[[_Reader, Node, Node, Shape], None]]] = {
+    "arguments": _Reader.given,
+    "augmented_assignment_expression": _Reader.operand,
+    "binary_expression": _Reader.operand,
+    "for_in_statement": _Reader.iterated,
+    "spread_element": _Reader.spread,
+    "switch_statement": _Reader.switched,
+    "template_substitution": _Reader.printed,
+    "unary_expression": _Reader.signed,
+    "update_expression": _Reader.counted,
+    "variable_declarator": _Reader.named,
+}
+"""What a use says of a value, by what it stands in."""
 
 
 def _is_called(member: Node) -> bool:

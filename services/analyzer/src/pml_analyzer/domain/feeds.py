@@ -6,7 +6,7 @@ program, whose data flow is known. Schemas tell how much an edge covers, as far 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import dotted
 from pml_analyzer.domain.edges import TooManyEdges
@@ -50,26 +50,36 @@ def uses_in(
     whose results flow into one that is made from some.
     """
     found: list[Use] = []
-    for value, to, is_spread in _given(origins, argument, ()) if argument is not None else ():
-        result = exact(value)
+    for value in values_in(origins, argument):
+        result = exact(value.node) if value.place != "somewhere" else None
+        is_spread = value.place != "field"
         if result is not None:
-            found.append(Use(*result, to, is_spread))
+            found.append(Use(*result, value.to, is_spread))
         else:
-            found += (Use(producer, None, to, is_spread) for producer in producers(value))
+            makers = producers(value.node)
+            found += (Use(producer, None, value.to, is_spread) for producer in makers)
     return found
 
 
-def _given(
-    origins: Origins, node: Node, to: tuple[str, ...]
-) -> Iterator[tuple[Node, tuple[str, ...], bool]]:
-    """The values in an object, those in objects inside it too, each with where it goes."""
-    for entry in entries(origins, node):
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a call's argument. `to` are the keys that lead to it; where it is spread, or put
+    under a key that only the run can tell, those that lead there."""
+
+    node: Node
+    to: tuple[str, ...]
+    place: Literal["field", "spread", "somewhere"] = "field"
+
+
+def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ()) -> Iterator[Value]:
+    """The values in an object, and in the objects inside it, in source order."""
+    for entry in entries(origins, argument) if argument is not None else ():
         if entry.key is None:
-            yield entry.value, to, True
+            yield Value(entry.value, to, "spread" if entry.computed is None else "somewhere")
         elif entry.value.inner.kind == "object" and len(to) < _DEEPEST:
-            yield from _given(origins, entry.value, (*to, entry.key))
+            yield from values_in(origins, entry.value, (*to, entry.key))
         else:
-            yield entry.value, (*to, entry.key), False
+            yield Value(entry.value, (*to, entry.key))
 
 
 def edges_of_uses(

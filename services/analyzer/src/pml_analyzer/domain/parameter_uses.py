@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pml_analyzer.domain.arguments import parameter_path
-from pml_analyzer.domain.bindings import Binding
+from pml_analyzer.domain.bindings import Binding, Scopes
 from pml_analyzer.domain.handed_in import arguments_of, parameters_of
 from pml_analyzer.domain.origins import MEMBERS, Origins
 from pml_analyzer.domain.units import Unit
@@ -33,6 +33,7 @@ class ParameterUses:
 
         calls = [(unit.function, entry) for unit in units for entry in unit.entries]
         calls += _called_where_written(origins)
+        self._followed = {entry.index for function, entry in calls if not _collects(function)}
         for _ in range(_ROUNDS):
             for function, entry in calls:
                 if not function.index <= entry.index < function.stop:
@@ -64,6 +65,21 @@ class ParameterUses:
         known = self._handed_on.get(binding.node.index, ()) if binding is not None else ()
         return [(*path, *reversed(keys)) for path in known]
 
+    def all_known(self) -> bool:
+        """Whether it is known which parts of the arguments are used: never all of them at once."""
+        scopes = self.origins.scopes
+        return all(
+            path or _declares(scopes, node) or self._is_opened(outermost(node))
+            for node, path in self
+        )
+
+    def _is_opened(self, whole: Node) -> bool:
+        above = whole.above
+        if above.kind in MEMBERS and above.operand is whole:
+            return self.origins.key(above) is not None
+        is_followed = above.kind == "arguments" and above.above.index in self._followed
+        return is_followed or above.kind == "variable_declarator"
+
     def _paths(self, binding: Binding) -> Iterable[Path]:
         path = parameter_path(self.origins, binding.node)
         return self._handed_on.get(binding.node.index, ()) if path is None else [path]
@@ -83,6 +99,22 @@ class ParameterUses:
                 known = self._handed_on.setdefault(binding.node.index, {})
                 if len(known) < _MOST_PATHS:
                     known[path] = None
+
+
+def outermost(node: Node) -> Node:
+    """The widest expression with the value of this one."""
+    while node.above.kind in SAME_VALUE:
+        node = node.above
+    return node
+
+
+def _declares(scopes: Scopes, node: Node) -> bool:
+    binding = scopes.binding(node)
+    return binding is not None and binding.node is node
+
+
+def _collects(function: Node) -> bool:
+    return any(pattern.kind == "rest_pattern" for pattern, _ in parameters_of(function))
 
 
 def _called_where_written(origins: Origins) -> list[tuple[Node, Node]]:

@@ -18,6 +18,12 @@ def analyze(
     ] = None,
     catalog: Annotated[str | None, typer.Option(help="The tools, as `pml tools --json`.")] = None,
     policy: Annotated[str | None, typer.Option(help="A policy file (JSON).")] = None,
+    capabilities: Annotated[
+        str | None, typer.Option(help="Capabilities it may call, as `pml capabilities --json`.")
+    ] = None,
+    scope: Annotated[
+        str, typer.Option(help="Whose policy of the file counts: org.project.")
+    ] = "local.default",
     form: Annotated[
         Literal["tree", "json", "mermaid", "dot"] | None,
         typer.Option("--format", help="How to show it: tree, unless something else is said."),
@@ -38,7 +44,8 @@ def analyze(
     chosen = _form(form, as_json=as_json or stdin_jsonl)
     if (file is None) != stdin_jsonl:
         raise CommandError("name one program, or - for standard input, or --stdin-jsonl", USAGE)
-    reader = analysis.reader(catalog, policy, types=types)
+    files = analysis.Files(catalog, policy, capabilities, scope)
+    reader = analysis.reader(files, types=types)
     out = Output(as_json=chosen == "json")
     if file is None:
         raise typer.Exit(analysis.analyze_lines(reader, sys.stdin.buffer, out))

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
+from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analyzer.domain.analysis import analyze as read
+from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.report import to_json
 from pml_analyzer.domain.toolbox import Tools
 from pml_cli.arguments import read_source
 from pml_cli.commands.program_lines import answers
-from pml_cli.documents import read_policy, read_tools
+from pml_cli.documents import read_library, read_policy, read_tools
 from pml_cli.errors import FAILED
 from pml_cli.output import Output
 from pml_cli.render.analysis import analysis_report, rejection_report
@@ -24,28 +25,43 @@ Form = Literal["tree", "json", "mermaid", "dot"]
 
 @dataclass(frozen=True)
 class Reader:
-    """What programs are read with; `is_bare` when nobody said which tools there are."""
+    """What programs are read with; tools and capabilities are None when nobody said which there
+    are."""
 
-    tools: Sequence[ToolDefinition]
+    tools: Sequence[ToolDefinition] | None
     policy: Policy
+    library: Library | None = None
     types: bool = False
-    is_bare: bool = False
 
     def read(self, code: str) -> Analysis | Rejection:
         """One program."""
-        found = read(code, tools=self.tools, policy=self.policy)
+        tools, library = self.tools or (), self.library or NO_CAPABILITIES
+        found = read(code, tools=tools, policy=self.policy, capabilities=library)
         if self.types:
             from pml_cli.commands.types import checked
 
-            return checked(code, found, self.tools)
+            return checked(code, found, tools, library.definitions)
         return found
 
 
-def reader(catalog: str | None, policy: str | None, *, types: bool = False) -> Reader:
-    """From files. Raises CommandError on a catalogue or policy that is none."""
-    tools = () if catalog is None else read_tools(catalog)
-    rules = Policy() if policy is None else read_policy(policy)
-    return Reader(Tools(tools), rules, types, is_bare=catalog is None)
+@dataclass(frozen=True)
+class Files:
+    """Where what programs are read with stands; `scope` is whose policy of the file counts."""
+
+    catalog: str | None
+    policy: str | None
+    capabilities: str | None
+    scope: str
+
+
+def reader(files: Files, *, types: bool = False) -> Reader:
+    """From files. Raises CommandError on one that is not what it should be."""
+    return Reader(
+        tools=None if files.catalog is None else Tools(read_tools(files.catalog)),
+        policy=Policy() if files.policy is None else read_policy(files.policy, files.scope),
+        library=None if files.capabilities is None else read_library(files.capabilities),
+        types=types,
+    )
 
 
 def analyze(out: Output, file: str, reader: Reader, form: Form) -> int:
@@ -55,7 +71,8 @@ def analyze(out: Output, file: str, reader: Reader, form: Form) -> int:
     """
     found = reader.read(read_source(file))
     if isinstance(found, Rejection):
-        return _rejected(out, found, form, is_bare=reader.is_bare)
+        _explain(out, found, reader)
+        return _rejected(out, found, form)
     if form in ("mermaid", "dot"):
         _draw(out, found, form)
     else:
@@ -78,12 +95,21 @@ def _draw(out: Output, found: Analysis, form: Form) -> None:
     out.write(draw(found.structure, dynamic=found.dynamic_calls, decision=found.decision))
 
 
-def _rejected(out: Output, found: Rejection, form: Form, *, is_bare: bool) -> int:
-    if is_bare and found.missing_tools:
+def _explain(out: Output, found: Rejection, reader: Reader) -> None:
+    """Where to get what is not known here."""
+    if reader.tools is None and found.missing_tools:
         out.note(
             "offline, only tools of a catalogue are known: pml tools --json > tools.json, "
             "then --catalog tools.json"
         )
+    if reader.library is None and found.missing_capabilities:
+        out.note(
+            "offline, only capabilities of a list are known: pml capabilities --json > "
+            "capabilities.json, then --capabilities capabilities.json"
+        )
+
+
+def _rejected(out: Output, found: Rejection, form: Form) -> int:
     if form in ("mermaid", "dot"):
         out.notes.print(*rejection_report(found), sep="\n")
     else:

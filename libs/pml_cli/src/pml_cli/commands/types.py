@@ -1,7 +1,7 @@
 """Typed tools: their declarations, and a program checked against them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from deno import find_deno_bin
@@ -9,7 +9,7 @@ from deno import find_deno_bin
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.declarations import declarations
+from pml_analyzer.domain.declarations import NONE, declarations
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_cli.client import Client, Json
 from pml_cli.documents import read_tools
@@ -36,15 +36,21 @@ def _connected(client: Client) -> Sequence[ToolDefinition]:
 
 
 def checked(
-    code: str, found: Analysis | Rejection, tools: Sequence[ToolDefinition]
+    code: str,
+    found: Analysis | Rejection,
+    tools: Sequence[ToolDefinition],
+    capabilities: Mapping[str, ToolDefinition] = NONE,
 ) -> Analysis | Rejection:
     """What was found of a program, rejected if it has type errors."""
-    return asyncio.run(_checked(code, found, tools))
+    return asyncio.run(_checked(code, found, tools, capabilities))
 
 
 async def _checked(
-    code: str, found: Analysis | Rejection, tools: Sequence[ToolDefinition]
+    code: str,
+    found: Analysis | Rejection,
+    tools: Sequence[ToolDefinition],
+    capabilities: Mapping[str, ToolDefinition],
 ) -> Analysis | Rejection:
     limits = CheckerLimits(patience_s=_PATIENCE_S)
     async with deno_checker(CheckerCommand(find_deno_bin()), limits) as checker:
-        return await TypeCheck(checker, reject=True).of(code, found, tools)
+        return await TypeCheck(checker, reject=True).of(code, found, tools, capabilities)

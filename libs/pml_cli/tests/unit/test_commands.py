@@ -110,6 +110,26 @@ def test_what_waits_for_approval_says_why_and_how_and_exits_with_three(
     assert f"pml approvals approve {WORKFLOW}" in out
 
 
+def test_the_status_tells_what_is_wrong_with_servers_and_the_policy_file(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("PML_HOME", str(tmp_path))
+    health = {
+        "status": "ok",
+        "checks": {"nats": "ok"},
+        "policy": "policy.json: rules.0.verdict: Field required",
+        "mcp_servers": {"web": "connection refused"},
+    }
+    gateway.answers["GET /healthz"] = (200, health)
+    assert pml(monkeypatch, "status") == 0
+    out = capsys.readouterr().out
+    assert "MCP server web: connection refused" in out
+    assert "policy: policy.json: rules.0.verdict: Field required" in out
+
+
 @pytest.mark.parametrize(("status", "code"), [("running", 5), ("suggestions", 0)])
 def test_every_status_has_its_exit_code(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, status: str, code: int

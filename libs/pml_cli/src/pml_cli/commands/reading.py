@@ -42,6 +42,7 @@ def status(client: Client, out: Output, home: Path) -> int:
     servers = cast(Json, health.get("mcp_servers") or {})
     lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
     lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
+    lines.append(f"policy: {escape(str(health.get('policy', 'ok')))}")
     colour = "green" if code == 200 else "red"
     data = {"url": client.url, "health": health} | {
         "parts": {name: part.model_dump(mode="json") for name, part in parts.items()}

@@ -1,36 +1,27 @@
 """The type checker: what the real one and its twin promise, and what only the real one can show."""
 
 import asyncio
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_analyzer.adapters.deno_checker import DenoChecker, deno_checker
 from pml_analyzer.adapters.memory_checker import MemoryChecker
 from pml_analyzer.domain.globals import FORBIDDEN, GLOBALS
 from pml_analyzer.ports import TypeChecker
-from pml_common.contracts.structure import Diagnostic
-from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import eventually
-from services.analyzer.tests.programs import analysed, schema, tool
+from services.analyzer.tests.programs import analysed, tool
+from services.analyzer.tests.type_checks import (
+    COMMAND,
+    ENDLESS,
+    PATIENT,
+    TOOLS,
+    complaints,
+    why_unchecked,
+)
 
 pytestmark = pytest.mark.integration
-
-COMMAND = CheckerCommand(str(Path(sys.executable).with_name("deno")))
-PATIENT = CheckerLimits(patience_s=30)
-TOOLS = (
-    tool("fs:read", "path", gives=schema("content"), read_only=True, limit="number"),
-    tool("fs:write", "path", "content"),
-)
-ENDLESS = 'type N<T extends any[]> = T["length"] extends 1e6 ? T : N<[...T, 1]>;let q: N<[]> = 1;'
-"""Types that take the compiler seconds, then more memory than it has."""
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +29,6 @@ async def deno() -> AsyncIterator[DenoChecker]:
     """A warm checker."""
     async with deno_checker(COMMAND, PATIENT) as checker:
         yield checker
-
-
-def pid_of(checker: DenoChecker) -> int | None:
-    """The id of its process, once that is warm."""
-    return checker.process.pid if checker.process is not None else None
 
 
 @pytest.fixture(params=["twin", "deno"])
@@ -55,18 +41,6 @@ def checker(request: pytest.FixtureRequest, deno: DenoChecker) -> TypeChecker:
         "size": "Property 'size' does not exist on type '{ content: string; }'.",
     }
     return MemoryChecker(faults, [ENDLESS])
-
-
-async def complaints(
-    checker: TypeChecker,
-    code: str,
-    free: Sequence[str] = (),
-    tools: Sequence[ToolDefinition] = TOOLS,
-) -> list[str]:
-    """`line:column message` of every error; there may be nothing else."""
-    found = await checker.check(code, free, tools)
-    assert {told.severity for told in found} <= {"error"}, found
-    return [f"{told.line}:{told.column} {told.message}" for told in found]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +84,7 @@ async def test_a_program_that_is_too_much_is_one_warning(checker: TypeChecker) -
             assert await complaints(small, "return 1;") == []  # the next one is checked again
     else:
         found = await checker.check(ENDLESS, (), TOOLS)
-    _is_unchecked(found)
-
-
-def _is_unchecked(found: Sequence[Diagnostic]) -> str:
-    (told,) = found
-    assert (told.severity, told.line, told.column) == ("warning", 1, 1)
-    assert told.message.startswith("Types were not checked: ")
-    return told.message
+    why_unchecked(found)
 
 
 WRONG = {
@@ -213,67 +180,6 @@ async def test_a_scope_whose_tools_change_is_checked_against_the_new_ones(
     for _ in range(2):
         assert await complaints(deno, code, tools=before) == []
         assert len(await complaints(deno, code, tools=after)) == 1
-
-
-async def test_a_process_that_dies_is_replaced() -> None:
-    async with deno_checker(COMMAND, PATIENT) as checker:
-        assert await complaints(checker, "return 1;") == []
-        first = pid_of(checker)
-        assert first is not None
-        os.kill(first, signal.SIGKILL)
-        message = _is_unchecked(await checker.check("return 1;", (), TOOLS))
-        assert message == "Types were not checked: the checker's process ended."
-        assert await complaints(checker, "return 1;") == []
-        assert pid_of(checker) != first
-        assert await checker.health() is None
-
-
-async def test_a_program_that_takes_too_long_costs_its_process_and_delays_nobody_for_good() -> None:
-    async with deno_checker(COMMAND, replace(PATIENT, patience_s=0.4)) as checker:
-        first = await eventually(lambda: pid_of(checker), within=30)
-        message = _is_unchecked(await checker.check(ENDLESS, (), TOOLS))
-        assert message == "Types were not checked: the checker did not answer within 0.4 s."
-        assert await eventually(lambda: pid_of(checker), within=30) != first
-
-        async def checked() -> bool:
-            found = await checker.check("const a: string = 1;", (), TOOLS)
-            return [told.severity for told in found] == ["error"]
-
-        assert await eventually(checked, within=30)
-
-
-async def test_a_worn_process_is_replaced() -> None:
-    async with deno_checker(COMMAND, replace(PATIENT, checks=2)) as checker:
-        pids: set[int] = set()
-        for _ in range(3):
-            pids.add(await eventually(lambda: pid_of(checker), within=30))
-            assert len(await complaints(checker, "const a: string = 1;")) == 1
-        assert len(pids) == 3
-
-
-async def test_a_checker_that_cannot_start_says_so_at_once() -> None:
-    async with deno_checker(CheckerCommand("/nowhere/deno"), PATIENT) as checker:
-        assert "cannot be started" in await eventually(checker.health)
-        message = _is_unchecked(await checker.check("return 1;", (), TOOLS))
-        assert "/nowhere/deno cannot be started" in message
-
-
-async def test_what_is_no_language_server_is_not_waited_for() -> None:
-    for program in ("true", "cat"):
-        command = CheckerCommand(program)
-        async with deno_checker(command, replace(PATIENT, rest_s=60)) as checker:
-            assert await eventually(checker.health, within=10)
-
-
-async def test_nothing_is_left_of_it() -> None:
-    async with deno_checker(COMMAND, PATIENT) as checker:
-        await complaints(checker, "return 1;")
-        pid = pid_of(checker)
-        assert pid is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-    async with deno_checker(COMMAND, PATIENT):
-        pass  # ended while it starts
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand, CheckerLost, CheckerProcess
+from pml_analyzer.adapters.deno_checker_process import (
+    CheckerCommand,
+    CheckerEnded,
+    CheckerLost,
+    CheckerProcess,
+)
 from pml_analyzer.domain.declarations import NONE, as_module, declarations
 from pml_analyzer.domain.type_check import (
     CheckedModule,
@@ -94,9 +99,16 @@ class DenoChecker:
     async def close(self) -> None:
         """End the process."""
         self._process.cancel()
-        await _ended(self._process)
+        with suppress(asyncio.CancelledError):
+            await (await self._process).close()
 
     async def _ask(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+        try:
+            return await self._ask_once(module, name, text)
+        except CheckerEnded:  # perhaps long ago
+            return await self._ask_once(module, name, text)
+
+    async def _ask_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
         if self._trouble is not None:
             raise CheckerLost(self._trouble)
         process = await asyncio.shield(self._process)
@@ -108,14 +120,13 @@ class DenoChecker:
             return findings
         finally:
             if not sound:
-                self._process = asyncio.create_task(self._start(instead_of=self._process))
+                process.kill()
+                self._process = asyncio.create_task(self._start(instead_of=process))
 
-    async def _start(
-        self, instead_of: asyncio.Task[CheckerProcess] | None = None
-    ) -> CheckerProcess:
+    async def _start(self, instead_of: CheckerProcess | None = None) -> CheckerProcess:
         """A warm process, however many attempts that takes."""
         if instead_of is not None:
-            await _ended(instead_of)
+            await instead_of.close()
         while True:
             try:
                 process = await CheckerProcess.start(self._command)
@@ -126,12 +137,6 @@ class DenoChecker:
             else:
                 self._trouble = None
                 return process
-
-
-async def _ended(starting: asyncio.Task[CheckerProcess]) -> None:
-    """Leaves nothing of a process that starts or runs."""
-    with suppress(asyncio.CancelledError):
-        await (await starting).close()
 
 
 class _Texts:

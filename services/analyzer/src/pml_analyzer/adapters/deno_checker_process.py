@@ -32,6 +32,10 @@ class CheckerLost(Exception):
     """The process is gone, cannot be understood, or gave a program up; the message says which."""
 
 
+class CheckerEnded(CheckerLost):
+    """The process is gone."""
+
+
 @dataclass(frozen=True)
 class CheckerCommand:
     """How a process is started: the Deno binary, and how much its compiler's heap may hold."""
@@ -125,12 +129,19 @@ class CheckerProcess:
         self._open(name, module)
         found = await self._ask("textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}})
         self._close(name)
-        return _findings(found)
+        try:
+            return _findings(found)
+        except (KeyError, TypeError) as error:
+            raise CheckerLost(f"the checker cannot be understood: {error!r}") from error
+
+    def kill(self) -> None:
+        """End the process, wherever it is."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def close(self) -> None:
         """Kill the process and wait for its end."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        self.kill()
         await self._process.wait()
 
     async def _greet(self) -> None:
@@ -167,7 +178,7 @@ class CheckerProcess:
                     self._write({"id": message["id"], "error": refusal})
             elif message.get("id") == self._asked:
                 break
-        if "error" in message:
+        if "result" not in message:
             raise CheckerLost("the checker gave this program up")
         return message["result"]
 
@@ -183,7 +194,7 @@ class CheckerProcess:
             size = _size(head)
             return json.loads(await stdout.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise CheckerLost("the checker's process ended") from error
+            raise CheckerEnded("the checker's process ended") from error
         except (ValueError, asyncio.LimitOverrunError) as error:
             raise CheckerLost(f"the checker cannot be understood: {error}") from error
 

@@ -1,0 +1,85 @@
+"""The checker's process: lost, slow, worn, or not there at all."""
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from pml_analyzer.adapters.deno_checker import DenoChecker, deno_checker
+from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_local.testing import eventually
+from services.analyzer.tests.type_checks import (
+    COMMAND,
+    ENDLESS,
+    PATIENT,
+    TOOLS,
+    complaints,
+    why_unchecked,
+)
+
+pytestmark = pytest.mark.integration
+
+WRONG = "const a: string = 1;"
+
+
+def pid_of(checker: DenoChecker) -> int | None:
+    """The id of its process, once that is warm."""
+    return checker.process.pid if checker.process is not None else None
+
+
+async def test_a_process_that_died_is_replaced_before_anybody_notices() -> None:
+    async with deno_checker(COMMAND, PATIENT) as checker:
+        first = await eventually(lambda: pid_of(checker), within=30)
+        os.kill(first, signal.SIGKILL)
+        assert len(await complaints(checker, WRONG)) == 1
+        assert pid_of(checker) != first
+        assert await checker.health() is None
+
+
+async def test_a_program_that_takes_too_long_costs_its_process_and_delays_nobody_for_good() -> None:
+    async with deno_checker(COMMAND, replace(PATIENT, patience_s=0.4)) as checker:
+        first = await eventually(lambda: pid_of(checker), within=30)
+        message = why_unchecked(await checker.check(ENDLESS, (), TOOLS))
+        assert message == "Types were not checked: the checker did not answer within 0.4 s."
+        assert await eventually(lambda: pid_of(checker), within=30) != first
+
+        async def checked() -> bool:
+            found = await checker.check(WRONG, (), TOOLS)
+            return [told.severity for told in found] == ["error"]
+
+        assert await eventually(checked, within=30)
+
+
+async def test_a_worn_process_is_replaced() -> None:
+    async with deno_checker(COMMAND, replace(PATIENT, checks=2)) as checker:
+        pids: set[int] = set()
+        for _ in range(3):
+            pids.add(await eventually(lambda: pid_of(checker), within=30))
+            assert len(await complaints(checker, WRONG)) == 1
+        assert len(pids) == 3
+
+
+async def test_a_checker_that_cannot_start_says_so_at_once() -> None:
+    async with deno_checker(CheckerCommand("/nowhere/deno"), PATIENT) as checker:
+        assert "cannot be started" in await eventually(checker.health)
+        message = why_unchecked(await checker.check("return 1;", (), TOOLS))
+        assert "/nowhere/deno cannot be started" in message
+
+
+async def test_what_is_no_language_server_is_not_waited_for() -> None:
+    for program in ("true", "cat"):
+        command = CheckerCommand(program)
+        async with deno_checker(command, replace(PATIENT, rest_s=60)) as checker:
+            assert await eventually(checker.health, within=10)
+
+
+async def test_nothing_is_left_of_it() -> None:
+    async with deno_checker(COMMAND, PATIENT) as checker:
+        await complaints(checker, "return 1;")
+        pid = pid_of(checker)
+        assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    async with deno_checker(COMMAND, PATIENT):
+        pass  # ended while it starts

@@ -50,12 +50,13 @@ e2e: setup ## tests of the whole embedded stack
 	$(RUN) pytest -m e2e
 
 .PHONY: lint
-lint: setup types ## house rules: style, types, imports, lengths, schemas, sandbox runtime
+lint: setup types ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) lint-imports --no-cache
 	$(RUN) python tools/lint/file_length.py
 	$(RUN) python tools/lint/schemas.py check
+	$(RUN) python tools/docs/analysis.py check
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
@@ -73,6 +74,10 @@ format: setup ## rewrite what the formatters would
 .PHONY: schemas
 schemas: setup ## export message schemas; refuses breaking changes
 	$(RUN) python tools/lint/schemas.py export
+
+.PHONY: docs
+docs: setup ## draw the programs in docs/analysis.md again
+	$(RUN) python tools/docs/analysis.py write
 
 .PHONY: examples
 examples: setup ## validate every example payload against its message

@@ -119,8 +119,7 @@ def shown_in_dot(text: str) -> list[str]:
     return [line.replace("&amp;", "&") for label in plain for line in label.split("\n")]
 
 
-def alike(line: str) -> str:
-    return line.translate(str.maketrans({"`": "\u02cb", "*": "\u2217", "~": "\u223c"}))
+ALIKE = str.maketrans({"`": "\u02cb", "*": "\u2217", "~": "\u223c"})
 
 
 def check(text: str) -> None:
@@ -131,7 +130,7 @@ def check(text: str) -> None:
         for line in drawing.splitlines():
             assert any(re.fullmatch(rule, line) for rule in language), line
     lines = [line for box in picture(drawn, dynamic, decision).boxes for line in box.lines]
-    assert shown_in_mermaid(diagram) == list(map(alike, lines))
+    assert shown_in_mermaid(diagram) == [line.translate(ALIKE) for line in lines]
     assert shown_in_dot(graph) == lines
 
 

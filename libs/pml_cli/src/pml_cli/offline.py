@@ -1,12 +1,16 @@
 """Subcommands that need no stack."""
 
 import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pml_cli.errors import USAGE, CommandError
 from pml_cli.options import AsJson
+
+if TYPE_CHECKING:
+    from pml_cli.commands.analysis import Reader
+    from pml_cli.output import Output
 
 offline = typer.Typer()
 
@@ -29,6 +33,9 @@ def analyze(
         typer.Option("--format", help="How to show it: tree, unless something else is said."),
     ] = None,
     types: Annotated[bool, typer.Option("--types", help="Check types too: errors reject.")] = False,
+    lift: Annotated[
+        bool, typer.Option("--lift", help="Print it with its literal arguments as parameters.")
+    ] = False,
     stdin_jsonl: Annotated[
         bool,
         typer.Option(
@@ -47,9 +54,19 @@ def analyze(
     files = analysis.Files(catalog, policy, capabilities, scope)
     reader = analysis.reader(files, types=types)
     out = Output(as_json=chosen == "json")
+    if lift:
+        raise typer.Exit(_lift(out, file, reader, form))
     if file is None:
         raise typer.Exit(analysis.analyze_lines(reader, sys.stdin.buffer, out))
     raise typer.Exit(analysis.analyze(out, file, reader, chosen))
+
+
+def _lift(out: "Output", file: str | None, reader: "Reader", form: str | None) -> int:
+    from pml_cli.commands.lifting import lift
+
+    if file is None or form not in (None, "json"):
+        raise CommandError("--lift prints one program, as it is or as JSON", USAGE)
+    return lift(out, file, reader)
 
 
 def _form(

@@ -71,7 +71,7 @@ def analyze(out: Output, file: str, reader: Reader, form: Form) -> int:
     """
     found = reader.read(read_source(file))
     if isinstance(found, Rejection):
-        _explain(out, found, reader)
+        explain(out, found, reader)
         return _rejected(out, found, form)
     if form in ("mermaid", "dot"):
         _draw(out, found, form)
@@ -95,7 +95,7 @@ def _draw(out: Output, found: Analysis, form: Form) -> None:
     out.write(draw(found.structure, dynamic=found.dynamic_calls, decision=found.decision))
 
 
-def _explain(out: Output, found: Rejection, reader: Reader) -> None:
+def explain(out: Output, found: Rejection, reader: Reader) -> None:
     """Where to get what is not known here."""
     if reader.tools is None and found.missing_tools:
         out.note(

@@ -180,10 +180,9 @@ def test_a_program_in_mermaid() -> None:
 
 
 def test_without_a_decision_nothing_is_coloured() -> None:
-    drawn = structure("n1")
     dynamic = [DynamicCall(expression="f()", **AT)]
-    assert "stroke:" not in mermaid(drawn, dynamic=dynamic)
-    assert "color=" not in dot(drawn, dynamic=dynamic)
+    assert "stroke:" not in mermaid(structure("n1"), dynamic=dynamic)
+    assert "color=" not in dot(structure("n1"), dynamic=dynamic)
 
 
 def test_nothing_is_drawn_as_that() -> None:

@@ -28,3 +28,9 @@ def test_what_is_made_once_is_not_made_again() -> None:
     tools = Tools([READ])
     assert Tools.of(tools) is tools
     assert list(Tools.of([READ])) == [READ]
+
+
+def test_the_hash_of_a_tool_is_that_of_its_definition_however_often_it_is_asked_for() -> None:
+    tools = Tools([READ, WRITE])
+    for tool_ in (READ, WRITE, READ):
+        assert tools.hash_of(tool_) == tool_.definition_hash

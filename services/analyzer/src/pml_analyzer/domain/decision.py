@@ -57,39 +57,36 @@ def decide(
     on capabilities, the program itself included where it is `known_as` one; a call that nobody can
     name is asked for at least, and may then reach those tools of the catalogue that need no
     approval."""
-    tools = [_decide_tool(use, policy) for use in _with_nested(uses, catalogue, nested)]
+    known = Tools.of(catalogue)
+    tools = [_decide_tool(use, policy, known) for use in _with_nested(uses, known, nested)]
     said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
     said += [*_on_itself(known_as, policy), *_on_capabilities(nested, policy)]
     untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
     said.extend(("ask", reason) for reason in untold)
     if untold:
         used = {tool.tool for tool in tools}
-        others = [tool for tool in catalogue if tool.tool_id not in used]
-        tools += [_within_reach(tool) for tool in others if policy.verdict_on(tool)[0] == "allow"]
+        others = [tool for tool in known if tool.tool_id not in used]
+        allowed = [tool for tool in others if policy.verdict_on(tool)[0] == "allow"]
+        tools += [_within_reach(tool, known.hash_of(tool)) for tool in allowed]
     verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
     reasons = tuple(reason for one, reason in said if one == verdict)
     return Decision(verdict=verdict, reasons=reasons or (_nothing(nested),), tools=tuple(tools))
 
 
-def _with_nested(
-    uses: Sequence[ToolUse], catalogue: Sequence[ToolDefinition], nested: Sequence[Reached]
-) -> list[ToolUse]:
+def _with_nested(uses: Sequence[ToolUse], known: Tools, nested: Sequence[Reached]) -> list[ToolUse]:
     """The uses with what capabilities call, directly called tools first."""
-    if not nested:
-        return list(uses)
-    known = Tools.of(catalogue).by_server
     found = {use.tool.tool_id: use for use in uses}
     through: dict[str, list[Reached]] = {}
     for one in nested:
         for server, name in one.capability.tools:
-            tool = known[server][name]
+            tool = known.by_server[server][name]
             found.setdefault(tool.tool_id, ToolUse(tool, ()))
             through.setdefault(tool.tool_id, []).append(one)
     return [replace(use, through=through.get(key, ())) for key, use in found.items()]
 
 
-def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
+def _decide_tool(use: ToolUse, policy: Policy, known: Tools) -> ToolDecision:
     tool = use.tool
     verdict, why = policy.verdict_on(tool)
     calls = [*use.tasks, *(node for one in use.through for node in one.nodes)]
@@ -97,7 +94,7 @@ def _decide_tool(use: ToolUse, policy: Policy) -> ToolDecision:
         tool=tool.tool_id,
         verdict=verdict,
         reason=f"{_what(use)} {why}",
-        definition_hash=tool.definition_hash,
+        definition_hash=known.hash_of(tool),
         node_ids=tuple(dict.fromkeys(call.id for call in calls)),
     )
 
@@ -120,12 +117,12 @@ def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Ve
     return list(found.values())
 
 
-def _within_reach(tool: ToolDefinition) -> ToolDecision:
+def _within_reach(tool: ToolDefinition, definition_hash: str) -> ToolDecision:
     return ToolDecision(
         tool=tool.tool_id,
         verdict="allow",
         reason=f"A call that is known only when it runs may reach {tool.tool_id}.",
-        definition_hash=tool.definition_hash,
+        definition_hash=definition_hash,
         node_ids=(),
     )
 

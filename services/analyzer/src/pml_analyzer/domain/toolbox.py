@@ -25,6 +25,15 @@ class Tools(Sequence[ToolDefinition]):
         for tool in tools:
             self.by_server.setdefault(tool.server, {})[tool.name] = tool
         self._all = [tool for known in self.by_server.values() for tool in known.values()]
+        self._hashes: dict[tuple[str, str], str] = {}
+
+    def hash_of(self, tool: ToolDefinition) -> str:
+        """The definition hash of one of these tools, made when it is first asked for."""
+        key = (tool.server, tool.name)
+        known = self._hashes.get(key)
+        if known is None:
+            known = self._hashes[key] = tool.definition_hash
+        return known
 
     @classmethod
     def of(cls, tools: Sequence[ToolDefinition]) -> "Tools":

@@ -1,5 +1,6 @@
 """The `pml` command: its table of subcommands. The one that runs imports what it needs."""
 
+import io
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ def main() -> None:
     """Run the command; an expected error is one line on stderr and an exit code, and one of JSON on
     stdout where JSON is asked for."""
     as_json = asks_for_json(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever a program or a server wrote
     try:
         code = app(standalone_mode=not as_json)
     except CommandError as error:

@@ -18,7 +18,8 @@ class Output:
     def show(self, data: object, *readable: RenderableType) -> None:
         """Print `data` as JSON, or its readable form."""
         if self.as_json:
-            self.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+            is_utf_8 = self.console.encoding == "utf-8"
+            self.write(json.dumps(data, indent=2, ensure_ascii=not is_utf_8) + "\n")
             return
         for part in readable:
             self.console.print(part)

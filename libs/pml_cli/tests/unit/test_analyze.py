@@ -1,6 +1,8 @@
 """Reading a program offline."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -144,6 +146,22 @@ def test_a_rejected_program_is_no_half_truth_in_json_and_no_drawing(
         shown = capsys.readouterr()
         assert shown.out == ""
         assert "rejected" in shown.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_terminal_that_cannot_show_everything_shows_what_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("program.ts").write_text('await mcp.fs.list({ path: "é" });', encoding="utf-8")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert _analyze(monkeypatch) == 0
+    assert _analyze(monkeypatch, "--json") == 0
+    sys.stdout.flush()
+    tree, _, document = raw.getvalue().decode("ascii").partition("{\n")
+    assert 'n1 fs:list(path: "\\xe9")' in tree
+    (node,) = json.loads("{" + document)["static_structure"]["nodes"]
+    assert node["arguments"]["path"]["value"] == "é"
 
 
 @pytest.mark.usefixtures("folder")

@@ -58,6 +58,11 @@ CASES = {
         " await mcp.fs.list({}); }).finally(() => mcp.fs.create({})); mcp.fs.write({});",
         "n2>n1 n1>n3 n3>n4 n1>n5 n3>n5 n4>n5 n1>n6 n3>n6 n4>n6 n5>n6",
     ),
+    "names of a round are made before it is told of": (
+        "await mcp.fs.stat({}); for (const [a = await mcp.fs.read({})] of [[], [1]]) {"
+        " await mcp.fs.list({ a }); } mcp.git.status();",
+        "n1>n2 n1>l1 n2>l1 l1>>n3 n3>n2 n3>l1 l1>n4",
+    ),
 }
 
 

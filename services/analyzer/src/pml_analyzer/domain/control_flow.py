@@ -125,7 +125,8 @@ class _Reducer(CallFlow):
             case "for_statement":
                 before, tail = self._in(node, "initializer"), self._in(node, "increment")
             case "for_in_statement":
-                before, body = self._in(node, "right"), in_order(self._in(node, "left"), body)
+                # What is opened to names is, before the round is told of.
+                before, head = self._in(node, "right"), perhaps(self._in(node, "left"))
             case "do_statement":
                 head, tail = NOTHING, head
             case _:

@@ -6,8 +6,10 @@ from dataclasses import replace
 from services.analyzer.tests.generated.choices import Function, Scope
 from services.analyzer.tests.generated.parallel import Parallel
 
-_FUNCTIONS = tuple(f"@{number}@" for number in range(11, 16))
+_FUNCTIONS = tuple(f"@{number}@" for number in range(11, 15))
 _COUNT = "@19@"
+_OWN = "@15@"
+"""What a function expression calls itself."""
 
 
 class Declarations(Parallel):
@@ -104,10 +106,14 @@ class Declarations(Parallel):
         inner = replace(scope.inside("@6@", waits=made.is_async), functions=(*others, *again))
         stop = f"if~(!({_COUNT}~>~0~&&~{_COUNT}~<~4))~return {self.leaf(inner)};~"
         body = self.block(inner, ending=True, opening=stop)
-        if len(group) == 1 and self.one_in(3):
-            word = "async " if made.is_async else ""
+        word = "async " if made.is_async else ""
+        kind = self.below(4) if len(group) == 1 and made.name != _OWN else 0
+        if kind == 2:
             return f"const {made.name}~=~{word}({_COUNT},~@6@) =>~{body};"
-        return f"{'async ' if made.is_async else ''}function {made.name}({_COUNT},~@6@)~{body}"
+        if kind == 3:
+            own = body.replace(f"{made.name}(", f"{_OWN}(")
+            return f"const {made.name}~=~{word}function {_OWN}({_COUNT},~@6@)~{own};"
+        return f"{word}function {made.name}({_COUNT},~@6@)~{body}"
 
     def parameters(self, scope: Scope) -> tuple[str, tuple[str, ...]]:
         """What stands in the parentheses, and the names it declares."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Final
 
-from services.analyzer.tests.generated.choices import Choices, Scope
+from services.analyzer.tests.generated.choices import Choices, Function, Scope
 
 SURE: Final = ("fs.read", "fs.stat", "fs.list", "git.status", "json.parse")
 RISKY: Final = ("http.post", "fs.write")
@@ -12,7 +12,18 @@ RISKY: Final = ("http.post", "fs.write")
 BOX: Final = "@16@"
 """An object of every program, for writes to members."""
 
-_LITERALS: Final = ("1", "null", "'s'", "0", "true", "undefined", "[]", "{}", "[1,~2]", "`t${1}`")
+_LITERALS: Final = (
+    "1",
+    "null",
+    "'s'",
+    "0",
+    "true",
+    "undefined",
+    "[]",
+    "Object()",
+    "[1,~2]",
+    "`t${1}`",
+)
 _FROM_CALLER: Final = ("args.a", "free", "args.list", "args.o", "args.none", "args.n")
 _OPERATORS: Final = ("===", "+", "!==", ">", "<=")
 _SHORT: Final = ("&&", "||", "??")
@@ -53,9 +64,11 @@ class Expressions(Choices):
 
     def items(self, scope: Scope) -> str:
         """An array of few items."""
-        kind = self.below(6)
+        kind = self.below(7)
         if kind == 0:
             return "[1,~2]"
+        if kind == 6:
+            return f"[].concat({self.parallel(scope)})"
         if kind == 1:
             return "args.list"
         if kind == 2:
@@ -111,10 +124,10 @@ class Expressions(Choices):
         return self.among(
             (
                 f"[{one},~{other}]",
-                f"({{~a:~{one},~k:~{other}~}})",
+                f"Object({{~a:~{one},~k:~{other}~}})",
                 f"`${{{one}}}-${{{other}}}`",
                 f"[...[{one}],~{other}]",
-                f"({{~...({one}),~[{other}]:~1~}})",
+                f"Object({{~...({one}),~[{other}]:~1~}})",
                 f"Math.max(...[1,~{one}])",
             )
         )
@@ -180,7 +193,10 @@ class Expressions(Choices):
         """A function called where it is written."""
         inner = scope.inside("@6@", waits=scope.waits)
         word, wait = ("async ", "await~") if scope.waits else ("", "")
-        kind, given = self.below(4), self.value(scope)
+        kind, given = self.below(5), self.value(scope)
+        if kind == 4:
+            made = Function("@15@", is_async=scope.waits)
+            return f"({wait}({self.recursive(made, scope, (made,))})({self.below(3)}))"
         if kind == 0:
             return f"({wait}({word}(@6@) =>~{self.value(inner)})({given}))"
         if kind == 1:
@@ -189,6 +205,10 @@ class Expressions(Choices):
             return f"({wait}({word}function~(@6@)~{self.body(inner)})({given}))"
         plain = scope.inside(waits=False)
         return f"(() =>~{self.value(plain)})()"
+
+    @abstractmethod
+    def recursive(self, made: Function, scope: Scope, group: tuple[Function, ...]) -> str:
+        """A function that may call those of its group, with one less."""
 
     @abstractmethod
     def body(self, scope: Scope) -> str:

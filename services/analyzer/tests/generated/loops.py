@@ -33,11 +33,18 @@ class Loops(Parallel):
         )
 
     def _for_of(self, scope: Scope, inner: Scope, label: str) -> str:
-        wait, items = "", self.items(scope)
-        if scope.waits and self.one_in(4):
+        wait, items, pairs = "", self.items(scope), self.one_in(6)
+        if pairs:
+            items = f"[[],~[{self.value(scope)}]]"
+        if scope.waits and not pairs and self.one_in(4):
             wait, items = "~await", self.among((items, f"[{self.call(scope)},~{self.call(scope)}]"))
         left, name = self.among(
-            (("const @8@", "@8@"), ("let @8@", "@8@"), (f"{BOX}.p", f"{BOX}.p"))
+            (
+                ("const @8@", "@8@"),
+                ("let @8@", "@8@"),
+                (f"{BOX}.p", f"{BOX}.p"),
+                (f"const [@8@~=~{self.value(scope)}]", "@8@") if pairs else ("const @8@", "@8@"),
+            )
         )
         return f"{_head(label)}for{wait}~({left} of {items})~{self.round(inner.with_names(name))}"
 

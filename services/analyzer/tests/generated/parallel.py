@@ -37,6 +37,7 @@ class Parallel(Expressions):
             (1, lambda s: f"({self.value(s)}~?~{self.call(s)}~:~null)"),
             (1, lambda s: f"({self.value(s)}~&&~{self.call(s)})"),
             (1, lambda s: f"Promise.all({self.strands(s)})"),
+            (1, lambda s: f"...{self.mapped(s)}"),
         )
 
     def started(self, scope: Scope) -> str:

@@ -56,6 +56,7 @@ class Statements(Declarations, Loops):
             (4, self.jump),
             (1, lambda s: self.block(s)),
             (1, self.labelled_block),
+            (1, self.late),
         )
 
     def expression(self, scope: Scope) -> str:
@@ -71,6 +72,14 @@ class Statements(Declarations, Loops):
         return self.pick(
             scope, (4, self.invoked), (1, self.parallel), (1, self.method), (1, self.chained)
         )
+
+    def late(self, scope: Scope) -> str:
+        """Promises that are waited for later, or not at all."""
+        mapped = self.mapped(scope)
+        if not scope.waits or self.one_in(3):
+            return f"void {mapped};"
+        between = self.expression(scope)
+        return f"{{~const @4@~=~{mapped};~{between}~await~Promise.all(@4@);~}}"
 
     def branch(self, scope: Scope) -> str:
         """if, else if, else; with and without braces."""
@@ -91,8 +100,16 @@ class Statements(Declarations, Loops):
         return self.block(scope)
 
     def simple(self, scope: Scope) -> str:
-        """One short statement."""
-        return self.jump(scope) if self.one_in(4) else self.expression(scope)
+        """One statement that needs no braces."""
+        return self.pick(
+            scope,
+            (8, self.expression),
+            (3, self.jump),
+            (1, self.loop),
+            (1, self.attempt),
+            (1, self.switch),
+            (1, self.branch),
+        )
 
     def jump(self, scope: Scope) -> str:
         """return, throw, break or continue."""

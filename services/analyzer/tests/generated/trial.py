@@ -99,6 +99,8 @@ def _behaviour(plain: dict[str, Any], marked: dict[str, Any]) -> str | None:
 
 def _told(end: dict[str, Any]) -> str:
     error: dict[str, Any] = end.get("error", {})
+    if "before initialization" in str(error.get("message")):
+        error["line"] = None  # the engine names the statement for some of these
     if error.get("name") == "TypeError":
         error["message"] = _IN_TYPE_ERRORS.sub(r"\1", error["message"])
     return json.dumps(end)

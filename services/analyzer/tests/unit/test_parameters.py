@@ -124,6 +124,7 @@ DEFAULTS: Cases = {
     "twice the same": ("return [args.a ?? 1, args.a ?? 1];", {"a": {**NUMBER, "default": 1}}, []),
     "of one element": ("const [a, b = 1] = args.pair; return [a, b];", {"pair": {}}, ["pair"]),
     "by assignment": ("args.a ??= 'x'; return args.a;", {"a": {**TEXT, "default": "x"}}, []),
+    "of something else": ("const c = f() ?? 1; return c; function f() {}", {}, []),
     "on the other side": ("return [1 ?? a, '' || b];", {"a": {}, "b": {}}, ["a", "b"]),
 }
 

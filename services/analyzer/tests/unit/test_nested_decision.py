@@ -116,7 +116,7 @@ def test_capabilities_are_bound_by_id_and_hash_through_all_levels() -> None:
     assert (read.capability_id, read.code_hash) == (READ_JSON.capability_id, READ_JSON.code_hash)
     assert (report.node_ids, read.node_ids) == (("n1", "n2"), ("n1", "n2"))
     assert (report.calls, read.calls) == ((READ_JSON.capability_id,), ())
-    assert set(report.called_as) == {"report:weekly", "report_weekly"}
+    assert set(report.called_as) == {"report:weekly", "report_weekly", str(REPORT.capability_id)}
     assert (read.verdict, read.reason) == ("allow", "No rule names it; its tools decide.")
 
 

@@ -4,6 +4,7 @@ Left out, because the text keeps them and no pass needs them: comments, punctuat
 the node's kind already says, and what is inside types, strings and regular expressions.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -82,10 +83,10 @@ class Node:
 
     def __getitem__(self, field: str) -> "Node":
         """The child in a place that the grammar always fills."""
-        child = self.child(field)
-        if child is None:
-            raise LookupError(f"{self} has no {field}")
-        return child
+        for child in self.children:
+            if child.field == field:
+                return child
+        raise LookupError(f"{self} has no {field}")
 
     @property
     def above(self) -> "Node":
@@ -122,13 +123,9 @@ class Tree:
         self.nodes = nodes
         self.raw = raw
         self._text = source.text
-        self._by_kind: dict[str, list[Node]] = {}
+        self._by_kind: defaultdict[str, list[Node]] = defaultdict(list)
         for node in nodes:
-            same = self._by_kind.get(node.kind)
-            if same is None:
-                self._by_kind[node.kind] = [node]
-            else:
-                same.append(node)
+            self._by_kind[node.kind].append(node)
 
     @property
     def root(self) -> Node:

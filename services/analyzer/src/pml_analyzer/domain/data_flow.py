@@ -1,5 +1,6 @@
 """Data flow: which calls an expression's value is made from."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -34,6 +35,9 @@ class DataFlow:
         self._known: dict[tuple[int, int], list[str]] = {}
         self._scanned: dict[tuple[int, int], tuple[list[str], list[Place]]] = {}
         self._added = _additions(self._tree, self._scopes)
+        whole = self._tree.of("call_expression", *FUNCTIONS)
+        self._sources = sorted([*self._scopes.by_identifier, *(node.index for node in whole)])
+        """Indexes of all syntax that a value can come from."""
         self._returned: dict[int, list[Node]] | None = None
 
     def producers(self, node: Node, at: Instance) -> list[str]:
@@ -102,8 +106,9 @@ class DataFlow:
     def _read(self, root: Node, at: Instance) -> tuple[list[str], list[Place]]:
         tasks: list[str] = []
         values: list[Place] = []
-        index = root.index
-        while index < root.stop:
+        position = bisect_left(self._sources, root.index)
+        while position < len(self._sources) and self._sources[position] < root.stop:
+            index = self._sources[position]
             node = self._tree.nodes[index]
             task = self._task(index, at)
             entered = self._expansion.entered.get((index, at.number))
@@ -115,7 +120,8 @@ class DataFlow:
             elif binding is not None:
                 values += self._values(binding, at)
             is_call = task is not None or entered is not None
-            index = node.stop if is_call else index + 1
+            following = node.stop if is_call else index + 1
+            position = bisect_left(self._sources, following, position)
         return tasks, values
 
     def _values(self, binding: Binding, at: Instance) -> Iterator[Place]:
@@ -141,12 +147,14 @@ class DataFlow:
 
 def waited_for(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
     """The element that a part of `Promise.all([…])` is the result of; else the value itself."""
+    index = path[0] if path else None
+    if not isinstance(index, int):
+        return value, path
     call = value.inner
     while call.kind == "await_expression" and call.operand is not None:
         call = call.operand.inner
     given = combined(call) if combinator(tree, call) == "all" else None
-    index = path[0] if path else None
-    if given is None or given.kind != "array" or not isinstance(index, int):
+    if given is None or given.kind != "array":
         return value, path
     items = [child for child in given.children if child.kind != ","]
     is_plain = len(items) * 2 - 1 <= len(given.children) <= len(items) * 2

@@ -147,3 +147,10 @@ def arguments(analysis: Analysis, node_id: str = "n1") -> JsonObject:
     """The arguments of one task, as JSON."""
     dumped = task(analysis, node_id).model_dump(mode="json")
     return dumped["arguments"]
+
+
+def warnings(code: str) -> list[str]:
+    """`line:column message` of every warning about a program that may run."""
+    told = analysed(code).diagnostics
+    assert all(one.severity == "warning" for one in told)
+    return [f"{one.line}:{one.column} {one.message}" for one in told]

@@ -41,7 +41,6 @@ CASES = {
         '__pml.at("n1", (mcp?.fs.read))({});',
     ),
     "a cast": ("(mcp.fs.read as any)({});", '__pml.at("n1", (mcp.fs.read as any))({});'),
-    "a tagged template": ("mcp.fs.read`a`;", '__pml.at("n1", mcp.fs.read)`a`;'),
     "if": ("if (1 > 2) {}", 'if (__pml.decide("d1", 1 > 2)) {}'),
     "else if": (
         "if (1) {} else if (2) {}",

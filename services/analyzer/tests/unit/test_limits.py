@@ -7,12 +7,60 @@ import pytest
 from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
 from pml_analyzer.domain.readable import Limits
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed, complaints, provided
+from services.analyzer.tests.programs import (
+    SOURCES_EXAMPLE,
+    TOOLS,
+    analysed,
+    arguments,
+    complaints,
+    provided,
+)
 
 
 def test_a_program_over_the_limit_is_refused_with_the_limit_named() -> None:
     (told,) = complaints("x" * (256 * 1024 + 1))
-    assert told == "1:1 The program has 262,145 bytes; the limit is 262,144."
+    assert told.startswith("1:1 The program has 262,145 bytes; the limit is 262,144: hand data in")
+
+
+def test_a_program_of_very_many_signs_is_refused_with_the_limit_named() -> None:
+    (told,) = complaints("a;" * 60_000)
+    assert told == (
+        "1:1 The program has 180,001 words and signs; the limit is 150,000: hand data in as args, "
+        "or split it."
+    )
+
+
+@pytest.mark.parametrize("code", ["{a:" * 50_000, "a:{" * 50_000, "f(" * 2_001 + ")" * 2_001])
+def test_brackets_that_would_end_the_parser_are_refused_before_it_runs(code: str) -> None:
+    (told,) = complaints(code)
+    assert "This stands too deep inside other code" in told
+
+
+def test_many_brackets_side_by_side_are_no_depth() -> None:
+    assert analysed("return [" + "({}), " * 2_001 + "'))))((((', 1];")
+
+
+def test_a_deep_text_that_does_not_parse_is_told_and_no_crash() -> None:
+    assert complaints("<a/>;" * 50_000)[0].startswith("1:3 ")
+
+
+def test_names_for_twice_a_name_do_not_fill_the_memory() -> None:
+    doubled = "".join(
+        f"const a{i + 1} = a{i} + a{i}; const b{i + 1} = `${{b{i}}}${{b{i}}}`;" for i in range(40)
+    )
+    start = "const a0 = 'aaaaaaaa', b0 = 'bbbbbbbb';"
+    analysis = analysed(f"{start}{doubled} await mcp.fs.read({{ path: a40, limit: b40 }});")
+    assert {argument["type"] for argument in arguments(analysis).values()} == {"reference"}
+
+
+def test_names_for_parts_of_names_do_not_fill_the_memory() -> None:
+    parts = "".join(f"const a{i + 1} = a{i}.b;" for i in range(100))
+    analysis = analysed(f"const a0 = args.a; {parts} await mcp.fs.read({{ path: a100 }});")
+    assert arguments(analysis)["path"] == {
+        "type": "reference",
+        "expression": "a100",
+        "node_id": None,
+    }
 
 
 def test_the_limit_counts_bytes() -> None:
@@ -133,3 +181,51 @@ def test_time_grows_with_length_only() -> None:
         return min(times)
 
     assert cpu_seconds(64) < 3 * 8 * cpu_seconds(8)
+
+
+REPEATED = {
+    "names": "a;",
+    "calls": "f();",
+    "tools": "mcp.fs.read;",
+    "calls of tools": "mcp.fs.read({});",
+    "calls of unknown tools": "mcp[a].b();",
+    "members": "a.b;",
+    "writes": "x.y=1;",
+    "declarations": "let a;",
+    "blocks": "{let a=a}",
+    "functions": "function f(){}",
+    "arrows": "()=>1;",
+    "patterns": "[a,b]=c;",
+    "objects": "({a:1});",
+    "templates": "`${a}`;",
+    "tags": "f`a`;",
+    "escaped names": "\\u0061;",
+    "look-alikes": "\u0430;",
+    "labels": "a:;",
+    "breaks": "break;",
+    "returns": "return 1;",
+    "unreached calls": "return;mcp.fs.read({});",
+    "results too early": "mcp.fs.read({}).a;",
+    "forbidden names": "eval;",
+    "forbidden keys": "({__proto__:1});",
+    "constructors": "a.constructor;",
+    "prototypes": "Array.prototype.x=1;",
+    "unseen characters": "'\u200b';",
+    "overrides": "'\u202e';",
+    "isolates": "'\u2066\u2069';",
+    "missing tools": "mcp.f\u0455.read({});",
+    "imports": "import'a';",
+    "errors": "const = ;",
+    "open brackets": "(",
+    "open objects": "({a,",
+    "closed elements": "</a>",
+    "elements": "<a/>;",
+}
+
+
+@pytest.mark.parametrize("unit", REPEATED.values(), ids=REPEATED)
+def test_a_whole_program_of_one_construct_is_answered_in_bounded_time(unit: str) -> None:
+    """Ten seconds are ten times what the slowest takes on the machine that it was made on."""
+    began = time.process_time()
+    analyze(unit * (256 * 1024 // len(unit.encode())), tools=TOOLS, policy=Policy())
+    assert time.process_time() - began < 10

@@ -44,7 +44,13 @@ BROKEN = {
     "two words": ("return 1;\na b c", '2:3 Unexpected "b".'),
     "a name that starts with a digit": ("let 1x = 3;", '1:5 Unexpected "1".'),
     "a missing separator": ("const a 1;", '1:9 Unexpected "1".'),
-    "JSX": ("return <div/>;", "1:12 "),
+    "JSX": (
+        "return <div/>;",
+        "1:8 JSX is not supported: a program is TypeScript; build a text, or an object.",
+    ),
+    "JSX with children": ("const a = <p>{mcp.fs.read({})}</p>;", "1:11 JSX is not supported"),
+    "JSX and more": ("const a = <p/> +;", "1:13 "),
+    "no JSX": ("const a = '</p>';\nconst = 1;", '2:7 Unexpected "=".'),
     "code points count, not units": ("const a = '\U0001f600' 1;", '1:15 Unexpected "1".'),
 }
 
@@ -70,8 +76,11 @@ UNREADABLE = {
     "empty": ("", "1:1 The program is empty: write at least one statement."),
     "blank": (" \n\t\r\n", "1:1 The program is empty: write at least one statement."),
     "comments only": ("// nothing\n/* at all */", "1:1 The program is empty"),
-    "a NUL": ("return 1;\n\0", "2:1 A NUL character cannot stand in a program."),
-    "half a character": ("return '\ud800';", "1:9 This is half a character"),
+    "a NUL": ("return 1;\n\0", "2:1 A NUL character cannot stand in a program: write \\0."),
+    "half a character": (
+        "return '\ud800';",
+        "1:9 This is half a character, a lone surrogate: write it as an escape, \\ud800.",
+    ),
 }
 
 

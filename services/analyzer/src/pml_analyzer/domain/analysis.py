@@ -25,11 +25,19 @@ from pml_analyzer.domain.origins import Origins
 from pml_analyzer.domain.parameters import free_parameters, parameters_schema
 from pml_analyzer.domain.problems import Problem, diagnostic
 from pml_analyzer.domain.provides import provides_edges
-from pml_analyzer.domain.readable import DEFAULT_LIMITS, EMPTY, Limits, unreadable
+from pml_analyzer.domain.readable import (
+    DEFAULT_LIMITS,
+    EMPTY,
+    TOO_DEEP,
+    Limits,
+    too_long,
+    unreadable,
+)
 from pml_analyzer.domain.scopes import resolve_scopes
 from pml_analyzer.domain.syntax_errors import syntax_errors
 from pml_analyzer.domain.toolbox import Toolbox
 from pml_analyzer.domain.units import find_units
+from pml_analyzer.domain.warnings import warnings
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import Tree
@@ -98,14 +106,16 @@ def analyze(
     raw = parse(source)
     if raw.root_node.has_error:
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
+    problems = too_long(raw, limits)
+    if problems:
+        return _rejection(source, problems)
     try:
         tree = view(raw, source, nesting=limits.nesting)
         meaning = _understand(tree, limits)
         known = _Known(Toolbox(tools, capabilities.definitions), capabilities, known_as)
         return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
     except TooDeep as error:
-        message = "This stands too deep inside other code: move parts of it into functions."
-        return _rejection(source, [Problem(error.offset, message)])
+        return _rejection(source, [Problem(error.offset, TOO_DEEP)])
     except TooManyNodes as error:
         message = (
             f"More than {limits.nodes:,} calls and decisions, those of functions counted once for "
@@ -192,7 +202,7 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
-        diagnostics=(),
+        diagnostics=_warned(meaning),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names),
         capabilities=library.nested(reached, policy),
         parameters_schema=parameters_schema(origins, given),
@@ -201,6 +211,11 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
         insertions=edited.insertions,
         free=(*meaning.free, *sorted(origins.spoken_roots)),
     )
+
+
+def _warned(meaning: _Meaning) -> tuple[Diagnostic, ...]:
+    found = warnings(meaning.origins, meaning.calls, meaning.marks, meaning.free)
+    return tuple(diagnostic(meaning.tree.source, problem, "warning") for problem in found)
 
 
 def _sites(meaning: _Meaning) -> dict[str, tuple[CallSite, Instance]]:

@@ -87,31 +87,71 @@ GLOBALS: Final = frozenset(
 )
 """What the sandbox's own globals.ts keeps, less what is forbidden."""
 
+_CODE = "code made from text cannot be analysed; write the code itself"
+_GLOBAL = "the global object is not for programs; write the name itself"
+_LOADING = "programs may not load other code; tools are under mcp"
+_MEMORY = "programs share no memory; use ArrayBuffer"
+_MESSAGES = "the sandbox's own messages are not for programs; use return and console.log"
+_RUNTIME = (
+    "the runtime's own interface is not there; values come from args, effects from mcp's tools"
+)
+_STORES = "nothing is kept from run to run; keep it with a tool"
+_UNSTEADY = "what it tells differs from run to run; use WeakMap or WeakSet"
+_WORKERS = "programs may not start workers; make calls side by side with Promise.all"
+_WORLD = "programs reach the world through tools only; call one under mcp"
+
 FORBIDDEN: Final[dict[str, str]] = {
-    "Atomics": "programs share no memory",
-    "Deno": "the runtime's own interface is not there",
-    "EventSource": "programs reach the world through tools only",
-    "FinalizationRegistry": "what it tells differs from run to run",
-    "Function": "code made from text cannot be analysed",
-    "SharedArrayBuffer": "programs share no memory",
-    "SharedWorker": "programs may not start workers",
-    "WeakRef": "what it tells differs from run to run",
-    "WebAssembly": "compiled modules cannot be analysed",
-    "WebSocket": "programs reach the world through tools only",
-    "Worker": "programs may not start workers",
-    "XMLHttpRequest": "programs reach the world through tools only",
-    "addEventListener": "the sandbox's own messages are not for programs",
-    "eval": "code made from text cannot be analysed",
-    "fetch": "programs reach the world through tools only",
-    "global": "the global object is not for programs",
-    "globalThis": "the global object is not for programs",
-    "importScripts": "programs may not load other code",
-    "onmessage": "the sandbox's own messages are not for programs",
-    "postMessage": "the sandbox's own messages are not for programs",
-    "process": "the runtime's own interface is not there",
-    "removeEventListener": "the sandbox's own messages are not for programs",
-    "require": "programs may not load other code",
-    "self": "the global object is not for programs",
-    "window": "the global object is not for programs",
+    "Atomics": _MEMORY,
+    "Blob": _WORLD,
+    "BroadcastChannel": _MESSAGES,
+    "Buffer": "it is not there; use TextEncoder, Uint8Array, btoa or atob",
+    "Bun": _RUNTIME,
+    "Deno": _RUNTIME,
+    "EventSource": _WORLD,
+    "File": _WORLD,
+    "FinalizationRegistry": _UNSTEADY,
+    "FormData": _WORLD,
+    "Function": _CODE,
+    "Headers": _WORLD,
+    "MessageChannel": _MESSAGES,
+    "MessagePort": _MESSAGES,
+    "Request": _WORLD,
+    "Response": _WORLD,
+    "ShadowRealm": _CODE,
+    "SharedArrayBuffer": _MEMORY,
+    "SharedWorker": _WORKERS,
+    "Temporal": "it is not there; use Date",
+    "WeakRef": _UNSTEADY,
+    "WebAssembly": "compiled modules cannot be analysed; call a tool under mcp",
+    "WebSocket": _WORLD,
+    "WebSocketStream": _WORLD,
+    "WebTransport": _WORLD,
+    "Worker": _WORKERS,
+    "XMLHttpRequest": _WORLD,
+    "__dirname": _RUNTIME,
+    "__filename": _RUNTIME,
+    "addEventListener": _MESSAGES,
+    "clearImmediate": "it is not there; use clearTimeout",
+    "eval": _CODE,
+    "fetch": _WORLD,
+    "global": _GLOBAL,
+    "globalThis": _GLOBAL,
+    "importScripts": _LOADING,
+    "indexedDB": _STORES,
+    "localStorage": _STORES,
+    "navigator": _RUNTIME,
+    "onmessage": _MESSAGES,
+    "postMessage": _MESSAGES,
+    "process": _RUNTIME,
+    "removeEventListener": _MESSAGES,
+    "reportError": "it is not there; use throw or console.error",
+    "require": _LOADING,
+    "self": _GLOBAL,
+    "sessionStorage": _STORES,
+    "setImmediate": "it is not there; use setTimeout or queueMicrotask",
+    "window": _GLOBAL,
 }
-"""Free names that no program may use, each with the reason."""
+"""Free names that no program may use, each with the reason and what to use instead."""
+
+GLOBAL_OBJECTS: Final = frozenset({"global", "globalThis", "self", "window"})
+"""Those of them that are the global object."""

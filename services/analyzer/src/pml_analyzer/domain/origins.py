@@ -6,7 +6,8 @@ from typing import Final
 
 from pml_analyzer.domain.bindings import Binding, Scopes
 from pml_analyzer.domain.choices import arms, choices
-from pml_analyzer.domain.globals import GLOBALS
+from pml_analyzer.domain.folding import LONGEST_COMPOSED, composed, literal, negative
+from pml_analyzer.domain.globals import FORBIDDEN, GLOBALS
 from pml_analyzer.domain.values import (
     ABSENT,
     ANY_TOOL,
@@ -22,7 +23,7 @@ from pml_analyzer.domain.values import (
     either,
     part_of,
 )
-from pml_analyzer.syntax.literals import number_value, string_value, unescape
+from pml_analyzer.syntax.literals import unescape
 from pml_analyzer.syntax.patterns import Part, Step
 from pml_analyzer.syntax.tree import WRAPPERS, Node, Tree
 
@@ -41,9 +42,13 @@ _ROOTS: Final[dict[str, Origin]] = {
     "capabilities": FromCapabilities(),
     **dict.fromkeys(BOUND_ROOTS, FromArguments()),
     **dict.fromkeys(GLOBALS, UNKNOWN),
+    **dict.fromkeys(FORBIDDEN, UNKNOWN),
 }
 _DEEPEST: Final = 60
 """How many names in a row are followed; what lies deeper is taken for a tool."""
+
+_LONGEST_PATH: Final = 60
+"""How many parts of parts a name stands for: names for parts of names would fill the memory."""
 
 
 class Origins:
@@ -109,7 +114,7 @@ class Origins:
             # A name met again on the way to itself: nothing new, unless tools are about.
             self._known[at] = ANY_TOOL if at in self._near_tools else UNKNOWN
             absent = [ABSENT] if binding.starts_absent else []
-            known = either([*map(self.part, binding.parts), *absent])
+            known = _bounded(either([*map(self.part, binding.parts), *absent]))
             self._known[at] = known
         return known
 
@@ -134,6 +139,8 @@ class Origins:
                 return FromCall(node)
             case "binary_expression" | "unary_expression":
                 return self._chosen(node) or self._computed(node)
+            case "template_string":
+                return self._template(node)
             case _:
                 return self._chosen(node) or literal(self.tree, node)
 
@@ -149,31 +156,29 @@ class Origins:
         if not isinstance(value, Constant):
             return UNKNOWN
         if left is None:
-            return _negative(value) if sign == "-" else UNKNOWN
+            return negative(value) if sign == "-" else UNKNOWN
         other = self.of(left)
         if isinstance(other, Constant) and other.type == value.type == "string":
-            return constant(f"{other.value}{value.value}")
+            return composed(f"{other.value}{value.value}")
         return UNKNOWN
 
+    def _template(self, node: Node) -> Origin:
+        """A constant where everything that it substitutes is a constant text."""
+        text = ""
+        at = node.start + 1
+        for child in node.children:
+            if child.kind == "template_substitution":
+                value = self.of(child.children[0])
+                if not isinstance(value, Constant) or value.type != "string":
+                    return UNKNOWN
+                text += f"{self._raw(at, child.start)}{value.value}"
+                at = child.end
+                if len(text) > LONGEST_COMPOSED:
+                    return UNKNOWN
+        return constant(text + self._raw(at, node.end - 1))
 
-def literal(tree: Tree, node: Node) -> Origin:
-    """The constant that a literal stands for."""
-    match node.kind:
-        case "string":
-            return constant(string_value(tree.text(node)))
-        case "number":
-            value = number_value(tree.text(node))
-            return UNKNOWN if value is None else constant(value)
-        case "true" | "false":
-            return constant(node.kind == "true")
-        case "null" | "undefined":
-            return ABSENT
-        case "template_string":
-            if any(child.kind == "template_substitution" for child in node.children):
-                return UNKNOWN
-            return constant(unescape(tree.text(node)[1:-1].replace("\r\n", "\n")))
-        case _:
-            return UNKNOWN
+    def _raw(self, start: int, end: int) -> str:
+        return unescape(self.tree.source.text[start:end].replace("\r\n", "\n"))
 
 
 def _spoken_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
@@ -228,8 +233,6 @@ def _names_in(binding: Binding) -> Iterator[Node]:
             waiting.extend(arms(node))
 
 
-def _negative(number: Constant) -> Origin:
-    value = number.value
-    if number.type != "number" or not isinstance(value, int | float):
-        return UNKNOWN
-    return constant(-value)
+def _bounded(origin: Origin) -> Origin:
+    is_part = isinstance(origin, FromArguments | FromCall)
+    return UNKNOWN if is_part and len(origin.path) > _LONGEST_PATH else origin

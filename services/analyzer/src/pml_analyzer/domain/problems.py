@@ -1,11 +1,15 @@
 """What is wrong with a program, before it has a line and a column."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.structure import Diagnostic
 
-_LONGEST_LINE = 200
+_SHOWN = 200
+"""Characters of a line that are shown at least; of a long one, half as many on each side."""
+
+_LONGEST_LINE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +20,26 @@ class Problem:
     message: str
 
 
-def diagnostic(source: Source, problem: Problem) -> Diagnostic:
+def diagnostic(
+    source: Source, problem: Problem, severity: Literal["error", "warning"] = "error"
+) -> Diagnostic:
     """The problem with its place, as the author counts it, and its line."""
     line, column = source.position(problem.offset)
     return Diagnostic(
-        severity="error",
+        severity=severity,
         message=visible(problem.message),
         line=line,
         column=column,
-        source_line=source.line(line)[:_LONGEST_LINE].encode(errors="replace").decode(),
+        source_line=_excerpt(source.line(line), column).encode(errors="replace").decode(),
     )
+
+
+def _excerpt(line: str, column: int) -> str:
+    """A line as far as a little beyond a column; of a very long one what is round it, after `…`."""
+    beside = _SHOWN // 2
+    if column <= _LONGEST_LINE:
+        return line[: max(_SHOWN, column + beside)]
+    return f"…{line[column - beside : column + beside]}"
 
 
 def visible(text: str) -> str:

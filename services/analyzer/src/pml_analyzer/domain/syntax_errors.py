@@ -1,36 +1,47 @@
 """Syntax errors: where the parser stumbled, in words an author can act on."""
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
+from pml_analyzer.domain.characters import misplaced_characters
 from pml_analyzer.domain.problems import Problem
-from pml_analyzer.syntax.parser import broken, code_points
+from pml_analyzer.syntax.parser import Broken, broken, code_points, first_jsx
 from pml_analyzer.syntax.source import Source
 
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _LONGEST_TOKEN: Final = 30
 _QUOTES: Final = frozenset({'"', "'", "`"})
 _MOST: Final = 3
+_LOOKED_AT: Final = 200
+_LONGEST_JSX: Final = 64 * 1024
+_JSX: Final = "JSX is not supported: a program is TypeScript; build a text, or an object."
 
 
 def syntax_errors(raw: RawTree, source: Source) -> list[Problem]:
     """The first few errors of a text that does not parse, in source order; at least one.
 
-    A quote that is never closed makes everything after it look wrong, so it is told alone.
+    A quote that is never closed makes everything after it look wrong, so it is told alone; so are
+    JSX, and characters that no code can hold.
     """
     text = source.text.encode()
-    found = broken(raw)
-    quotes = [quote for node in found if (quote := _open_quote(node)) is not None]
-    told = [(quote.start_byte, "This text is never closed by a second quote.") for quote in quotes]
+    found = list(islice(broken(raw), _LOOKED_AT))
+    told = list(_open_quotes(found))[-_MOST:]
+    if not told and (odd := misplaced_characters(raw, source)):
+        return odd[:_MOST]
+    if not told and len(text) <= _LONGEST_JSX and (jsx := first_jsx(source)) is not None:
+        told = [(jsx, _JSX)]
     if not told:
         end = len(text.rstrip())
         told = [
-            _missing(node, text) if node.is_missing else _error(node, end) for node in found[:_MOST]
+            _missing(gap, text) if gap.node.is_missing else _error(gap.node, end)
+            for gap in found[:_MOST]
         ]
     offsets = code_points(source.text)
-    problems = {Problem(at if offsets is None else offsets[at], why) for at, why in told[-_MOST:]}
+    problems = {Problem(at if offsets is None else offsets[at], why) for at, why in told}
     return sorted(problems, key=lambda problem: problem.offset)
 
 
@@ -47,8 +58,9 @@ def _error(node: RawNode, end: int) -> tuple[int, str]:
     return last.start_byte, f"Unexpected {_shown(last)}."
 
 
-def _missing(node: RawNode, text: bytes) -> tuple[int, str]:
+def _missing(gap: Broken, text: bytes) -> tuple[int, str]:
     """What is wrong where something had to be made up: offset in bytes and message."""
+    node, siblings = gap
     at = node.start_byte
     if node.is_named:
         return at, "Expected an expression here."
@@ -57,10 +69,16 @@ def _missing(node: RawNode, text: bytes) -> tuple[int, str]:
             at += 1
         word = text[at : at + _LONGEST_TOKEN].decode(errors="ignore").split(maxsplit=1)
         return at, f'Unexpected "{word[0] if word else "end"}".'
-    siblings = node.parent.children if node.parent is not None else []
     opened = next((n for n in siblings if _CLOSING.get(n.type) == node.type), None)
     place = f", to close {_shown(opened)} on line {opened.start_point.row + 1}" if opened else ""
     return at, f'Expected "{node.type}"{place}.'
+
+
+def _open_quotes(found: Sequence[Broken]) -> Iterator[tuple[int, str]]:
+    for node, _ in found:
+        quote = _open_quote(node)
+        if quote is not None:
+            yield quote.start_byte, "This text is never closed by a second quote."
 
 
 def _open_quote(error: RawNode) -> RawNode | None:

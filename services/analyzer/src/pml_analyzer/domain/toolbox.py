@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Final, overload
 
 from pml_analyzer.domain.calls import CallSite
+from pml_analyzer.domain.lookalikes import disguise, disguised
 from pml_analyzer.domain.problems import Problem
 from pml_common.contracts.tool import ToolDefinition
 
@@ -99,12 +100,12 @@ class Toolbox:
         if known is None:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
             hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
-            return f"There is no server {quoted(server)}. {hint}"
+            return f"There is no server {quoted(server)}{_disguise(server)}. {hint}"
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
         )
-        return f"{quoted(server)} has no tool {quoted(tool)}. {hint}"
+        return f"{quoted(server)} has no tool {quoted(tool)}{_disguise(tool)}. {hint}"
 
     def _same_tool_elsewhere(self, tool: str) -> list[str]:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
@@ -118,8 +119,13 @@ class Toolbox:
         return found
 
 
-def _close(name: str, known: Iterable[str]) -> list[str]:
-    return get_close_matches(name[:_LONGEST_NAME], known, n=3)
+def _close(name: str, known: Mapping[str, object]) -> list[str]:
+    seen = disguised(name)
+    return [seen] if seen in known else get_close_matches(name[:_LONGEST_NAME], known, n=3)
+
+
+def _disguise(name: str) -> str:
+    return f": it has {disguise(name)}" if disguised(name) is not None else ""
 
 
 def quoted(name: str) -> str:

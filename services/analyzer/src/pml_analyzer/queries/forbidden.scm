@@ -11,3 +11,4 @@
 (internal_module) @namespace
 (module) @namespace
 (decorator) @decorator
+(assignment_expression "using" @using)

@@ -1,6 +1,7 @@
 """Values of literals as JavaScript reads them."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _ESCAPE = re.compile(
@@ -66,6 +67,7 @@ def number_value(text: str) -> int | float | None:
     return int(value) if value.is_integer() and value < _EXACT_UP_TO else value
 
 
+@lru_cache(maxsize=1024)
 def identifier_name(text: str) -> str:
     """The name an identifier stands for: `\\u0061b` is `ab`."""
     return unescape(text)

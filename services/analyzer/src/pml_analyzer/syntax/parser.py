@@ -1,9 +1,12 @@
 """Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
 
+import re
+from collections.abc import Iterator
 from functools import cache
+from typing import Final, NamedTuple
 
 import tree_sitter_typescript
-from tree_sitter import Language, Parser
+from tree_sitter import Language, Parser, Query, QueryCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
@@ -20,6 +23,7 @@ _ONLY_IN = {
 }
 """Tokens that mean something in some places only: a comma beside a hole, `for await`."""
 
+_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _NOTHING: list[Node] = []
 """The children of every leaf: most nodes are leaves."""
 
@@ -57,21 +61,56 @@ def _fields() -> list[str | None]:
     return [None, *(grammar.field_name_for_id(number + 1) for number in range(grammar.field_count))]
 
 
+class Broken(NamedTuple):
+    """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
+
+    node: RawNode
+    siblings: list[RawNode]
+
+
 def parse(source: Source) -> RawTree:
-    """Parse a text that UTF-8 can hold; errors are nodes of the result."""
-    return Parser(language()).parse(source.text.encode())
+    """Parse a text that UTF-8 can hold; errors are nodes of the result.
+
+    A carriage return alone ends a line in JavaScript, but not for the grammar.
+    """
+    return Parser(language()).parse(_LONE_RETURN.sub(b"\n", source.text.encode()))
 
 
-def broken(raw: RawTree) -> list[RawNode]:
-    """Where the parser had to skip text (ERROR) or to make some up (MISSING), in source order."""
-    found: list[RawNode] = []
-    waiting = [raw.root_node]
+def broken(raw: RawTree) -> Iterator[Broken]:
+    """What the parser could not make sense of, in source order.
+
+    Nodes are never asked for their parent: in a deep tree that ends the process.
+    """
+    waiting = [Broken(raw.root_node, [])]
     while waiting:
-        node = waiting.pop()
+        here = waiting.pop()
+        node = here.node
         if node.is_error or node.is_missing:
-            found.append(node)
-        waiting.extend(child for child in reversed(node.children) if child.has_error)
-    return found
+            yield here
+        inside = node.children
+        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+
+
+def first_jsx(source: Source) -> int | None:
+    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
+    text = source.text.encode()
+    if b"/>" not in text and b"</" not in text:
+        return None
+    raw = Parser(_tsx()).parse(text)
+    if raw.root_node.has_error:
+        return None
+    found = QueryCursor(_jsx()).captures(raw.root_node).get("jsx", [])
+    return min((node.start_byte for node in found), default=None)
+
+
+@cache
+def _tsx() -> Language:
+    return Language(tree_sitter_typescript.language_tsx())
+
+
+@cache
+def _jsx() -> Query:
+    return Query(_tsx(), "[(jsx_element) (jsx_self_closing_element)] @jsx")
 
 
 def code_points(text: str) -> list[int] | None:

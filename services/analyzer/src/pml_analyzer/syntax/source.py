@@ -5,7 +5,7 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
-_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
+LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 
 
 class Position(NamedTuple):
@@ -23,7 +23,7 @@ class Source:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        return [0, *(match.end() for match in LINE_END.finditer(self.text))]
 
     @property
     def line_count(self) -> int:
@@ -45,5 +45,5 @@ class Source:
     def line(self, number: int) -> str:
         """The text of one line, without its end."""
         start = self._starts[number - 1]
-        found = _LINE_END.search(self.text, start)
+        found = LINE_END.search(self.text, start)
         return self.text[start : found.start() if found else len(self.text)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pml_analyzer.adapters.deno_checker import DenoChecker, deno_checker
+from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_local.testing import eventually
 from services.analyzer.tests.type_checks import (
@@ -51,8 +51,11 @@ async def test_a_program_that_takes_too_long_costs_its_process_and_delays_nobody
         assert await eventually(checked, within=30)
 
 
-async def test_a_worn_process_is_replaced() -> None:
-    async with deno_checker(COMMAND, replace(PATIENT, checks=2)) as checker:
+@pytest.mark.parametrize(
+    "worn", [replace(PATIENT, checks=2), replace(PATIENT, resident_mib=1)], ids=["used", "large"]
+)
+async def test_a_worn_process_is_replaced(worn: CheckerLimits) -> None:
+    async with deno_checker(COMMAND, worn) as checker:
         pids: set[int] = set()
         for _ in range(3):
             pids.add(await eventually(lambda: pid_of(checker), within=30))

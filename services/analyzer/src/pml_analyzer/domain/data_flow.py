@@ -45,11 +45,19 @@ class DataFlow:
 
         Names are followed through other names up to a number of them, so that time stays linear.
         """
-        key = (node.index, at.number)
+        key = self._same_as(node, at)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._follow(node, at)
         return known
+
+    def _same_as(self, node: Node, at: Instance) -> tuple[int, int]:
+        """A key that expressions share which are made from the same: uses of one name."""
+        inner = node.inner
+        binding = self._scopes.binding(inner)
+        if binding is None or (inner.index, at.number) in self._expansion.entered:
+            return node.index, at.number
+        return binding.node.index, at.number
 
     def exact(self, node: Node, at: Instance) -> tuple[str, Path] | None:
         """The one call that a value is the result of, and the part of that result."""

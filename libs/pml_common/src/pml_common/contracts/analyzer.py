@@ -4,7 +4,11 @@ from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.base import Event
-from pml_common.contracts.capability import CapabilityIdentity, NestedCapability
+from pml_common.contracts.capability import (
+    CapabilityIdentity,
+    InjectedCapability,
+    NestedCapability,
+)
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject
@@ -15,7 +19,8 @@ class ExecutionAnalyzed(Event):
 
     `instrumented` is what runs: `code` with node ids at its calls and outcomes at its decisions.
     `insertions` are the spans `[start, end)` of it, in code points and in order, that the author
-    did not write: without them it is `code`. `capabilities` are all that it reaches through calls.
+    did not write: without them it is `code`. `capabilities` are all that it reaches through calls,
+    `injected` the same as they run.
     """
 
     workflow_id: UUID
@@ -29,8 +34,10 @@ class ExecutionAnalyzed(Event):
     dynamic_calls: tuple[DynamicCall, ...] = ()
     decision: Decision
     capabilities: tuple[NestedCapability, ...] = ()
+    injected: tuple[InjectedCapability, ...] = ()
     parameters_schema: JsonObject
     diagnostics: tuple[Diagnostic, ...] = ()
+    dry_run: bool = False
 
 
 class AnalysisRejected(Event):

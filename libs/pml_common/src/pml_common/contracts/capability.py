@@ -101,6 +101,21 @@ class NestedCapability(Contract):
     calls: tuple[UUID, ...] = ()
 
 
+class InjectedCapability(Contract):
+    """A nested capability as it runs: a function in the sandbox of the program that calls it (B4).
+
+    `called_as`, `instrumented` and `insertions` are as in `NestedCapability` and
+    `ExecutionAnalyzed`; its node ids are those of its own structure.
+    """
+
+    capability_id: UUID
+    name: str
+    code_hash: str
+    called_as: tuple[str, ...]
+    instrumented: str
+    insertions: tuple[tuple[int, int], ...] = ()
+
+
 class CapabilityRecord(Contract):
     """A capability as the registry knows it; listed once a run has succeeded. `aliases` are its
     former names."""

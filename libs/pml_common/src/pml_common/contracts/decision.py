@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract
 from pml_common.contracts.tool import ToolDefinition
@@ -50,16 +50,28 @@ class Policy(Contract):
         return "allow", "No rule names it; its tools decide."
 
 
+class DryRun(Contract):
+    """A run that changes nothing: tools that are not marked read-only, and those in `mocks`, are
+    answered by mocks. A list in `mocks` holds answers for one call after another."""
+
+    mocks: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def answers(self, tool: ToolDefinition) -> bool:
+        """Whether a call of it gets a mock."""
+        return tool.tool_id in self.mocks or not tool.annotations.read_only
+
+
 class ToolDecision(Contract):
     """The verdict on one tool; `definition_hash` is the definition it was given for. `node_ids`
     are the calls that reach it, those of capabilities among them; without any, only calls that are
-    known when they run may reach it."""
+    known when they run may reach it. `mocked`: this is a dry run, and a mock answers its calls."""
 
     tool: str
     verdict: Verdict
     reason: str
     definition_hash: str
     node_ids: tuple[str, ...]
+    mocked: bool = False
 
 
 class Decision(Contract):

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from pml_common.contracts.base import Command, Event
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.base import Command, Contract, Event
+from pml_common.contracts.capability import CapabilityIdentity, InjectedCapability
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.tool import JsonObject
@@ -16,7 +16,9 @@ class RunWorkflow(Command):
     """Run this instrumented program under this grant.
 
     `insertions` are as in `ExecutionAnalyzed`: by them places in errors become the author's.
-    `repeatable_tools` may be called again when a crash leaves an outcome unknown.
+    `injected` are the capabilities it may call; each must be in the grant, with its hash.
+    `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
+    tools that a dry run does not call, each with its answers: one after another, the last for good.
     """
 
     workflow_id: UUID
@@ -25,8 +27,10 @@ class RunWorkflow(Command):
     intent: str | None = None
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
+    injected: tuple[InjectedCapability, ...] = ()
     args: JsonObject = Field(default_factory=dict)
     grant: Grant
+    mocks: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     repeatable_tools: tuple[str, ...] = ()
     timeout_s: float = Field(gt=0)
 
@@ -38,8 +42,34 @@ class TraceRecorded(Event):
     entries: tuple[TraceEvent, ...]
 
 
+class NestedRun(Contract):
+    """One call of a capability by a run, a run of its own: `parent_trace_id` is the trace of its
+    caller, `node_id` and `occurrence` the call there. The path and the decisions are in the ids of
+    its own structure; its tool calls are the tasks of the whole run that have its trace as parent.
+    """
+
+    trace_id: UUID
+    parent_trace_id: UUID
+    node_id: str
+    occurrence: int = Field(ge=0)
+    capability: CapabilityIdentity
+    name: str
+    success: bool
+    result: JsonValue = None
+    error: WorkflowError | None = None
+    executed_path: tuple[str, ...] = ()
+    decisions: tuple[BranchDecision, ...] = ()
+    started_at: float
+    duration_ms: float
+
+
 class RunFinished(Event):
-    """A run ended; derived from its journal alone, so that any executor states the same."""
+    """A run ended; derived from its journal alone, so that any executor states the same.
+
+    The path and the decisions are the program's own. `task_results` are all tool calls, those of
+    nested capabilities included, in the order they started; `nested` are its calls of capabilities,
+    callers before those they call.
+    """
 
     workflow_id: UUID
     principal: str
@@ -51,6 +81,8 @@ class RunFinished(Event):
     executed_path: tuple[str, ...] = ()
     decisions: tuple[BranchDecision, ...] = ()
     task_results: tuple[TaskResult, ...] = ()
+    dry_run: bool = False
+    nested: tuple[NestedRun, ...] = ()
     trace_id: UUID
     started_at: float
     duration_ms: float

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field, JsonValue
 
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import CapabilityName
-from pml_common.contracts.decision import Decision, Policy
+from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -28,6 +28,7 @@ class ExecutionRequested(Event):
     known_as: tuple[str, ...] = ()
     args: JsonObject = Field(default_factory=dict)
     policy: Policy = Policy()
+    dry_run: DryRun | None = None
     requested_at: AwareDatetime
 
 

@@ -11,7 +11,7 @@ from pml_common.contracts.scope import Scope
 
 class Grant(Contract):
     """What one run may call: `tools` maps each granted tool to its definition hash, `capabilities`
-    each capability, by id, to its code hash."""
+    each capability, by id, to its code hash. Under a dry run only read-only tools are called."""
 
     scope: Scope
     workflow_id: UUID
@@ -19,6 +19,7 @@ class Grant(Contract):
     tools: dict[str, str]
     capabilities: dict[str, str] = Field(default_factory=dict)
     approved_by: str | None = None
+    dry_run: bool = False
     expires_at: AwareDatetime
     signature: str = ""
 

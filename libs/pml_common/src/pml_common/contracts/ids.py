@@ -35,3 +35,8 @@ def root_trace_id(workflow: UUID) -> UUID:
 def call_trace_id(workflow: UUID, node_id: str, occurrence: int) -> UUID:
     """Id of one call of one node; doubles as the idempotency key of the tool call."""
     return effect_id(workflow, f"call/{node_id}/{occurrence}")
+
+
+def nested_trace_id(workflow: UUID, node_id: str, occurrence: int) -> UUID:
+    """Id of the trace of one call of a capability."""
+    return effect_id(workflow, f"capability/{node_id}/{occurrence}")

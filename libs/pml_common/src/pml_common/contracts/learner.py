@@ -12,7 +12,8 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 
 
 class LearningUpdated(Event):
-    """One more run was learned from; `learning` and `usage` are whole, not deltas.
+    """More was learned, from a run or from the calls of a capability inside one; `learning` and
+    `usage` are whole, not deltas.
 
     `revision` counts the runs learned from, so that a reader keeps the newest whatever the order.
     """
@@ -57,7 +58,9 @@ class ListTraces(Query):
 
 
 class ExecutionTrace(Contract):
-    """The record of one run of one capability; times in milliseconds."""
+    """The record of one run of one capability; times in milliseconds. `task_results` are its own
+    tool calls; runs of the capabilities that it called have its `trace_id` as parent, and in their
+    calls' node ids the way that led there."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -73,6 +76,7 @@ class ExecutionTrace(Contract):
     decisions: tuple[BranchDecision, ...]
     task_results: tuple[TaskResult, ...]
     priority: float = Field(ge=0, le=1)
+    dry_run: bool = False
 
 
 class TracePage(Contract):

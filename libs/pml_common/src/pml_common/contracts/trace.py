@@ -14,7 +14,13 @@ from pml_common.contracts.tool import JsonObject
 
 
 class TraceEventBase(Contract):
-    """`occurrence` counts the times a node was reached in this run, from 0."""
+    """`occurrence` counts the times a node was reached in this run, from 0.
+
+    `node_id` leads through the calls of capabilities that the node was reached by: `n2/n1` is the
+    node `n1` of the capability that the program calls at `n2`. Tool calls and calls of capabilities
+    have a trace of their own, whose parent is that of the program or capability that makes them;
+    all else has that of the program or capability that it happens in.
+    """
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -33,7 +39,7 @@ class ToolStart(TraceEventBase):
 
 
 class ToolEnd(TraceEventBase):
-    """Stored before the code sees the outcome."""
+    """Stored before the code sees the outcome. `mocked`: nothing was called, this is a dry run."""
 
     type: Literal["tool_end"] = "tool_end"
     tool: str
@@ -41,10 +47,12 @@ class ToolEnd(TraceEventBase):
     duration_ms: float
     result: JsonValue = None
     error: WorkflowError | None = None
+    mocked: bool = False
 
 
 class CapabilityStart(TraceEventBase):
-    """A capability begins; the outermost one opens the journal and fixes the run's clock."""
+    """A capability begins; the outermost one, which has no parent, opens the journal and fixes the
+    run's clock."""
 
     type: Literal["capability_start"] = "capability_start"
     capability_id: UUID
@@ -112,6 +120,7 @@ class TaskResult(Contract):
     parent_trace_id: UUID | None = None
     started_at: float
     duration_ms: float
+    mocked: bool = False
 
 
 class BranchDecision(Contract):

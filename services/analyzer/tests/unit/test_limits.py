@@ -14,6 +14,7 @@ from services.analyzer.tests.programs import (
     arguments,
     complaints,
     provided,
+    task,
 )
 
 
@@ -50,7 +51,8 @@ def test_names_for_twice_a_name_do_not_fill_the_memory() -> None:
     )
     start = "const a0 = 'aaaaaaaa', b0 = 'bbbbbbbb';"
     analysis = analysed(f"{start}{doubled} await mcp.fs.read({{ path: a40, limit: b40 }});")
-    assert {argument["type"] for argument in arguments(analysis).values()} == {"reference"}
+    told = task(analysis, "n1").arguments
+    assert {argument.type for argument in told.values()} == {"reference"}
 
 
 def test_names_for_parts_of_names_do_not_fill_the_memory() -> None:

@@ -121,7 +121,9 @@ class Toolbox:
 
 def _close(name: str, known: Mapping[str, object]) -> list[str]:
     seen = disguised(name)
-    return [seen] if seen in known else get_close_matches(name[:_LONGEST_NAME], known, n=3)
+    if seen is not None and seen in known:
+        return [seen]
+    return get_close_matches(name[:_LONGEST_NAME], known, n=3)
 
 
 def _disguise(name: str) -> str:

@@ -63,6 +63,14 @@ CASES = {
         " await mcp.fs.list({ a }); } mcp.git.status();",
         "n1>n2 n1>l1 n2>l1 l1>>n3 n3>n2 n3>l1 l1>n4",
     ),
+    "a function whose parameters only call what the language has": (
+        "const f = (a = Object.keys({}), b = String()) => mcp.fs.stat({ a, b }); f(); f(1);",
+        "n1>n2",
+    ),
+    "a function whose parameters call others stays where it is written": (
+        "const g = () => 1; const f = (a = g()) => mcp.fs.stat({ a }); mcp.fs.list({}); f(); f(1);",
+        "n1>n2",
+    ),
 }
 
 

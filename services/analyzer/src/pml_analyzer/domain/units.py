@@ -1,18 +1,19 @@
 """Units pass: local functions that are known by one name, and every place that runs them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from pml_analyzer.domain.bindings import Binding, Scopes
 from pml_analyzer.domain.callbacks import given_function
+from pml_analyzer.domain.globals import GLOBALS
 from pml_analyzer.syntax.tree import WRAPPERS, Node, Tree
 
 _NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
 """Functions whose body runs when they are called; a generator's runs later."""
 
-_LATE: Final = frozenset({"call_expression", "await_expression"}) | _NAMEABLE
-"""What a parameter's default must not hold: it would run before the body begins."""
+_LATE: Final = frozenset({"await_expression"}) | _NAMEABLE
+"""What a parameter's default must not hold: it would run before the body begins. Nor may it call
+anything but what the language has."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +33,7 @@ def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
     units: dict[int, Unit] = {}
     known_outside: set[int] = set()
     for binding in scopes.bindings:
-        function = _function_of(binding, scopes)
+        function = _function_of(tree, binding, scopes)
         if function is not None:
             unit = units.setdefault(function.index, Unit(function, binding.name))
             if not _is_own_name(binding, function):
@@ -55,14 +56,14 @@ def _is_own_name(binding: Binding, function: Node) -> bool:
     return function.kind == "function_expression" and binding.node.above is function
 
 
-def _function_of(binding: Binding, scopes: Scopes) -> Node | None:
+def _function_of(tree: Tree, binding: Binding, scopes: Scopes) -> Node | None:
     if len(binding.parts) != 1 or binding.starts_absent:
         return None
     (part,) = binding.parts
     if part.value is None or part.path or part.is_default or _is_written(binding, scopes):
         return None
     function = part.value.inner
-    if function.kind not in _NAMEABLE or _has_late_defaults(function):
+    if function.kind not in _NAMEABLE or _has_late_defaults(tree, function, scopes):
         return None
     return function
 
@@ -71,19 +72,21 @@ def _is_written(binding: Binding, scopes: Scopes) -> bool:
     return any(use.index in scopes.written for use in binding.uses)
 
 
-def _has_late_defaults(function: Node) -> bool:
+def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
     parameters = function.child("parameters")
-    return parameters is not None and _holds(parameters, _LATE)
+    return parameters is not None and any(
+        node.kind in _LATE
+        or (node.kind == "call_expression" and not _is_built_in(tree, node["function"], scopes))
+        for node in tree.subtree(parameters)
+    )
 
 
-def _holds(node: Node, kinds: Iterable[str]) -> bool:
-    waiting = list(node.children)
-    while waiting:
-        child = waiting.pop()
-        if child.kind in kinds:
-            return True
-        waiting.extend(child.children)
-    return False
+def _is_built_in(tree: Tree, callee: Node, scopes: Scopes) -> bool:
+    """Whether a callee is the language's own: `Object.keys`, `String`."""
+    while callee.kind == "member_expression":
+        callee = callee["object"]
+    is_free = callee.kind == "identifier" and scopes.binding(callee) is None
+    return is_free and tree.name(callee) in GLOBALS
 
 
 def _note(tree: Tree, unit: Unit, use: Node) -> None:

@@ -11,7 +11,7 @@ from services.analyzer.tests.unit.test_calls import DYNAMIC, RESOLVED
 from services.analyzer.tests.unit.test_forbidden import ALLOWED
 from services.analyzer.tests.unit.test_instrument import CASES as INSTRUMENTED
 from services.analyzer.tests.unit.test_normal_form import DIFFERENT, EQUAL
-from services.analyzer.tests.unit.test_parameters import CASES as PARAMETERS
+from services.analyzer.tests.unit.test_parameters import ALL as PARAMETERS
 
 pytestmark = pytest.mark.integration
 

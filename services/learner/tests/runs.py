@@ -29,6 +29,7 @@ def finished(
     decisions: Sequence[tuple[str, str]] = (),
     calls: Sequence[TaskResult] = (),
     workflow_id: UUID | None = None,
+    dry_run: bool = False,
 ) -> RunFinished:
     """A run of the scope's capability with `code_hash`, under a workflow of its own."""
     workflow_id = workflow_id or uuid4()
@@ -50,6 +51,7 @@ def finished(
         trace_id=ids.root_trace_id(workflow_id),
         started_at=started_at,
         duration_ms=duration_ms,
+        dry_run=dry_run,
     )
 
 

@@ -43,6 +43,15 @@ async def test_what_was_learned_is_what_the_next_run_starts_from(trace_store: Tr
     assert await _experience(trace_store, run) == expected
 
 
+async def test_a_dry_run_is_kept_as_one_and_changes_no_experience(trace_store: TraceStore) -> None:
+    await _learn(trace_store, finished())
+    known = await _experience(trace_store, finished())
+    assert await _learn(trace_store, finished(dry_run=True, started_at=STARTED_AT + 1)) == ()
+    assert await _experience(trace_store, finished()) == known
+    kept = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
+    assert [trace.dry_run for trace in kept] == [True, False]
+
+
 async def test_a_message_handled_again_states_the_same_facts(trace_store: TraceStore) -> None:
     run = finished(calls=[call("a:x", 0, 1), call("b:y", 2, 3)])
     first = await _learn(trace_store, run)

@@ -22,6 +22,17 @@ async def test_a_redelivered_run_states_the_same_and_teaches_nothing() -> None:
     assert page.total == 2
 
 
+async def test_of_a_dry_run_the_trace_is_kept_and_nothing_is_learned() -> None:
+    traces = MemoryTraceStore()
+    run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)], dry_run=True)
+    assert await on_run_finished(run, traces, TdRule()) == ()
+    (kept,) = (await on_list_traces(ListTraces(scope=SCOPE), traces)).traces
+    assert (kept.dry_run, kept.priority) == (True, 0.0)
+    (update, *_) = await on_run_finished(finished(), traces, TdRule())
+    assert _is_update(update)
+    assert update.revision == 1
+
+
 async def test_runs_of_one_capability_at_once_are_all_learned() -> None:
     traces = MemoryTraceStore()
     said = await asyncio.gather(*(on_run_finished(finished(), traces, TdRule()) for _ in range(9)))

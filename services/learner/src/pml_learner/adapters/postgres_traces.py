@@ -121,6 +121,7 @@ def _columns(lesson: Lesson) -> tuple[object, ...]:
         _dump(_TASK_RESULTS, trace.task_results),
         trace.priority,
         trace.parent_trace_id,
+        trace.dry_run,
     )
 
 
@@ -149,4 +150,5 @@ def _trace(row: asyncpg.Record) -> ExecutionTrace:
         decisions=_DECISIONS.validate_json(row["decisions"]),
         task_results=_TASK_RESULTS.validate_json(row["task_results"]),
         priority=row["priority"],
+        dry_run=row["dry_run"],
     )

@@ -52,12 +52,15 @@ class Lesson:
             decisions=run.decisions,
             task_results=run.task_results,
             priority=self.priority,
+            dry_run=run.dry_run,
         )
 
     @property
     def facts(self) -> tuple[Event, ...]:
-        """What to publish; no edges, no `EdgesObserved`."""
+        """What to publish; no edges, no `EdgesObserved`; of a dry run, nothing."""
         run = self.run
+        if run.dry_run:
+            return ()
         updated = LearningUpdated(
             scope=run.scope,
             event_id=ids.effect_id(run.event_id, "learning-updated"),
@@ -83,7 +86,9 @@ class Lesson:
 
 
 def learn(before: Experience, run: RunFinished, rule: TdRule) -> Lesson:
-    """Learn from one run."""
+    """Learn from one run; from a dry run, nothing: mocks are not the world."""
+    if run.dry_run:
+        return Lesson(run=run, priority=0.0, experience=before)
     duration_ms = max(0.0, run.duration_ms)  # a clock set back makes a span negative
     known = path_stats(before.learning, run.executed_path)
     learning = temporal_difference.update(

@@ -19,7 +19,10 @@ _CONSUMER = catalog.REGISTRY_ON_EXECUTION_ANALYZED.durable
 async def on_execution_analyzed(
     analysis: ExecutionAnalyzed, capabilities: CapabilityStore, embedder: Embedder
 ) -> Sequence[Message]:
-    """Create the capability, unlisted, or complete it; a redelivery states the same facts."""
+    """Create the capability, unlisted, or complete it; a redelivery states the same facts. A dry
+    run makes none: nothing of it is learned."""
+    if analysis.dry_run:
+        return ()
     if "\x00" in analysis.code:
         raise Rejected("the code holds a NUL character, which cannot be stored")
     identity, scope = analysis.capability, analysis.scope

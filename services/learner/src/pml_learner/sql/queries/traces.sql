@@ -17,12 +17,12 @@ WHERE org = $1 AND project = $2 AND capability_id = $3
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
-    priority, parent_trace_id
+    priority, parent_trace_id, dry_run
 )
 VALUES (
     $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9,
     $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19
+    $18, $19, $20
 )
 
 -- name: list-traces
@@ -30,7 +30,7 @@ SELECT
     id, capability_id, workflow_id, intent_text,
     (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id
+    parent_trace_id, dry_run
 FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)

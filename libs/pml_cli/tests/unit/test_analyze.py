@@ -174,10 +174,10 @@ def test_of_a_long_line_the_part_with_the_fault_is_shown(
     excerpt, mark = capsys.readouterr().out.splitlines()[-2:]
     assert len(excerpt) <= 80
     assert excerpt[mark.index("^") :].startswith("mcp.fs.raed({});")
-    Path("program.ts").write_text(line.format("1," * 900, ""), encoding="utf-8")
+    Path("program.ts").write_text(line.format("1," * 1_500, ""), encoding="utf-8")
     assert _analyze(monkeypatch) == 1
     (told,) = capsys.readouterr().out.splitlines()[1:]
-    assert told.startswith("1:1822 error:")
+    assert told.startswith("1:3022 error:")
 
 
 @pytest.mark.usefixtures("folder")

@@ -23,6 +23,7 @@ from pml_common.contracts.decision import Policy
 from services.analyzer.tests.rewriting import rewritten
 from services.analyzer.tests.tool_calls import (
     CATALOGUE,
+    KNOWN,
     parses,
     places_of_calls,
     places_of_nodes,
@@ -75,7 +76,7 @@ def look_at(path: Path, findings: Findings) -> None:
         return
     began = process_time()
     try:
-        outcome = analyze(code, tools=CATALOGUE, policy=Policy(), limits=LIMITS)
+        outcome = analyze(code, tools=CATALOGUE, policy=Policy(), limits=LIMITS, capabilities=KNOWN)
     except Exception as error:  # noqa: BLE001 - any at all is what is looked for
         findings.crashed.append(f"{path}: {error!r}")
         return

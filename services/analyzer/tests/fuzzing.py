@@ -4,6 +4,7 @@ from time import process_time
 
 from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
+from services.analyzer.tests.library import KNOWN
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.wellformed import faults
 
@@ -14,7 +15,7 @@ LONGEST_S_PER_CHARACTER = 20e-6
 def check(text: str) -> Analysis | Rejection:
     """The outcome of a text. Raises AssertionError when something is wrong with it, or slow."""
     began = process_time()
-    outcome = analyze(text, tools=TOOLS, policy=Policy())
+    outcome = analyze(text, tools=TOOLS, policy=Policy(), capabilities=KNOWN)
     took = process_time() - began
     assert not (wrong := faults(text, outcome)), wrong
     assert took < LONGEST_S + LONGEST_S_PER_CHARACTER * len(text), f"{took:.2f} s"

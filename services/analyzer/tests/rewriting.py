@@ -13,8 +13,9 @@ from zlib import crc32
 from tree_sitter import Node
 
 from pml_analyzer.domain.globals import FORBIDDEN, GLOBALS
-from services.analyzer.tests.tool_calls import CALLEES, HOLDING, PROLOGUE, TOOLS, parse, text_of
+from services.analyzer.tests.tool_calls import CALLEES, HOLDING, PROLOGUE, parse, text_of
 
+_BY_NAME: Final = ("db:t0", "git:t1", "cap:zz:one", "cap:zz_two")
 _LEFT_AS_THEY_ARE: Final = 40  # of 100 calls
 _STRUCTURAL: Final = {
     *("all", "allSettled", "any", "catch", "every", "filter", "find", "finally", "flatMap"),
@@ -60,6 +61,7 @@ class _Rewriter:
             "call_expression": self._call,
             "decorator": _nothing,
             "export_statement": self._export,
+            "extends_clause": self._extends,
             "hash_bang_line": _nothing,
             "html_comment": _nothing,
             "identifier": self._identifier,
@@ -132,6 +134,10 @@ class _Rewriter:
         self._note(node.child_by_field_name("constructor"))
         return self._inside(node)
 
+    def _extends(self, node: Node) -> str:
+        self._note(node.child_by_field_name("value"))
+        return self._inside(node)
+
     def _note(self, callee: Node | None) -> None:
         """A name that is called must be declared somewhere."""
         if callee is not None and callee.type == "identifier":
@@ -149,11 +155,9 @@ class _Rewriter:
             self._note(callee)
             return self._inside(node)
         if chance % 7 == 0:
-            return f'mcp.call("db:{TOOLS[chance % len(TOOLS)]}", {{ v: {self._plain(node)} }})'
+            return f'mcp.call("{_BY_NAME[chance % len(_BY_NAME)]}", {{ v: {self._plain(node)} }})'
         form = CALLEES[chance // 100 % len(CALLEES)]
-        if _is_tagged(node):
-            form = form.replace("?.", ".")  # JavaScript has no a?.b`text`
-        if any(inner.type in HOLDING for inner in _subtree(callee)):
+        if _is_tagged(node) or any(inner.type in HOLDING for inner in _subtree(callee)):
             return f"{form}({{ v: {self._plain(node)} }})"
         return self._called_otherwise(node, callee, form)
 

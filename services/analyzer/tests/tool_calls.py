@@ -9,19 +9,27 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from pml_analyzer.domain.analysis import Analysis
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.tool import ToolDefinition
+from services.analyzer.tests.library import described, library
 
 SERVERS: Final = ("fs", "git", "db")
 TOOLS: Final = ("t0", "t1", "t2", "t3")
 CATALOGUE: Final = tuple(
     ToolDefinition(server=server, name=name) for server, name in product(SERVERS, TOOLS)
 )
+KNOWN: Final = library(
+    described("zz:one", "return await mcp.fs.t0({});"),
+    described("zz:two", "return await capabilities.zz_one({});"),
+)
 
 _LANGUAGE = Language(tree_sitter_typescript.language_typescript())
 _CALLS = Query(_LANGUAGE, "(call_expression function: (_) @callee) @call")
-_ROOTS: Final = frozenset({"mcp", "capabilities", "zz_tool", "zz_server", "zz_part", "zz_some"})
+_ROOTS: Final = frozenset(
+    {"mcp", "capabilities", "zz_capability", "zz_part", "zz_server", "zz_some", "zz_tool"}
+)
 PROLOGUE: Final = (
     "const zz_tool = mcp.fs.t1, zz_server = mcp.git; const { t2: zz_part } = mcp.db;"
     " let zz_some = mcp.fs.t1; zz_some = mcp.fs.t2;"
+    " const { zz_two: zz_capability } = capabilities;"
 )
 CALLEES: Final = (
     "mcp.fs.t0",
@@ -38,8 +46,13 @@ CALLEES: Final = (
     "zz_server?.t1",
     "zz_part",
     "zz_some",
+    "capabilities.zz_one",
+    "capabilities['zz_two']",
+    "(capabilities as any)?.zz_one",
+    "capabilities[zz_key]",
+    "zz_capability",
 )
-"""Ways to say which tool, after `PROLOGUE`; what `zz_key` and `zz_some` are, the run tells."""
+"""Ways to say what is called, after `PROLOGUE`; what `zz_key` and `zz_some` are, the run tells."""
 
 HOLDING: Final = frozenset(
     {"arrow_function", "await_expression", "call_expression", "class", "function_expression"}

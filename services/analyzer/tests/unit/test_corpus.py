@@ -7,7 +7,7 @@ import pytest
 from pml_analyzer.domain.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.rewriting import rewritten
-from services.analyzer.tests.tool_calls import CATALOGUE, places_of_calls, places_of_nodes
+from services.analyzer.tests.tool_calls import CATALOGUE, KNOWN, places_of_calls, places_of_nodes
 from services.analyzer.tests.wellformed import faults
 
 RUNTIME = Path(__file__).parents[4] / "services/executor/runtime"
@@ -17,7 +17,7 @@ FILES = sorted(RUNTIME.rglob("*.ts"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_call_that_a_plain_query_finds_is_a_node_or_dynamic(path: Path) -> None:
     code = rewritten(path.read_text())
-    outcome = analyze(code, tools=CATALOGUE, policy=Policy())
+    outcome = analyze(code, tools=CATALOGUE, policy=Policy(), capabilities=KNOWN)
     assert isinstance(outcome, Analysis), outcome
     assert not faults(code, outcome)
     called = places_of_calls(code)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts import ids
+from pml_common.contracts.tool import args_hash
 from pml_common.contracts.trace import (
     CapabilityEnd,
     CapabilityStart,
@@ -17,7 +18,7 @@ from pml_common.contracts.trace import (
     ToolStart,
     TraceEvent,
 )
-from pml_executor.domain.journal import Diverged, RunJournal, args_hash
+from pml_executor.domain.journal import Diverged, RunJournal
 
 WORKFLOW = UUID("0197f0c4-0000-7000-8000-000000000001")
 ROOT = ids.root_trace_id(WORKFLOW)

@@ -77,6 +77,7 @@ EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.Exec
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
 RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow)
 TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded)
+WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
 LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated)
 EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved)
@@ -93,6 +94,7 @@ MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
     ANALYSIS_REJECTED,
     RUN_WORKFLOW,
     TRACE_RECORDED,
+    WORKFLOW_PARKED,
     RUN_FINISHED,
     LEARNING_UPDATED,
     EDGES_OBSERVED,
@@ -134,6 +136,7 @@ REGISTRY_ON_EDGES_OBSERVED = Consumer("registry", EDGES_OBSERVED)
 REGISTRY_ON_TOOLS_LISTED = Consumer("registry", TOOLS_LISTED, ack_wait_s=30.0, max_in_flight=2)
 GATEWAY_ON_EXECUTION_ANALYZED = Consumer("gateway", EXECUTION_ANALYZED)
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer("gateway", ANALYSIS_REJECTED)
+GATEWAY_ON_WORKFLOW_PARKED = Consumer("gateway", WORKFLOW_PARKED)
 GATEWAY_ON_RUN_FINISHED = Consumer("gateway", RUN_FINISHED)
 EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     "executor", RUN_WORKFLOW, ack_wait_s=5.0, max_deliver=20, max_in_flight=8
@@ -148,6 +151,7 @@ CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
     REGISTRY_ON_TOOLS_LISTED,
     GATEWAY_ON_EXECUTION_ANALYZED,
     GATEWAY_ON_ANALYSIS_REJECTED,
+    GATEWAY_ON_WORKFLOW_PARKED,
     GATEWAY_ON_RUN_FINISHED,
     EXECUTOR_ON_RUN_WORKFLOW,
     LEARNER_ON_RUN_FINISHED,

@@ -12,34 +12,82 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, TaskResult, TraceEvent
 
 
-class RunWorkflow(Command):
+class RunCommand(Command):
+    """About one run; all that its end is told with."""
+
+    workflow_id: UUID
+    principal: str
+    capability: CapabilityIdentity
+    intent: str | None = None
+    args: JsonObject = Field(default_factory=dict)
+
+
+class RunWorkflow(RunCommand):
     """Run this instrumented program under this grant.
 
     `insertions` are as in `ExecutionAnalyzed`: by them places in errors become the author's.
     `injected` are the capabilities it may call; each must be in the grant, with its hash.
     `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
     tools that a dry run does not call, each with its answers: one after another, the last for good.
+    At a call of an `askable` tool, each with its definition hash, that the grant does not cover the
+    run parks. `timeout_s` does not count the time in which it is parked.
     """
 
-    workflow_id: UUID
-    principal: str
-    capability: CapabilityIdentity
-    intent: str | None = None
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
     injected: tuple[InjectedCapability, ...] = ()
-    args: JsonObject = Field(default_factory=dict)
     grant: Grant
     mocks: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     repeatable_tools: tuple[str, ...] = ()
+    askable: dict[str, str] = Field(default_factory=dict)
     timeout_s: float = Field(gt=0)
 
 
+class WantedCall(Contract):
+    """A call that a run stands at until a person has agreed to it.
+
+    `preview` shows each argument, cut where it is long; `args_hash` tells which they are. Line and
+    column are the author's, where known.
+    """
+
+    node_id: str
+    occurrence: int = Field(ge=0)
+    tool: str
+    definition_hash: str
+    args_hash: str
+    preview: JsonObject
+    line: int | None = None
+    column: int | None = None
+
+
+class ParkMark(Contract):
+    """A run left its executor to wait for a person (`wanted`), or went on (without); `command_id`
+    is the command under which it did. `ts` is Unix time in milliseconds."""
+
+    command_id: UUID
+    ts: float
+    wanted: WantedCall | None = None
+
+
 class TraceRecorded(Event):
-    """One append to a workflow's journal; entries in the order they happened."""
+    """One append to a workflow's journal; entries in the order they happened, then the mark."""
 
     workflow_id: UUID
     entries: tuple[TraceEvent, ...]
+    mark: ParkMark | None = None
+
+
+class WorkflowParked(Event):
+    """A run waits for a person to agree to a call, and holds no process meanwhile.
+
+    `grant` is what it ran under by `command_id`; `task_results` are the calls made until then.
+    """
+
+    workflow_id: UUID
+    command_id: UUID
+    wanted: WantedCall
+    grant: Grant
+    task_results: tuple[TaskResult, ...] = ()
 
 
 class NestedRun(Contract):

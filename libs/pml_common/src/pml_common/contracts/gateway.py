@@ -33,7 +33,7 @@ class ExecutionRequested(Event):
 
 
 class ApprovalRequested(Event):
-    """A workflow waits for a person; nothing of it has run."""
+    """A workflow waits for a person: before it runs, or at a call that only the run could tell."""
 
     workflow_id: UUID
     approval_id: UUID

@@ -14,6 +14,12 @@ ToolId = Annotated[str, StringConstraints(pattern=r"^[^:\s]+:[^\s]+$", max_lengt
 JsonObject = dict[str, JsonValue]
 
 
+def args_hash(args: JsonObject) -> str:
+    """SHA-256 of the arguments in canonical JSON, hex."""
+    canonical = json.dumps(args, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
 class ToolAnnotations(Contract):
     """A server's own hints (MCP `ToolAnnotations`); absent means unknown."""
 

@@ -6,13 +6,11 @@ everything that stands before it there has come about again. A first run is the 
 nothing stands before.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import (
     CapabilityEnd,
     DecisionTaken,
@@ -53,12 +51,6 @@ class Call:
     def key(self) -> CallKey:
         """What identifies it within its run."""
         return self.node_id, self.occurrence
-
-
-def args_hash(args: JsonObject) -> str:
-    """SHA-256 of the arguments in canonical JSON, hex."""
-    canonical = json.dumps(args, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 class RunJournal:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from pml_common.contracts.error import ErrorKind
-from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.executor import ParkMark, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
@@ -72,6 +72,11 @@ class JournalStore(Protocol):
 
     async def append(self, *entries: TraceEvent) -> None:
         """Return when these, and all that was noted before, are stored and in the journal."""
+        ...
+
+    async def mark(self, mark: ParkMark) -> None:
+        """Return when all that was noted before and then the mark are stored and in the journal;
+        nothing else may be under way."""
         ...
 
 

@@ -9,7 +9,7 @@ from pml_common.bus.errors import BusError, BusUnavailable, Fenced
 from pml_common.bus.port import Bus, Recorded
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
 
@@ -63,6 +63,12 @@ class BusJournal:
                 self._flushing = asyncio.create_task(self._flush())
             await asyncio.shield(self._flushing)
 
+    async def mark(self, mark: ParkMark) -> None:
+        """See JournalStore."""
+        await self.append()
+        await self._store((), mark)
+        self._journal.marks.append(mark)
+
     async def _flush(self) -> None:
         batch, self._queued = self._queued, []
         try:
@@ -78,22 +84,19 @@ class BusJournal:
     async def _take_over(self) -> None:
         """Read what is there and append nothing to it, which refuses its earlier writer."""
         records = await self._records()
-        recorded = [
-            entry
-            for record in records
-            if isinstance(record.message, TraceRecorded)
-            for entry in record.message.entries
-        ]
+        appends = [each.message for each in records if isinstance(each.message, TraceRecorded)]
+        recorded = [entry for append in appends for entry in append.entries]
+        marks = [append.mark for append in appends if append.mark is not None]
         self._last = records[-1].sequence if records else 0
-        self._journal = RunJournal(recorded)
+        self._journal = RunJournal(recorded, marks)
         if not self._journal.closed:
             await self._store(())
             workflow = self._command.workflow_id
             log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))
 
-    async def _store(self, entries: Sequence[TraceEvent]) -> None:
+    async def _store(self, entries: Sequence[TraceEvent], mark: ParkMark | None = None) -> None:
         """One append; asks again as long as it is not known whether it was stored."""
-        event = self._event(entries)
+        event = self._event(entries, mark)
         for delay in _RETRY_DELAYS_S:
             try:
                 self._last = await self._publish(event)
@@ -122,7 +125,7 @@ class BusJournal:
         entity = str(self._command.workflow_id)
         return await self._bus.history(self._command.scope, entity, of=TRACE_RECORDED)
 
-    def _event(self, entries: Sequence[TraceEvent]) -> TraceRecorded:
+    def _event(self, entries: Sequence[TraceEvent], mark: ParkMark | None) -> TraceRecorded:
         self._appends += 1
         return TraceRecorded(
             event_id=ids.effect_id(
@@ -131,4 +134,5 @@ class BusJournal:
             scope=self._command.scope,
             workflow_id=self._command.workflow_id,
             entries=tuple(entries),
+            mark=mark,
         )

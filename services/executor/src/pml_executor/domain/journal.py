@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pml_common.contracts.executor import ParkMark
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import (
     CapabilityEnd,
@@ -56,11 +57,13 @@ class Call:
 class RunJournal:
     """Numbers what the program does, matches it with what is recorded, and releases answers.
 
-    `recorded` is what earlier executors stored, `add` takes what this one stores. Raises Diverged.
+    `recorded` is what earlier executors stored, `add` takes what this one stores; `marks` tell when
+    it was parked and when it went on. Raises Diverged.
     """
 
-    def __init__(self, recorded: Sequence[TraceEvent] = ()) -> None:
+    def __init__(self, recorded: Sequence[TraceEvent] = (), marks: Sequence[ParkMark] = ()) -> None:
         self.entries = list(recorded)
+        self.marks = list(marks)
         self._starts = {_key(e): e for e in recorded if isinstance(e, ToolStart)}
         self._ends = {_key(e) for e in recorded if isinstance(e, ToolEnd)}
         self._branches = {_key(e): e for e in recorded if isinstance(e, DecisionTaken)}

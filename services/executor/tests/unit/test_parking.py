@@ -1,0 +1,267 @@
+"""Runs that wait for a person at a call which only the run could tell."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+from uuid import uuid4
+
+from pydantic import JsonValue
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import (
+    ParkMark,
+    RunFinished,
+    RunWorkflow,
+    WantedCall,
+    WorkflowParked,
+)
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.grant import GrantedCall
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools, ending
+from pml_executor.domain.parking import is_parked, parked_ms, parked_under, preview
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+WANTED = "mail:send"
+
+
+async def write_to_whom(api: ProgramApi, args: JsonObject) -> JsonValue:
+    """Reads, writes two mails by a name that only the run tells, and reads again."""
+    read = await api.call("n1", "fs:read", {"path": "/to"})
+    first = await api.call(None, WANTED, {"to": "ann", "after": read})
+    second = await api.call(None, WANTED, {"to": "bob"})
+    return [first, second, await api.call("n2", "fs:stat")]
+
+
+async def all_at_once(api: ProgramApi, args: JsonObject) -> JsonValue:
+    calls = (api.call("n1", "fs:read"), api.call(None, WANTED), api.call("n2", "fs:stat"))
+    return list(await asyncio.gather(*calls))
+
+
+POOL = {"write": write_to_whom, "all": all_at_once}
+
+
+def asking(command: RunWorkflow) -> RunWorkflow:
+    """The same if a person may be asked about mails."""
+    return command.model_copy(update={"askable": {WANTED: "mails"}})
+
+
+def agreed(parked: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
+    """What follows once a person has agreed to what the run wants."""
+    wanted = parked.wanted
+    call = GrantedCall(
+        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
+    )
+    grant = parked.grant.model_copy(update={"calls": (*parked.grant.calls, call)})
+    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
+
+
+async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
+    async with asyncio.timeout(10):
+        (fact,) = await on_run_workflow(command, executor)
+    assert isinstance(fact, WorkflowParked), fact
+    return fact
+
+
+async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_none(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = asking(make_command("write"))
+
+    first = await parked(command, make_executor(bus, pool, tools))
+
+    assert first.command_id == command.command_id
+    assert (first.wanted.tool, first.wanted.definition_hash) == (WANTED, "mails")
+    assert first.wanted.preview == {"to": "ann", "after": {"path": "/to"}}
+    assert [each.tool for each in first.task_results] == ["fs:read"]
+    assert tools.made == {"fs:read": 1}
+    types = [entry.type for entry in await journal_of(bus, command)]
+    assert types == ["capability_start", "tool_start", "tool_end"]
+
+    command = agreed(first, command)
+    second = await parked(command, make_executor(bus, pool, tools))
+    assert second.wanted.preview == {"to": "bob"}
+    assert second.wanted.occurrence == 1
+    assert [each.tool for each in second.task_results] == ["fs:read", WANTED]
+
+    fact = await finish(agreed(second, command), make_executor(bus, pool, tools))
+    assert fact.success, fact.error
+    assert tools.made == {"fs:read": 1, WANTED: 2, "fs:stat": 1}
+
+
+async def test_a_command_under_which_a_run_was_parked_states_that_again_and_runs_nothing(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = asking(make_command("write"))
+    first = await parked(command, make_executor(bus, pool, tools))
+    assert await parked(command, make_executor(bus, pool, tools)) == first
+
+    went_on = agreed(first, command)
+    second = await parked(went_on, make_executor(bus, pool, tools))
+    late = await parked(command, make_executor(bus, pool, tools))
+    assert (late.event_id, late.wanted) == (first.event_id, first.wanted)
+    assert pool.leased == 2
+
+    end = agreed(second, went_on)
+    assert await finish(end, make_executor(bus, pool, tools)) == await finish(
+        command, make_executor(bus, pool, tools)
+    )
+
+
+async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: JsonObject) -> ToolOutcome:
+        begun.set()
+        await release.wait()
+        return ToolOutcome(status="ok", result="read")
+
+    tools.tools["fs:read"] = slow
+    command = asking(make_command("all"))
+    running = asyncio.create_task(parked(command, make_executor(bus, pool, tools)))
+    async with asyncio.timeout(5):
+        await begun.wait()
+    assert not running.done()
+    release.set()
+    fact = await running
+    assert [(each.tool, each.success) for each in fact.task_results] == [("fs:read", True)]
+
+    end = await finish(agreed(fact, command), make_executor(bus, pool, tools))
+    assert end.result == ["read", {}, {}]
+    assert tools.made == {"fs:read": 1, WANTED: 1, "fs:stat": 1}
+
+
+async def test_a_run_whose_call_nobody_can_account_for_ends_instead_of_waiting(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    lost = MemoryTools({"fs:read": ending(ToolOutcome(status="unknown"))})
+    executor = make_executor(MemoryBus(), MemoryPool(POOL), lost)
+    fact = await finish(asking(make_command("all")), executor)
+    assert fact.error is not None
+    assert fact.error.kind == "outcome_unknown"
+
+
+async def test_what_nobody_may_be_asked_about_ends_the_run_as_denied(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    executor = make_executor(MemoryBus(), MemoryPool(POOL), MemoryTools())
+    fact = await finish(make_command("write"), executor)
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.tool) == ("denied", WANTED)
+
+
+async def test_agreement_to_a_call_is_none_to_the_same_tool_with_other_arguments(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = asking(make_command("write"))
+    first = await parked(command, make_executor(bus, pool, tools))
+    strict = agreed(first, command).model_copy(update={"askable": {}})
+    fact = await finish(strict, make_executor(bus, pool, tools))
+    assert fact.error is not None
+    assert fact.error.kind == "denied"
+    assert tools.made[WANTED] == 1
+
+
+async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    hours = 0.0
+
+    def later() -> Executor:
+        executor = make_executor(bus, pool, tools)
+        return Executor(**{**vars(executor), "now": lambda: executor.now() + hours * 3_600_000})
+
+    command = asking(make_command("write", timeout_s=20.0))
+    command = command.model_copy(
+        update={
+            "grant": command.grant.model_copy(
+                update={"expires_at": command.grant.expires_at.replace(year=2999)}
+            )
+        }
+    )
+    first = await parked(command, later())
+    hours = 3.0
+    command = agreed(first, command)
+    second = await parked(command, later())
+    hours = 9.0
+    fact = await finish(agreed(second, command), later())
+    assert fact.success, fact.error
+    assert fact.duration_ms < 20_000
+
+
+async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    finish: Finish,
+    short_life: Callable[..., tuple[Bus, MemoryTools, Callable[[], bool]]],
+) -> None:
+    for effects in range(1, 40):
+        bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+        command, died = asking(make_command("write")), False
+        while True:
+            mortal, mortal_tools, is_dead = short_life(bus, tools, effects, effects % 2 == 0)
+            try:
+                facts = await on_run_workflow(command, make_executor(mortal, pool, mortal_tools))
+            except RuntimeError:
+                died = True
+                facts = await on_run_workflow(command, make_executor(bus, pool, tools))
+            except ExceptionGroup:
+                died = True
+                facts = await on_run_workflow(command, make_executor(bus, pool, tools))
+            assert not is_dead() or died
+            (fact,) = facts
+            if isinstance(fact, RunFinished):
+                break
+            command = agreed(cast(WorkflowParked, fact), command)
+        assert fact.success, fact.error
+        assert tools.made == {"fs:read": 1, WANTED: 2, "fs:stat": 1}
+        if not died:
+            return
+    raise AssertionError("no executor lived long enough")
+
+
+def mark(ts: float, *, wanted: bool) -> ParkMark:
+    call = WantedCall(
+        node_id="dyn:mail:send",
+        occurrence=0,
+        tool=WANTED,
+        definition_hash="mails",
+        args_hash="",
+        preview={},
+    )
+    return ParkMark(command_id=uuid4(), ts=ts, wanted=call if wanted else None)
+
+
+def test_marks_tell_whether_and_for_how_long_a_run_waits() -> None:
+    marks = [mark(10, wanted=True), mark(25, wanted=False), mark(30, wanted=True)]
+    assert (is_parked([]), parked_ms([])) == (False, 0)
+    assert (is_parked(marks[:1]), parked_ms(marks[:1])) == (True, 0)
+    assert (is_parked(marks[:2]), parked_ms(marks[:2])) == (False, 15)
+    assert (is_parked(marks), parked_ms(marks)) == (True, 15)
+    assert parked_ms([mark(9, wanted=True), mark(3, wanted=False)]) == 0
+    assert parked_under(marks[0].command_id, marks) == marks[0].wanted
+    assert parked_under(marks[1].command_id, marks) is None
+    assert parked_under(uuid4(), marks) is None
+
+
+def test_long_arguments_are_shown_in_part() -> None:
+    shown = preview({"n": 1, "text": "x" * 300, "list": ["y" * 300]})
+    assert shown["n"] == 1
+    assert shown["text"] == "x" * 239 + "…"
+    assert str(shown["list"]).startswith('["yyy')
+    assert len(str(shown["list"])) == 240
+    assert len(preview({f"a{n}": n for n in range(50)})) == 20

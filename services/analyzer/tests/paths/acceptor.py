@@ -19,8 +19,11 @@ from services.analyzer.tests.paths.net import Net, Place
 Step = tuple[str, str | None]
 """A reported node, and the outcome of a decision."""
 
-_MOST: Final = 2_000
+_MOST: Final = 1_000
 """How many ways may be followed at once."""
+
+_PATIENCE: Final = 50_000
+"""How many silent moves may be looked at for one path."""
 
 _Move = tuple[Marking, Place, Stack]
 """A marking without the strand that moves, and where that is."""
@@ -45,6 +48,7 @@ class _Reading:
     def __init__(self, net: Net, *, overlapping: bool) -> None:
         self._net = net
         self._overlapping = overlapping
+        self._patience = _PATIENCE
 
     def first_wrong(self, path: Sequence[Step]) -> int | None:
         markings = {Marking()}
@@ -120,7 +124,8 @@ class _Reading:
                     if further not in seen:
                         seen.add(further)
                         waiting.append(further)
-            if len(seen) > _MOST:
+                self._patience -= 1
+            if self._patience < 0:
                 raise TooManyWays
 
     def _left(self, marking: Marking, stack: Stack, vertex: str) -> tuple[Marking, Stack] | None:

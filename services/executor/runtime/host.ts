@@ -65,6 +65,18 @@ async function* inbound(): AsyncGenerator<string> {
   }
 }
 
+/**
+ * A Worker that closes itself is announced by no event; but then nothing keeps the event loop of
+ * this isolate, provided that reading does not: Deno hides that switch behind a symbol.
+ */
+function whenWorkerEnds(tell: () => void): void {
+  const names = Object.getOwnPropertySymbols(Object.getPrototypeOf(Deno.stdin));
+  const unref = names.find((name) => name.description === "UNREF");
+  if (unref === undefined) return;
+  (Deno.stdin as unknown as Record<symbol, () => void>)[unref]!();
+  addEventListener("beforeunload", tell, { once: true });
+}
+
 /** Starts the Worker; returns what hands it a text. */
 function startWorker(hello: Hello): (text: string) => void {
   const secret = encoder.encode(hello.secret);
@@ -98,10 +110,11 @@ function startWorker(hello: Hello): (text: string) => void {
     report("lost", event.message);
   };
   worker.postMessage(null, [port2]);
+  whenWorkerEnds(() => report("ended", "the program ended its own Worker"));
   return (text) => port.postMessage(text);
 }
 
-if (import.meta.main) {
+async function serve(): Promise<void> {
   const texts = inbound();
   const first = await texts.next();
   if (!first.done) {
@@ -110,3 +123,5 @@ if (import.meta.main) {
   }
   Deno.exit(0); // nobody is left to answer to: no run outlives its executor
 }
+
+if (import.meta.main) void serve(); // awaited here, an event loop that ran dry would be an error

@@ -13,9 +13,24 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 Check = Callable[[], Awaitable[str | None]]
-"""Says what is wrong, or None."""
+"""Says what is wrong, or None; a `Detail` is nothing wrong but worth telling."""
 
 Checks = Mapping[str, Check]
+
+
+class Detail(str):
+    """What a healthy dependency has to tell about itself."""
+
+    __slots__ = ()
+
+
+def told(text: str) -> Check:
+    """A check that finds nothing wrong and always tells this."""
+
+    async def check() -> str | None:
+        return Detail(text)
+
+    return check
 
 
 async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str, object]]:
@@ -23,9 +38,9 @@ async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str
     a supervisor that it is its own child that answers."""
     names = list(checks)
     found = await asyncio.gather(*(_ask(checks[name], timeout) for name in names))
-    problems = {name: found[i] for i, name in enumerate(names) if found[i] is not None}
+    problems = [one for one in found if one is not None and not isinstance(one, Detail)]
     body: dict[str, object] = {"status": "degraded" if problems else "ok", "pid": os.getpid()}
-    body["checks"] = {name: problems.get(name, "ok") for name in names}
+    body["checks"] = {name: one or "ok" for name, one in zip(names, found, strict=True)}
     return (503 if problems else 200), body
 
 

@@ -1,32 +1,47 @@
 """The executor: one command in, a journal and one fact out."""
 
+import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW
-from pml_common.health import Checks
+from pml_common.health import Checks, told
+from pml_common.service import CannotStart
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.gateway_tools import GatewayTools
-from pml_executor.adapters.leash import find_leash
-from pml_executor.domain.walls import sandbox_argv
+from pml_executor.adapters.walls import Site, best_walls, in_the_open
+from pml_executor.domain.walls import ADVICE
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.settings import ExecutorSettings
 
+log = logging.getLogger(__name__)
+
 
 async def sandbox_command(settings: ExecutorSettings) -> DenoCommand:
-    """How this machine starts a sandbox process."""
-    argv = sandbox_argv(
-        settings.executor_deno,
-        str(settings.executor_runtime / "host.ts"),
+    """How this machine starts a sandbox process. Raises CannotStart."""
+    site = _site(settings)
+    if settings.executor_walls == "off":
+        return await in_the_open(site)
+    command = await best_walls(site)
+    if settings.executor_walls == "required" and not command.walls.closed:
+        raise CannotStart(f"no walls stand around sandboxes: {command.walls}; {ADVICE}")
+    return command
+
+
+def _site(settings: ExecutorSettings) -> Site:
+    return Site(
+        deno=Path(settings.executor_deno).resolve(),
+        runtime=settings.executor_runtime.resolve(),
+        max_message_bytes=settings.limits.max_message_bytes,
         max_heap_mib=settings.executor_max_heap_mib,
-        leash=await find_leash(),
+        resources=settings.resources,
     )
-    return DenoCommand(argv, settings.limits.max_message_bytes, settings.executor_max_heap_mib)
 
 
 @asynccontextmanager
@@ -38,6 +53,7 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         patience_s=settings.executor_sandbox_patience_s,
     )
     command = await sandbox_command(settings)
+    log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
         executor = Executor(
             pool=pool,
@@ -47,4 +63,4 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
             limits=settings.limits,
         )
         await bus.consume(EXECUTOR_ON_RUN_WORKFLOW, partial(on_run_workflow, executor=executor))
-        yield {"sandbox": pool.check}
+        yield {"sandbox": pool.check, "walls": told(str(command.walls))}

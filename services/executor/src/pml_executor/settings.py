@@ -7,6 +7,8 @@ from pydantic import Field
 
 from pml_common.service import ServiceSettings
 from pml_executor.domain.limits import RunLimits
+from pml_executor.domain.resources import Resources
+from pml_executor.domain.walls import Wanted
 
 _RUNTIME = Path(__file__).parents[2] / "runtime"
 
@@ -20,6 +22,15 @@ class ExecutorSettings(ServiceSettings):
     executor_max_processes: int = Field(default=10, ge=1)
     executor_sandbox_patience_s: float = Field(default=15.0, gt=0)
     executor_max_heap_mib: int = Field(default=128, ge=16)
+    executor_walls: Wanted = Field(
+        default="best_effort", description="what has to stand around a process before it starts"
+    )
+    executor_max_rss_mib: int = Field(
+        default=512, ge=128, description="resident memory of a process, buffers included"
+    )
+    executor_max_cpu_s: int = Field(
+        default=3600, ge=1, description="processor time of a process, whatever its deadline"
+    )
     executor_max_tool_calls: int = Field(default=1000, ge=0)
     executor_max_message_mib: int = Field(default=4, ge=1)
     executor_max_journal_mib: int = Field(default=32, ge=1)
@@ -34,3 +45,8 @@ class ExecutorSettings(ServiceSettings):
             max_journal_bytes=self.executor_max_journal_mib * 2**20,
             tool_timeout_s=self.executor_tool_timeout_s,
         )
+
+    @property
+    def resources(self) -> Resources:
+        """What one process may take of the machine."""
+        return Resources(self.executor_max_rss_mib, self.executor_max_cpu_s)

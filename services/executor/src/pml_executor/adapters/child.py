@@ -6,18 +6,27 @@ for some 4 ms at every start; `subprocess` uses vfork and takes a tenth of that.
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from asyncio import BaseProtocol, ReadTransport, StreamReader, StreamReaderProtocol, WriteTransport
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import IO, cast
 
 _LIMIT_BYTES = 2**18
+_SIGNALLED = 128
 
 
 class Child:
-    """`stdout` and `stderr` are read, `write` never waits; `close` ends it all."""
+    """`stdout` and `stderr` are read, `write` never waits; `close` ends it all.
+
+    A process that only watches over another (bubblewrap) is told that one by `watches`: then it
+    is the other that is meant, ended and awaited, and its watcher ends with it.
+    """
 
     def __init__(
         self,
@@ -29,13 +38,24 @@ class Child:
         self._stdin = stdin
         self._transports = [transport for _, transport in outputs]
         self.stdout, self.stderr = (reader for reader, _ in outputs)
+        self._watched: int | None = None
+        self._watched_descriptor: int | None = None
 
     @classmethod
-    async def start(cls, argv: Sequence[str], environment: Mapping[str, str]) -> "Child":
+    async def start(
+        cls,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        inherited: Sequence[int] = (),
+        thread: Executor | None = None,
+    ) -> "Child":
         """Start a program at the root folder, in a session of its own, so that a Ctrl-C at the
-        terminal is left to its parent. Raises OSError."""
+        terminal is left to its parent. `inherited` descriptors stay open in it; a `thread` starts
+        it with its own restrictions. Raises OSError."""
         pipe = subprocess.PIPE
-        process = subprocess.Popen(  # noqa: S603, ASYNC220 - see above; returns in half a millisecond
+        popen = partial(
+            subprocess.Popen[bytes],
             argv,
             stdin=pipe,
             stdout=pipe,
@@ -44,7 +64,10 @@ class Child:
             cwd="/",
             start_new_session=True,
             bufsize=0,
+            pass_fds=inherited,
         )
+        # Half a millisecond either way, which the loop waits: so no start is ever cut in two.
+        process = popen() if thread is None else thread.submit(popen).result()
         stdin, stdout, stderr = (
             cast("IO[bytes]", p) for p in (process.stdin, process.stdout, process.stderr)
         )
@@ -57,15 +80,24 @@ class Child:
             process.wait()
             raise
 
+    def watches(self, pid: int) -> None:
+        """This process only watches over that one; which may be gone already."""
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            if _parent(pid) == self._process.pid:
+                self._watched, self._watched_descriptor = pid, descriptor
+            else:
+                os.close(descriptor)
+
     @property
     def pid(self) -> int:
         """The process's id."""
-        return self._process.pid
+        return self._watched or self._process.pid
 
     @property
     def returncode(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
-        return self._process.poll()
+        return self._status(self._process.poll())
 
     def write(self, data: bytes) -> None:
         """Hand data over; what a dead process no longer reads is dropped."""
@@ -74,24 +106,25 @@ class Child:
     def kill(self) -> None:
         """End it with SIGKILL, unless it has ended."""
         with suppress(ProcessLookupError):
-            self._process.kill()
+            if self._watched_descriptor is not None:
+                signal.pidfd_send_signal(self._watched_descriptor, signal.SIGKILL)
+            elif self._watched is None:
+                self._process.kill()
 
     async def ended(self, timeout: float) -> int:
         """Its exit status once it has ended. Raises TimeoutError."""
         if sys.platform != "linux" or self._process.poll() is not None:
-            return await asyncio.to_thread(self._wait, timeout)
-        # A descriptor that turns readable, where subprocess would sleep between looks.
-        descriptor = os.pidfd_open(self._process.pid)
-        loop = asyncio.get_running_loop()
-        gone = asyncio.Event()
-        loop.add_reader(descriptor, gone.set)
-        try:
+            status = await asyncio.to_thread(self._wait, timeout)
+        else:
             async with asyncio.timeout(timeout):
-                await gone.wait()
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
-        return self._wait(timeout)
+                # A descriptor that turns readable, where subprocess would sleep between looks.
+                descriptor = os.pidfd_open(self._process.pid)
+                try:
+                    await _readable(descriptor)
+                finally:
+                    os.close(descriptor)
+            status = self._wait(timeout)
+        return self._status(status) or 0
 
     def _wait(self, timeout: float) -> int:
         try:
@@ -99,15 +132,29 @@ class Child:
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(str(error)) from error
 
+    def _status(self, status: int | None) -> int | None:
+        if self._watched and status is not None and status > _SIGNALLED:
+            return _SIGNALLED - status  # as a watcher passes a signal on
+        return status
+
     async def close(self, timeout: float) -> None:
         """Kill it, wait for its end, and let go of its pipes. Raises TimeoutError."""
         self.kill()
         self._stdin.close()
         try:
             await self.ended(timeout)
+        except TimeoutError:
+            self._process.kill()
+            raise
         finally:
             for transport in self._transports:
                 transport.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._watched_descriptor is not None:
+            os.close(self._watched_descriptor)
+            self._watched_descriptor = None
 
 
 async def _reader(pipe: IO[bytes]) -> tuple[StreamReader, ReadTransport]:
@@ -116,3 +163,22 @@ async def _reader(pipe: IO[bytes]) -> tuple[StreamReader, ReadTransport]:
         lambda: StreamReaderProtocol(reader), pipe
     )
     return reader, transport
+
+
+async def _readable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _parent(pid: int) -> int | None:
+    """The id of a process's parent; None when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])

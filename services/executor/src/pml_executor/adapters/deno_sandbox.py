@@ -5,11 +5,14 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.child import Child
+from pml_executor.adapters.launch import Launch, Plain
+from pml_executor.adapters.watchdog import hold_to, outgrown
 from pml_executor.domain import frames
+from pml_executor.domain.deaths import Death, cause_of
 from pml_executor.domain.frames import ForgedOutput, FrameDecoder
 from pml_executor.domain.protocol import (
     Answer,
@@ -20,7 +23,8 @@ from pml_executor.domain.protocol import (
     ProgramMessage,
     read,
 )
-from pml_executor.domain.walls import ENVIRONMENT
+from pml_executor.domain.resources import Resources
+from pml_executor.domain.walls import ENVIRONMENT, NO_WALLS, Walls
 from pml_executor.ports import SandboxBroken, SandboxUnavailable
 
 log = logging.getLogger(__name__)
@@ -32,6 +36,7 @@ _HOST_ERRORS: dict[str, ErrorKind] = {
     "breach": "rejected",
     "oversize": "output_limit",
     "lost": "internal",
+    "ended": "user_error",
 }
 
 
@@ -43,6 +48,9 @@ class DenoCommand:
     max_message_bytes: int
     max_heap_mib: int
     start_patience_s: float = 10.0
+    launch: Launch = field(default_factory=Plain)
+    walls: Walls = NO_WALLS
+    resources: Resources = field(default_factory=Resources)
 
 
 class DenoSandbox:
@@ -55,13 +63,16 @@ class DenoSandbox:
         self._inbox: deque[ProgramMessage | HostSaid] = deque()
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._stderr_reader = asyncio.create_task(self._read_stderr())
+        self._watchdog: asyncio.Task[None] | None = None
+        self._outgrown = False
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
         """A process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
-            child = await Child.start(command.argv, ENVIRONMENT)
-        except OSError as error:
+            async with asyncio.timeout(command.start_patience_s):
+                child = await command.launch(command.argv, ENVIRONMENT)
+        except OSError as error:  # among them TimeoutError
             raise SandboxUnavailable(f"{command.argv[0]} cannot be started: {error}") from error
         secret = secrets.token_hex(16)
         sandbox = cls(child, command, secret)
@@ -70,7 +81,8 @@ class DenoSandbox:
                 hello = Hello(secret=secret, max_body_bytes=command.max_message_bytes)
                 sandbox._write(hello.model_dump_json().encode())
                 await sandbox._expect_ready()
-        except (TimeoutError, SandboxBroken) as error:
+            hold_to(sandbox.pid, command.resources)
+        except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()
             why = str(error) or f"not ready within {command.start_patience_s:g} s"
             raise SandboxUnavailable(f"a sandbox process did not start: {why}") from error
@@ -91,6 +103,7 @@ class DenoSandbox:
 
     async def run(self, program: Program) -> None:
         """See Sandbox."""
+        self._watchdog = asyncio.create_task(self._watch(), name=f"watchdog-{self.pid}")
         self._write(program.model_dump_json().encode())
 
     async def receive(self) -> ProgramMessage:
@@ -107,15 +120,24 @@ class DenoSandbox:
     def kill(self) -> None:
         """Stop the program now, wherever it is."""
         self._child.kill()
+        if self._watchdog is not None:
+            self._watchdog.cancel()
 
     async def close(self) -> None:
         """Kill the process and wait until nothing of it is left."""
+        self.kill()
         try:
             await self._child.close(_END_PATIENCE_S)
         except TimeoutError:
             log.error("sandbox process %d does not end", self._child.pid)
+        tasks = [task for task in (self._stderr_reader, self._watchdog) if task is not None]
         self._stderr_reader.cancel()
-        await asyncio.gather(self._stderr_reader, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        await outgrown(self.pid, self._command.resources.max_rss_mib)
+        self._outgrown = True
+        self._child.kill()
 
     async def _expect_ready(self) -> None:
         message = await self._next()
@@ -146,12 +168,12 @@ class DenoSandbox:
         except TimeoutError:
             return SandboxBroken("internal", "the sandbox process closed its output")
         await asyncio.wait({self._stderr_reader}, timeout=_END_PATIENCE_S)
-        last_words = " ".join(self._stderr)
-        if "out of memory" in last_words:
-            text = f"the program used more than its {self._command.max_heap_mib} MiB of memory"
-            return SandboxBroken("memory_limit", text)
-        text = f"the sandbox process ended with status {status}"
-        return SandboxBroken("internal", f"{text}: {last_words[:500]}" if last_words else text)
+        kind, text = cause_of(
+            Death(status, " ".join(self._stderr), self._outgrown),
+            max_heap_mib=self._command.max_heap_mib,
+            max_rss_mib=self._command.resources.max_rss_mib,
+        )
+        return SandboxBroken(kind, text)
 
     async def _read_stderr(self) -> None:
         while data := await self._child.stderr.read(_READ_BYTES):

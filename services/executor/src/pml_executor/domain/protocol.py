@@ -108,7 +108,7 @@ class Threw(Contract):
 class HostSaid(Contract):
     """What the process's main isolate reports of itself."""
 
-    kind: Literal["ready", "breach", "oversize", "lost"]
+    kind: Literal["ready", "breach", "oversize", "lost", "ended"]
     message: str = ""
 
 

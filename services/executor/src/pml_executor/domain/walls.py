@@ -1,6 +1,8 @@
-"""What a sandbox process is started with: everything it may do is on this page."""
+"""What a sandbox process is started with, and what stands around it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 _FLAGS = (
     "--no-prompt",
@@ -37,3 +39,47 @@ def sandbox_argv(
     at all, and `host`, the path of runtime/host.ts."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
     return (*leash, deno, "run", *_FLAGS, f"--v8-flags={v8_flags}", host)
+
+
+Outer = Literal["bubblewrap", "landlock", "seccomp", "none"]
+"""Best first: namespaces and an empty root; rules on paths; only a filter of system calls."""
+Wanted = Literal["required", "best_effort", "off"]
+
+ADVICE = (
+    "install bubblewrap and allow unprivileged user namespaces, or run on a kernel with Landlock"
+    " (5.13 or newer, x86-64 or arm64); PML_EXECUTOR_WALLS=best_effort starts without"
+)
+
+
+@dataclass(frozen=True)
+class Walls:
+    """What stands outside of Deno's own permissions; `refused` says why nothing better does."""
+
+    outer: Outer
+    further: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether file system, network and other processes are out of reach without Deno."""
+        return self.outer in ("bubblewrap", "landlock")
+
+    def __str__(self) -> str:
+        standing = ", ".join((self.outer, *self.further))
+        return f"{standing} ({'; '.join(self.refused)})" if self.refused else standing
+
+
+NO_WALLS = Walls("none")
+
+
+def unconfined(status: str, outer: Outer) -> str | None:
+    """What the kernel says is missing, by the text of /proc/<pid>/status; None if nothing is."""
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    wanted = {"NoNewPrivs": "1", "Seccomp": "2"}
+    if outer == "bubblewrap":
+        wanted["CapEff"] = "0" * 16
+    for name, value in wanted.items():
+        found = fields.get(name, "").strip()
+        if found != value:
+            return f"{name} is {found or 'not told'}, not {value}"
+    return None

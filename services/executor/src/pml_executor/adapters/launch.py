@@ -1,0 +1,81 @@
+"""Ways to start a sandbox process: as it is, from a confined thread, or inside bubblewrap."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+from pml_executor.adapters.child import Child
+from pml_executor.domain.bubblewrap import descriptors
+
+_END_PATIENCE_S = 5.0
+
+
+class Launch(Protocol):
+    """Starts a command with an environment. Raises OSError."""
+
+    async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child: ...
+
+
+@dataclass(frozen=True)
+class Plain:
+    """With nothing around it, or with what surrounds a `thread`."""
+
+    thread: Executor | None = None
+
+    async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
+        """See Launch."""
+        return await Child.start(argv, environment, thread=self.thread)
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """Inside the walls that `command` builds, under the filter `program`."""
+
+    command: tuple[str, ...]
+    program: bytes
+
+    async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
+        """See Launch."""
+        program, info = os.pipe(), os.pipe()
+        told = os.fdopen(info[0], "rb", buffering=0)
+        try:
+            os.write(program[1], self.program)  # fits in the pipe
+            os.close(program[1])
+            given = (program[0], info[1])
+            try:
+                command = (*self.command, *descriptors(*given), *argv)
+                child = await Child.start(command, environment, inherited=given)
+            finally:
+                os.close(program[0])
+                os.close(info[1])
+        except BaseException:
+            told.close()
+            raise
+        try:
+            pid = await _child_pid(told)
+        except BaseException:
+            await child.close(_END_PATIENCE_S)
+            raise
+        if pid is not None:
+            child.watches(pid)
+        return child
+
+
+async def _child_pid(told: IO[bytes]) -> int | None:
+    """Whom bwrap has started; None when it failed before.
+
+    Read to the end: bwrap writes in pieces, and a pipe closed too early would end it.
+    """
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), told)
+    try:
+        return int(json.loads(await reader.readuntil(b"}"))["child-pid"])
+    except asyncio.IncompleteReadError:
+        return None
+    finally:
+        transport.close()

@@ -1,0 +1,38 @@
+"""What a process may take of the machine, beyond what V8 counts as its heap."""
+
+from dataclasses import dataclass
+
+_MIB = 2**20
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Resources:
+    """`max_rss_mib`: resident memory at which a run ends. `max_cpu_s`: processor seconds of one
+    process, in case nobody is there to keep its deadline."""
+
+    max_rss_mib: int = 512
+    max_cpu_s: int = 3600
+
+    @property
+    def rlimits(self) -> dict[str, tuple[int, int]]:
+        """Soft and hard limits by name in `resource`.
+
+        Address space cannot be limited: V8 reserves many GB and uses little. Data can: Deno maps
+        some 600 MB of it without touching them. What is left above bounds a process between two
+        looks at its memory.
+        """
+        data = 8 * self.max_rss_mib * _MIB + 2 * _GIB
+        return {
+            "RLIMIT_CORE": (0, 0),
+            "RLIMIT_FSIZE": (0, 0),
+            "RLIMIT_MEMLOCK": (0, 0),
+            "RLIMIT_NOFILE": (256, 256),
+            "RLIMIT_DATA": (data, data),
+            "RLIMIT_CPU": (self.max_cpu_s, self.max_cpu_s + 5),
+        }
+
+
+def resident_mib(statm: str, page_bytes: int) -> float:
+    """Resident memory, of the text of /proc/<pid>/statm."""
+    return int(statm.split()[1]) * page_bytes / _MIB

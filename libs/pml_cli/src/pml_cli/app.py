@@ -117,11 +117,18 @@ def execute(
     idempotency_key: Annotated[
         str | None, typer.Option(help="The same key never runs the program twice.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option(help="Mocks answer tools that are not read-only; nothing is learned.")
+    ] = False,
+    mocks: Annotated[
+        str | None,
+        typer.Option(help='A JSON file for a dry run: {"server:tool": answer or [...]}.'),
+    ] = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a program. Exit code 0: success; 1: error; 3: waits for approval; 5: still running."""
-    from pml_cli.arguments import parse_arguments, read_source
+    from pml_cli.arguments import parse_arguments, read_object, read_source
     from pml_cli.commands import execution
 
     fields: dict[str, object] = {
@@ -132,6 +139,8 @@ def execute(
         "args": parse_arguments(arg or [], args_json) or None,
         "timeout": timeout,
         "idempotency_key": idempotency_key,
+        "dryRun": dry_run or None,
+        "dryRunMocks": None if mocks is None else read_object(mocks, "the mocks"),
     }
     request = {key: value for key, value in fields.items() if value is not None}
     with _session(url, as_json=as_json) as (client, out):

@@ -35,6 +35,14 @@ def read_json(file: str) -> JsonValue:
         ) from error
 
 
+def read_object(file: str, what: str) -> dict[str, JsonValue]:
+    """The JSON object in a file. Raises CommandError."""
+    parsed = read_json(file)
+    if not isinstance(parsed, dict):
+        raise CommandError(f"{file}: {what} must be a JSON object", USAGE)
+    return parsed
+
+
 def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[str, JsonValue]:
     """`key=value` pairs over a JSON object; a value that parses as JSON is that, else a string.
 
@@ -42,10 +50,7 @@ def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[s
     """
     found: dict[str, JsonValue] = {}
     if document is not None:
-        parsed = read_json(document)
-        if not isinstance(parsed, dict):
-            raise CommandError(f"{document}: the arguments must be a JSON object", USAGE)
-        found.update(parsed)
+        found.update(read_object(document, "the arguments"))
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key:

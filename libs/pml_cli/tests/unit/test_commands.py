@@ -52,6 +52,29 @@ def test_a_program_is_sent_with_its_arguments_and_its_result_shown(
     assert '{"content": "hello"}' in shown.out
 
 
+def test_a_dry_run_sends_its_mocks_and_says_what_was_not_called(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    mocks = tmp_path / "mocks.json"
+    mocks.write_text('{"fs:write": [1, 2]}', encoding="utf-8")
+    tasks = [
+        {"id": "n1.0", "tool": "fs:read", "mocked": False},
+        {"id": "n2.0", "tool": "fs:write", "mocked": True},
+    ]
+    gateway.answers["POST /api/execute"] = (200, SUCCESS | {"dryRun": True, "tasks": tasks})
+    words = ("--capability", "fs:greet", "--dry-run", "--mocks", str(mocks))
+    assert pml(monkeypatch, "execute", *words) == 0
+    assert gateway.asked[0][1] == {
+        "capability": "fs:greet",
+        "dryRun": True,
+        "dryRunMocks": {"fs:write": [1, 2]},
+    }
+    assert "dry run, not called: fs:write (n2.0)" in capsys.readouterr().out
+
+
 def test_json_is_the_whole_of_stdout(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,8 @@ def test_the_listings_are_tools_by_our_names() -> None:
 
 
 def test_every_field_of_a_request_is_described() -> None:
-    assert EXECUTE["properties"].keys() == ExecuteRequest.model_fields.keys()
+    fields = {field.alias or name for name, field in ExecuteRequest.model_fields.items()}
+    assert EXECUTE["properties"].keys() == fields
     assert all(field["description"] for field in EXECUTE["properties"].values())
     assert DISCOVER["properties"].keys() == DiscoverArguments.model_fields.keys()
 

@@ -38,6 +38,12 @@ async def test_an_analysis_delivered_twice_creates_once_and_states_the_same(
     assert await registry.names() == ["fs:ensure"]
 
 
+async def test_a_dry_run_makes_no_capability_and_takes_no_name(registry: Registry) -> None:
+    dry = analysed(name="fs:ensure").model_copy(update={"dry_run": True})
+    assert await registry.analysed(dry) == ()
+    assert await registry.names() == []
+
+
 async def test_the_same_code_analysed_again_is_the_same_capability(registry: Registry) -> None:
     await registry.analysed(analysed())
     assert await registry.analysed(analysed()) == ()

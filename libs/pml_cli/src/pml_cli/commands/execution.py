@@ -41,8 +41,16 @@ def show_answer(out: Output, answer: Json) -> int:
             readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
         case _:
             readable = [f"still running: pml trace {answer['workflowId']}"]
+    if answer.get("dryRun"):
+        readable.insert(0, _dry(answer))
     out.show(answer, *readable)
     return EXIT_CODES[status]
+
+
+def _dry(answer: Json) -> str:
+    tasks = cast(list[Json], answer.get("tasks") or [])
+    mocked = [f"{task['tool']} ({task['id']})" for task in tasks if task.get("mocked")]
+    return f"[yellow]dry run[/], not called: {escape(', '.join(mocked) or 'nothing')}"
 
 
 def _of(answer: Json) -> str:

@@ -23,13 +23,14 @@ def trace_tree(traces: Sequence[ExecutionTrace]) -> Tree:
             branch.add(
                 f"{mark} [bold]{escape(call.node_id)}[/] {escape(call.tool)} "
                 f"[cyan]{milliseconds(call.duration_ms)}[/] [dim]at {after}[/] "
-                f"{escape(short(said))}"
+                f"{'[yellow]mock[/] ' if call.mocked else ''}{escape(short(said))}"
             )
     return tree
 
 
 def _head(trace: ExecutionTrace) -> str:
     mark = "[green]✓[/]" if trace.success else "[red]✗[/]"
+    mark += " [yellow]dry run[/]" if trace.dry_run else ""
     why = "" if trace.error is None else f" [red]{escape(short(trace.error.message))}[/]"
     return (
         f"{mark} {escape(trace.intent or f'capability {trace.capability_id}')} "

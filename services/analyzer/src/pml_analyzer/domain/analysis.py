@@ -42,7 +42,7 @@ from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import Tree
 from pml_common.contracts.capability import NestedCapability
-from pml_common.contracts.decision import Decision, Policy
+from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.structure import (
     CapabilityNode,
     Diagnostic,
@@ -93,6 +93,7 @@ def analyze(
     limits: Limits = DEFAULT_LIMITS,
     capabilities: Library = NO_CAPABILITIES,
     known_as: Sequence[str] = (),
+    dry_run: DryRun | None = None,
 ) -> Analysis | Rejection:
     """Read a program: the body of an async function in TypeScript that calls these tools and
     capabilities. `known_as` are the names of the capability that it is, if it runs as one.
@@ -112,7 +113,8 @@ def analyze(
     try:
         tree = view(raw, source, nesting=limits.nesting)
         meaning = _understand(tree, limits)
-        known = _Known(Toolbox(tools, capabilities.definitions), capabilities, known_as)
+        toolbox = Toolbox(tools, capabilities.definitions)
+        known = _Known(toolbox, capabilities, known_as, dry_run)
         return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
     except TooDeep as error:
         return _rejection(source, [Problem(error.offset, TOO_DEEP)])
@@ -131,11 +133,12 @@ def analyze(
 
 @dataclass(frozen=True)
 class _Known:
-    """What a program may call, and its own names."""
+    """What a program may call, its own names, and whether it runs dry."""
 
     toolbox: Toolbox
     library: Library
     names: Sequence[str]
+    dry_run: DryRun | None
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
         diagnostics=_warned(meaning),
-        decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names),
+        decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=library.nested(reached, policy),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),

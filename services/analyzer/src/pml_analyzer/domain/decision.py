@@ -10,7 +10,7 @@ from uuid import UUID
 from pml_analyzer.domain.capabilities import Reached, names_of
 from pml_analyzer.domain.problems import visible
 from pml_analyzer.domain.toolbox import Tools
-from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
+from pml_common.contracts.decision import Decision, DryRun, Policy, ToolDecision, Verdict
 from pml_common.contracts.structure import (
     Argument,
     ArrayArgument,
@@ -52,22 +52,24 @@ def decide(
     catalogue: Sequence[ToolDefinition] = (),
     nested: Sequence[Reached] = (),
     known_as: Sequence[str] = (),
+    dry_run: DryRun | None = None,
 ) -> Decision:
     """The strictest verdict of all tools, those of nested capabilities included, and of all rules
     on capabilities, the program itself included where it is `known_as` one; a call that nobody can
     name is asked for at least, and may then reach those tools of the catalogue that need no
-    approval."""
+    approval. In a dry run nobody is asked about what mocks answer."""
     known = Tools.of(catalogue)
-    tools = [_decide_tool(use, policy, known) for use in _with_nested(uses, known, nested)]
+    tools = [_decide_tool(use, policy, known, dry_run) for use in _with_nested(uses, known, nested)]
     said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
     said += [*_on_itself(known_as, policy), *_on_capabilities(nested, policy)]
     untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
-    said.extend(("ask", reason) for reason in untold)
+    if dry_run is None:
+        said.extend(("ask", reason) for reason in untold)
     if untold:
         used = {tool.tool for tool in tools}
         others = [tool for tool in known if tool.tool_id not in used]
         allowed = [tool for tool in others if policy.verdict_on(tool)[0] == "allow"]
-        tools += [_within_reach(tool, known.hash_of(tool)) for tool in allowed]
+        tools += [_within_reach(tool, known.hash_of(tool), dry_run) for tool in allowed]
     verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
     reasons = tuple(reason for one, reason in said if one == verdict)
@@ -86,9 +88,14 @@ def _with_nested(uses: Sequence[ToolUse], known: Tools, nested: Sequence[Reached
     return [replace(use, through=through.get(key, ())) for key, use in found.items()]
 
 
-def _decide_tool(use: ToolUse, policy: Policy, known: Tools) -> ToolDecision:
+def _decide_tool(
+    use: ToolUse, policy: Policy, known: Tools, dry_run: DryRun | None
+) -> ToolDecision:
     tool = use.tool
     verdict, why = policy.verdict_on(tool)
+    mocked = verdict != "deny" and _mocked(tool, dry_run)
+    if mocked:
+        verdict, why = "allow", f"{why} In this dry run a mock answers it."
     calls = [*use.tasks, *(node for one in use.through for node in one.nodes)]
     return ToolDecision(
         tool=tool.tool_id,
@@ -96,7 +103,12 @@ def _decide_tool(use: ToolUse, policy: Policy, known: Tools) -> ToolDecision:
         reason=f"{_what(use)} {why}",
         definition_hash=known.hash_of(tool),
         node_ids=tuple(dict.fromkeys(call.id for call in calls)),
+        mocked=mocked,
     )
+
+
+def _mocked(tool: ToolDefinition, dry_run: DryRun | None) -> bool:
+    return dry_run is not None and dry_run.answers(tool)
 
 
 def _on_itself(names: Sequence[str], policy: Policy) -> list[tuple[Verdict, str]]:
@@ -117,13 +129,16 @@ def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Ve
     return list(found.values())
 
 
-def _within_reach(tool: ToolDefinition, definition_hash: str) -> ToolDecision:
+def _within_reach(
+    tool: ToolDefinition, definition_hash: str, dry_run: DryRun | None
+) -> ToolDecision:
     return ToolDecision(
         tool=tool.tool_id,
         verdict="allow",
         reason=f"A call that is known only when it runs may reach {tool.tool_id}.",
         definition_hash=definition_hash,
         node_ids=(),
+        mocked=_mocked(tool, dry_run),
     )
 
 

@@ -59,6 +59,7 @@ async def _analyse(
         limits=limits,
         capabilities=library,
         known_as=request.known_as,
+        dry_run=request.dry_run,
     )
     return await read(request.code, work)
 
@@ -84,6 +85,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         capabilities=analysis.capabilities,
         parameters_schema=analysis.parameters_schema,
         diagnostics=analysis.diagnostics,
+        dry_run=request.dry_run is not None,
     )
 
 

@@ -57,7 +57,9 @@ def call_started(command: RunWorkflow, call: Call, ts: float) -> ToolStart:
     )
 
 
-def call_ended(start: ToolStart, outcome: ToolOutcome, ts: float) -> ToolEnd:
+def call_ended(
+    start: ToolStart, outcome: ToolOutcome, ts: float, *, mocked: bool = False
+) -> ToolEnd:
     """Stored before the program sees the outcome."""
     return ToolEnd(
         trace_id=start.trace_id,
@@ -70,6 +72,7 @@ def call_ended(start: ToolStart, outcome: ToolOutcome, ts: float) -> ToolEnd:
         duration_ms=max(0.0, ts - start.ts),
         result=outcome.result if outcome.status == "ok" else None,
         error=_error_of(start, outcome),
+        mocked=mocked,
     )
 
 

@@ -37,6 +37,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         executed_path=executed_path(entries),
         decisions=decisions(entries),
         task_results=task_results(entries),
+        dry_run=command.grant.dry_run,
         trace_id=end.trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms,
@@ -81,6 +82,7 @@ def _task_result(start: ToolStart, end: ToolEnd | None, run_end: float) -> TaskR
         parent_trace_id=start.parent_trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms if end is not None else max(0.0, run_end - start.ts),
+        mocked=end is not None and end.mocked,
     )
 
 

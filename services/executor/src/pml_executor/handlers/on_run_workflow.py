@@ -15,6 +15,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
+from pml_executor.domain.dry_run import mock_of
 from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
 from pml_executor.domain.finished import finished
 from pml_executor.domain.instrumented import Instrumented
@@ -191,9 +192,13 @@ class _Run:
     async def _make(self, call: Call, start: ToolStart) -> None:
         """Start stored, call made, end stored: in this order, whatever happens in between."""
         await self.store.append()
-        outcome, size = within(await self._ask(call), self.executor.limits.max_message_bytes)
+        mock = mock_of(self.command, start, self.journal.entries)
+        outcome, size = within(
+            mock or await self._ask(call), self.executor.limits.max_message_bytes
+        )
         self._allowance.store(size)
-        await self.store.append(events.call_ended(start, outcome, self.executor.now()))
+        ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
+        await self.store.append(ended)
         self._deliver()
 
     async def _ask(self, call: Call) -> ToolOutcome:

@@ -10,7 +10,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.answer import STATUS
@@ -95,6 +95,7 @@ def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
         decided_by=row["decided_by"],
         decided_at=row["decided_at"],
         reason=row["reason"],
+        parked=parsed(WorkflowParked, row["parked"]),
     )
 
 
@@ -109,6 +110,7 @@ def summary_of(row: asyncpg.Record) -> WorkflowSummary:
         principal=requested.principal,
         capability_id=row["capability_id"],
         error=parsed(WorkflowError, row["error"]),
+        dry_run=requested.dry_run is not None,
         created_at=row["created_at"],
         finished_at=row["finished_at"],
     )

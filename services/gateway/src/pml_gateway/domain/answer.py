@@ -1,13 +1,15 @@
 """From a workflow to what its caller is told (F2)."""
 
 import json
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.structure import CapabilityNode, TaskNode
+from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.structure import CapabilityNode, LiteralArgument, TaskNode
 from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain import parking
 from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse, PlannedCall, Status, TaskAnswer
 from pml_gateway.domain.workflow import Approval, State, Workflow
 
@@ -31,6 +33,8 @@ def status_of(workflow: Workflow) -> Status:
 def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteResponse:
     """What the caller of a workflow is told now."""
     answer: dict[str, object] = {"status": status_of(workflow), "workflow_id": workflow.workflow_id}
+    if workflow.requested.dry_run is not None:
+        answer["dry_run"] = True
     if workflow.analysis is not None:
         answer["capability_id"] = workflow.analysis.capability.capability_id
     if capability_name is not None:
@@ -38,12 +42,16 @@ def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteRespons
     match workflow:
         case Workflow(state="awaiting_approval", approval=Approval() as asked):
             answer["approval"] = approval_asked(workflow, asked)
+            if asked.parked is not None:
+                answer["tasks"] = tasks_of(asked.parked)
         case Workflow(state="succeeded", run=RunFinished() as run):
             answer |= {"result": run.result, "tasks": tasks_of(run)}
         case Workflow(state="failed", run=RunFinished() as run):
             answer |= {"error": run.error, "tasks": tasks_of(run)}
         case Workflow(state="failed"):
             answer["error"] = workflow.error
+            if workflow.parked is not None:
+                answer["tasks"] = tasks_of(workflow.parked)
         case _:
             pass
     return ExecuteResponse.model_validate(answer, by_name=True)
@@ -51,19 +59,46 @@ def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteRespons
 
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:
     """What would run and why a person must agree."""
-    analysis = workflow.analysis
+    about = asked_about(workflow, approval)
     return ApprovalAsked(
         id=approval.approval_id,
-        reasons=analysis.decision.reasons if analysis else (),
-        tools=asked_tools(analysis) if analysis else (),
-        calls=planned_calls(analysis) if analysis else (),
+        reasons=about.reasons,
+        tools=about.tools,
+        calls=about.calls,
         expires_at=approval.expires_at,
     )
 
 
-def asked_tools(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
-    """The tools that a person must agree to."""
-    return tuple(tool.tool for tool in analysis.decision.tools if tool.verdict == "ask")
+class AskedAbout(NamedTuple):
+    """What a person must agree to: why, to which tools, at which calls."""
+
+    reasons: tuple[str, ...]
+    tools: tuple[str, ...]
+    calls: tuple[PlannedCall, ...]
+
+
+def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
+    """The question of an approval: the whole program, or the one call that its run waits at."""
+    analysis, parked = workflow.analysis, approval.parked
+    if parked is not None:
+        reason = parking.sentence(workflow, parked)
+        return AskedAbout((reason,), (parked.wanted.tool,), (_wanted_call(workflow, parked),))
+    if analysis is None:
+        return AskedAbout((), (), ())
+    tools = tuple(tool.tool for tool in analysis.decision.tools if tool.verdict == "ask")
+    return AskedAbout(analysis.decision.reasons, tools, planned_calls(analysis))
+
+
+def _wanted_call(workflow: Workflow, parked: WorkflowParked) -> PlannedCall:
+    wanted = parked.wanted
+    lines = parking.lines_of(workflow, wanted)
+    return PlannedCall(
+        node_id=wanted.node_id,
+        tool=wanted.tool,
+        line=lines[0] if len(lines) == 1 else None,
+        column=wanted.column,
+        arguments={name: LiteralArgument(value=shown) for name, shown in wanted.preview.items()},
+    )
 
 
 def planned_calls(analysis: ExecutionAnalyzed) -> tuple[PlannedCall, ...]:
@@ -84,7 +119,7 @@ def planned_calls(analysis: ExecutionAnalyzed) -> tuple[PlannedCall, ...]:
     )
 
 
-def tasks_of(run: RunFinished) -> tuple[TaskAnswer, ...]:
+def tasks_of(run: RunFinished | WorkflowParked) -> tuple[TaskAnswer, ...]:
     """The tool calls of a run, in the order they started."""
     calls = sorted(run.task_results, key=lambda call: call.started_at)
     return tuple(_task(call) for call in calls)
@@ -98,6 +133,7 @@ def _task(call: TaskResult) -> TaskAnswer:
         tool=call.tool,
         success=call.success,
         duration_ms=call.duration_ms,
+        mocked=call.mocked,
         preview=_preview(call.result) if call.success else failed[:PREVIEW_LENGTH],
     )
 

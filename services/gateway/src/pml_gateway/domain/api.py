@@ -16,6 +16,7 @@ from pydantic import (
 
 from pml_common.contracts.base import Contract
 from pml_common.contracts.capability import CapabilityName
+from pml_common.contracts.decision import DryRun
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument
@@ -25,6 +26,9 @@ from pml_gateway.domain.errors import InvalidRequest
 Intent = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 """Printable ASCII without spaces."""
+
+ToolId = Annotated[str, StringConstraints(pattern=r"^[^:]+:.+$", max_length=256)]
+"""`server:tool`."""
 
 Mode = Literal["direct", "by_name", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
@@ -40,7 +44,9 @@ class ExecuteRequest(Request):
     """Run `code`, or the capability known as `capability`; with neither, find what serves `intent`.
 
     `name` is what the program shall be learned by. `context` is another word for `args`. `timeout`
-    is how many seconds the program may run. The same `idempotency_key` never runs it twice.
+    is how many seconds the program may run. The same `idempotency_key` never runs it twice. In a
+    dry run mocks answer tools that are not read-only, by default `{success: true, mocked: true}`;
+    those in `dry_run_mocks` with what it holds: a value, or a list of values for call after call.
     """
 
     intent: Intent | None = None
@@ -51,6 +57,8 @@ class ExecuteRequest(Request):
     context: JsonObject | None = None
     idempotency_key: IdempotencyKey | None = None
     timeout: float | None = Field(default=None, gt=0)
+    dry_run: bool = Field(default=False, alias="dryRun")
+    dry_run_mocks: dict[ToolId, JsonValue] | None = Field(default=None, alias="dryRunMocks")
 
     @property
     def arguments(self) -> JsonObject:
@@ -60,9 +68,14 @@ class ExecuteRequest(Request):
 
 def request_hash(request: ExecuteRequest) -> str:
     """What two requests under one idempotency key must have in common: SHA-256 of the rest."""
-    asked = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_none=True)
+    asked = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
     content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def dry_run_of(request: ExecuteRequest) -> DryRun | None:
+    """How it shall run dry, if it shall."""
+    return DryRun(mocks=request.dry_run_mocks or {}) if request.dry_run else None
 
 
 def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
@@ -75,6 +88,8 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
         raise InvalidRequest("capability", "names what to run, and so does code: give one of them")
     if request.name is not None and request.code is None:
         raise InvalidRequest("name", "is for a program given as code; capability runs a known one")
+    if request.dry_run_mocks is not None and not request.dry_run:
+        raise InvalidRequest("dryRunMocks", "is for a dry run: give dryRun, too")
     if request.code is not None:
         return "direct"
     if request.capability is not None:
@@ -86,12 +101,13 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
 
 class PlannedCall(Contract):
     """One call site that waits for approval, with what is known of its arguments beforehand;
-    `tool` is `cap:<name>` where a capability is called."""
+    `tool` is `cap:<name>` where a capability is called. The place is null where only the run knows
+    it."""
 
     node_id: str
     tool: str
-    line: int
-    column: int
+    line: int | None
+    column: int | None
     arguments: dict[str, Argument]
 
 
@@ -106,7 +122,7 @@ class ApprovalAsked(Contract):
 
 
 class TaskAnswer(Contract):
-    """One tool call of a run; `preview` is the head of its result."""
+    """One tool call of a run; `preview` is the head of its result. `mocked`: nothing was called."""
 
     id: str
     node_id: str
@@ -114,6 +130,7 @@ class TaskAnswer(Contract):
     success: bool
     duration_ms: float
     preview: str
+    mocked: bool = False
 
 
 class ExecuteResponse(Contract):
@@ -125,6 +142,7 @@ class ExecuteResponse(Contract):
     capability_id: UUID | None = Field(default=None, serialization_alias="capabilityId")
     capability_name: str | None = Field(default=None, serialization_alias="capabilityName")
     workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
+    dry_run: bool = Field(default=False, serialization_alias="dryRun")
     tasks: tuple[TaskAnswer, ...] = ()
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None

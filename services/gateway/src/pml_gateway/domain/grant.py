@@ -6,6 +6,7 @@ from datetime import datetime
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
+from pml_common.contracts.tool import ToolDefinition
 
 
 def issue(
@@ -28,6 +29,7 @@ def issue(
             if capability.verdict != "deny"
         },
         approved_by=approved_by,
+        dry_run=analysis.dry_run,
         expires_at=expires_at,
     )
     return grant.model_copy(update={"signature": _signature(grant, secret)})
@@ -55,6 +57,14 @@ def outdated(call: CallTool, definition_hash: str | None) -> str | None:
     if call.grant.tools.get(call.tool) != definition_hash:
         return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
     return None
+
+
+def only_dry(call: CallTool, tool: ToolDefinition | None) -> str | None:
+    """Why a dry run does not really call this tool, or None. The executor answers such calls with
+    mocks and asks nobody; this is the second wall."""
+    if not call.grant.dry_run or (tool is not None and tool.annotations.read_only):
+        return None
+    return f"{call.tool} is not marked read-only: a dry run does not call it"
 
 
 def _signature(grant: Grant, secret: bytes) -> str:

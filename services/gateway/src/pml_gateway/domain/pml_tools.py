@@ -71,6 +71,16 @@ _EXECUTE_SCHEMA = _object(
             "exclusiveMinimum": 0,
             "description": "Seconds that the program may run.",
         },
+        "dryRun": {
+            "type": "boolean",
+            "description": "Try it: tools that are not marked read-only are not called, mocks "
+            "answer. Needs no approval for them; nothing is learned.",
+        },
+        "dryRunMocks": {
+            "type": "object",
+            "description": "What mocks answer, by `server:tool`: a value, or a list of values for "
+            "call after call. Without: {success: true, mocked: true}.",
+        },
     }
 )
 

@@ -13,7 +13,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
-from pml_gateway.domain.answer import asked_tools, planned_calls, status_of, tasks_of
+from pml_gateway.domain.answer import asked_about, status_of, tasks_of
 from pml_gateway.domain.api import PlannedCall, Status, TaskAnswer
 from pml_gateway.domain.workflow import Approval, ApprovalOutcome, Workflow
 
@@ -28,6 +28,7 @@ class WorkflowSummary(Contract):
     principal: str
     capability_id: UUID | None
     error: WorkflowError | None
+    dry_run: bool
     created_at: AwareDatetime
     finished_at: AwareDatetime | None
 
@@ -122,6 +123,7 @@ def summary_of(workflow: Workflow) -> WorkflowSummary:
 def view_of(workflow: Workflow) -> WorkflowView:
     """A workflow with all that is known of it."""
     analysis, run, requested = workflow.analysis, workflow.run, workflow.requested
+    known = run or workflow.parked
     return WorkflowView.model_validate(
         _summary(workflow)
         | {
@@ -133,7 +135,7 @@ def view_of(workflow: Workflow) -> WorkflowView:
             "analysis": _analysis_of(workflow),
             "approval": approval_of(workflow, workflow.approval) if workflow.approval else None,
             "result": run.result if run else None,
-            "tasks": tasks_of(run) if run else (),
+            "tasks": tasks_of(known) if known else (),
             "executed_path": run.executed_path if run else (),
             "decisions": run.decisions if run else (),
             "duration_ms": run.duration_ms if run else None,
@@ -143,15 +145,15 @@ def view_of(workflow: Workflow) -> WorkflowView:
 
 def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
     """An approval with what it is about."""
-    analysis = workflow.analysis
+    about = asked_about(workflow, approval)
     return ApprovalView(
         approval_id=approval.approval_id,
         workflow_id=workflow.workflow_id,
         intent=workflow.requested.intent,
         principal=workflow.requested.principal,
-        reasons=analysis.decision.reasons if analysis else (),
-        tools=asked_tools(analysis) if analysis else (),
-        calls=planned_calls(analysis) if analysis else (),
+        reasons=about.reasons,
+        tools=about.tools,
+        calls=about.calls,
         args=workflow.requested.args,
         requested_at=approval.requested_at,
         expires_at=approval.expires_at,
@@ -179,6 +181,7 @@ def _summary(workflow: Workflow) -> dict[str, object]:
         "principal": requested.principal,
         "capability_id": analysis.capability.capability_id if analysis else None,
         "error": run.error if run else workflow.error,
+        "dry_run": requested.dry_run is not None,
         "created_at": requested.requested_at,
         "finished_at": workflow.finished_at,
     }

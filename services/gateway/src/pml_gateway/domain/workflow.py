@@ -22,6 +22,7 @@ from pml_common.contracts.gateway import (
 )
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain import failures
+from pml_gateway.domain.dry_run import mocks_of
 from pml_gateway.domain.grant import issue
 from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
 from pml_gateway.domain.rules import Rules
@@ -216,6 +217,7 @@ def _run(
         insertions=analysis.insertions,
         args=workflow.requested.args,
         grant=grant,
+        mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in repeatable if tool in grant.tools),
         timeout_s=workflow.timeout_s,
     )

@@ -14,7 +14,7 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
-from pml_gateway.domain.grant import outdated, refusal
+from pml_gateway.domain.grant import only_dry, outdated, refusal
 from pml_gateway.domain.ledger import MISUSED, Answer, CallAgain, Entry, Wait, fingerprint, judge
 from pml_gateway.domain.repeatable import repeatable
 from pml_gateway.ports import CallLedger, KnownTools
@@ -102,8 +102,9 @@ class ToolCalls:
 
         That a call begins is noted only where it must not be made again.
         """
-        why_not = outdated(call, self._tools.hash_of(call.tool))
-        again = why_not is None and repeatable(self._tools.find(call.tool))
+        tool = self._tools.find(call.tool)
+        why_not = outdated(call, self._tools.hash_of(call.tool)) or only_dry(call, tool)
+        again = why_not is None and repeatable(tool)
         only_look = again or why_not is not None
         known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
         if why_not is not None and not (known and known.outcome):

@@ -1,0 +1,154 @@
+"""Dry runs: what is asked, what the executor is told, what the gateway does not call."""
+
+from uuid import uuid4
+
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.decision import DryRun
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.tool import ToolDefinition
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.domain.answer import answer_of
+from pml_gateway.domain.api import ExecuteRequest, mode_of, request_hash
+from pml_gateway.domain.errors import InvalidRequest
+from pml_gateway.domain.grant import issue, only_dry
+from pml_gateway.domain.happenings import Analyzed, RunEnded
+from pml_gateway.domain.views import view_of
+from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.on_call_tool import ToolCalls
+from services.gateway.tests.examples import (
+    AT,
+    READ,
+    SECRET,
+    WRITE,
+    analyzed,
+    call,
+    finished,
+    later,
+    made,
+    workflow,
+)
+from services.gateway.tests.steps import after
+from services.gateway.tests.world import FakeServers
+
+CODE = "return 1;"
+MOCKS: list[tuple[dict[str, JsonValue] | None, tuple[JsonValue, ...]]] = [
+    (None, ({"success": True, "mocked": True},)),
+    ({"fs:write": {"bytes": 3}}, ({"bytes": 3},)),
+    ({"fs:write": [1, 2]}, (1, 2)),
+    ({"fs:write": [[]]}, ([],)),
+    ({"fs:write": []}, ([],)),
+    ({"fs:write": None}, (None,)),
+    ({"fs:other": 1}, ({"success": True, "mocked": True},)),
+]
+
+
+def dry_workflow(mocks: dict[str, JsonValue] | None = None) -> Workflow:
+    return workflow(ExecuteRequest(code=CODE, dryRun=True, dryRunMocks=mocks))
+
+
+def dry_analysis(of: Workflow) -> ExecutionAnalyzed:
+    """As the analyzer decides on one: what writes is mocked."""
+    analysis = analyzed(of, "allow", (READ, WRITE))
+    tools = tuple(
+        tool.model_copy(update={"mocked": tool.tool == WRITE.tool_id})
+        for tool in analysis.decision.tools
+    )
+    decision = analysis.decision.model_copy(update={"tools": tools})
+    return analysis.model_copy(update={"decision": decision, "dry_run": True})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    MOCKS,
+)
+def test_the_executor_is_told_what_answers_the_tools_that_are_not_called(
+    given: dict[str, JsonValue] | None, told: tuple[JsonValue, ...]
+) -> None:
+    new = dry_workflow(given)
+    _, (command,) = after(new, Analyzed(dry_analysis(new), AT))
+    assert isinstance(command, RunWorkflow)
+    assert command.grant.dry_run
+    assert command.mocks == {"fs:write": told}
+
+
+def test_a_run_that_is_not_dry_has_no_mocks() -> None:
+    new = workflow()
+    _, (command,) = after(new, Analyzed(analyzed(new), AT))
+    assert isinstance(command, RunWorkflow)
+    assert (command.mocks, command.grant.dry_run) == ({}, False)
+
+
+def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked() -> None:
+    new = dry_workflow()
+    running, _ = after(new, Analyzed(dry_analysis(new), AT))
+    mocked = made("fs:write").model_copy(update={"mocked": True})
+    run = finished(new, calls=[mocked])
+    ended, _ = after(running, RunEnded(run, AT))
+    answer = answer_of(ended, None)
+    assert answer.dry_run
+    assert '"dryRun":true' in answer.to_json()
+    assert [task.mocked for task in answer.tasks] == [True]
+    assert view_of(ended).dry_run
+    assert not view_of(workflow()).dry_run
+    assert "dryRun" not in answer_of(workflow(), None).to_json()
+
+
+def test_the_hash_of_a_request_tells_dry_from_wet_and_one_mock_from_another() -> None:
+    wet = ExecuteRequest(code=CODE)
+    named = ExecuteRequest(code=CODE, dryRun=True, dryRunMocks={"a:b": 1})
+    hashes = {
+        request_hash(each)
+        for each in (wet, named, named.model_copy(update={"dry_run_mocks": None}))
+    }
+    assert len(hashes) == 3
+    assert workflow(named).requested.dry_run == DryRun(mocks={"a:b": 1})
+    assert workflow(wet).requested.dry_run is None
+
+
+def test_mocks_without_a_dry_run_are_a_mistake() -> None:
+    with pytest.raises(InvalidRequest, match="dryRunMocks") as refused:
+        mode_of(ExecuteRequest(code=CODE, dryRunMocks={}), 60)
+    assert refused.value.field == "dryRunMocks"
+
+
+def test_a_mock_is_for_a_tool_by_its_id() -> None:
+    with pytest.raises(ValidationError):
+        ExecuteRequest(code=CODE, dryRun=True, dryRunMocks={"write": 1})
+
+
+def under_a_dry_grant(tool: ToolDefinition) -> CallTool:
+    of = dry_workflow()
+    grant = issue(dry_analysis(of), None, later(60), SECRET)
+    return call(of, tool).model_copy(update={"grant": grant})
+
+
+def test_only_what_is_marked_read_only_is_called_under_a_dry_run() -> None:
+    assert only_dry(under_a_dry_grant(READ), READ) is None
+    assert only_dry(under_a_dry_grant(WRITE), WRITE) is not None
+    assert only_dry(under_a_dry_grant(READ), None) is not None
+    assert only_dry(call(workflow(), WRITE), WRITE) is None
+
+
+async def test_the_gateway_does_not_call_what_the_executor_should_have_mocked() -> None:
+    servers, ledger = FakeServers(), MemoryCallLedger()
+    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    refused = await calls.on_call_tool(under_a_dry_grant(WRITE))
+    assert refused.status == "refused"
+    assert "a dry run does not call it" in (refused.message or "")
+    assert (await calls.on_call_tool(under_a_dry_grant(READ))).status == "ok"
+    assert servers.made == ["fs:read"]
+
+
+async def test_a_grant_whose_dryness_was_taken_off_is_not_ours() -> None:
+    servers = FakeServers()
+    calls = ToolCalls(ToolRouter([servers]), MemoryCallLedger(), uuid4(), SECRET, lambda: AT)
+    asked = under_a_dry_grant(WRITE)
+    grant = asked.grant.model_copy(update={"dry_run": False})
+    wet = asked.model_copy(update={"grant": grant})
+    assert (await calls.on_call_tool(wet)).status == "refused"
+    assert servers.made == []

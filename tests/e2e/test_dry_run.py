@@ -1,0 +1,82 @@
+"""A program tried out: what reads runs, what changes something is answered by mocks."""
+
+from typing import Any
+
+import pytest
+
+from pml_local.testing import eventually
+from tests.e2e.world import World
+
+pytestmark = pytest.mark.e2e
+
+Answer = dict[str, Any]
+PROGRAM = """const seen = await mcp.counting.peek({ path: "/" });
+const first = await mcp.counting.step({ n: args.n });
+const second = await mcp.counting.step({ n: args.n });
+return [seen.exists, first, second];"""
+
+
+async def _asked(world: World, **more: object) -> Answer:
+    answer = await world.http.post("/api/execute", json={"code": PROGRAM, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def _trace(world: World, workflow_id: str) -> Answer:
+    """The workflow's trace once the learner has kept it."""
+
+    async def kept() -> Answer | None:
+        answer = await world.http.get(f"/api/workflows/{workflow_id}/trace")
+        traces = answer.json()["traces"]
+        return traces[0] if traces else None
+
+    return await eventually(kept, within=10.0)
+
+
+async def test_a_dry_run_calls_what_reads_mocks_what_writes_and_teaches_nothing(
+    world: World,
+) -> None:
+    mocks = {"counting:step": ["one", "two"]}
+    dry = await _asked(world, args={"n": 7001}, name="dry:steps", dryRun=True, dryRunMocks=mocks)
+    assert (dry["status"], dry["dryRun"]) == ("success", True)
+    assert dry["result"] == [True, "one", "two"]
+    assert [(task["tool"], task["mocked"]) for task in dry["tasks"]] == [
+        ("counting:peek", False),
+        ("counting:step", True),
+        ("counting:step", True),
+    ]
+    assert world.steps()[7001] == 0
+    trace = await _trace(world, dry["workflowId"])
+    assert trace["dry_run"]
+    assert [task["mocked"] for task in trace["task_results"]] == [False, True, True]
+    found = await world.http.get("/api/capabilities/dry:steps")
+    assert found.status_code == 404
+
+    wet = await world.execute(PROGRAM, args={"n": 7001}, name="dry:steps")
+    assert wet["status"] == "success"
+    assert world.steps()[7001] == 2
+
+    async def learned() -> bool:
+        found = await world.http.get("/api/capabilities/dry:steps")
+        return found.status_code == 200 and found.json()["usage"]["count"] == 1
+
+    assert await eventually(learned, within=10.0)
+    known = await world.http.post(
+        "/api/execute",
+        json={"capability": "dry:steps", "args": {"n": 7002}, "dryRun": True},
+    )
+    mock = {"success": True, "mocked": True}
+    assert known.json()["result"] == [True, mock, mock]
+    assert (await _trace(world, known.json()["workflowId"]))["dry_run"]
+    again = await world.http.get("/api/capabilities/dry:steps")
+    assert again.json()["usage"]["count"] == 1
+    assert world.steps()[7002] == 0
+
+
+async def test_the_key_of_a_dry_run_stands_for_no_real_one(world: World) -> None:
+    key = {"idempotency_key": "dry-or-not", "args": {"n": 7003}}
+    dry = await _asked(world, **key, dryRun=True)
+    assert dry["status"] == "success"
+    assert (await _asked(world, **key, dryRun=True))["workflowId"] == dry["workflowId"]
+    wet = await world.http.post("/api/execute", json={"code": PROGRAM, **key})
+    assert wet.status_code == 409

@@ -183,6 +183,11 @@ CANNOT = {
     "its size": ("\0", "1 of its program: A NUL character"),
     "its depth": (f"\nreturn {'[' * 600}{']' * 600};", "2 of its program: It nests too deep"),
     "what is forbidden": ("const x = 1;\neval(x);", "2 of its program: eval is not allowed"),
+    "its arguments": (
+        "const args = 1, context = 2; return given;",
+        "1 of its program: args and context are both declared",
+    ),
+    "its nodes": ("await mcp.fs.read({});\n" * 1_100, "1001 of its program: It has too many"),
     "what is no tool": ("mcp.fs({});", "1 of its program: fs is a server, not a tool"),
 }
 

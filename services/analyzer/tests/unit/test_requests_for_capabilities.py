@@ -62,6 +62,26 @@ async def test_nested_capabilities_are_looked_up_level_by_level_and_bound() -> N
     assert event.decision.verdict == "ask"
 
 
+async def test_nested_capabilities_are_stated_as_they_run() -> None:
+    event = await _answer("return capabilities.report_weekly({});", _capabilities(*KNOWN))
+    assert isinstance(event, ExecutionAnalyzed)
+    report, read = event.injected
+    assert (read.capability_id, read.name, read.code_hash, read.called_as) == (
+        READ_JSON.capability_id,
+        READ_JSON.name,
+        READ_JSON.code_hash,
+        ("fs_read_json",),
+    )
+    assert read.instrumented == (
+        'return JSON.parse(await __pml.at("n1", mcp.fs.read)({ path: args.path }));'
+    )
+    assert [read.instrumented[start:end] for start, end in read.insertions] == [
+        '__pml.at("n1", ',
+        ")",
+    ]
+    assert '__pml.at("n1", capabilities.fs_read_json)' in report.instrumented
+
+
 async def test_a_program_without_capabilities_asks_for_none() -> None:
     capabilities = _capabilities(*KNOWN)
     assert isinstance(await _answer("return 1;", capabilities), ExecutionAnalyzed)

@@ -6,23 +6,21 @@ from itertools import islice
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments import ArgumentReader
-from pml_analyzer.domain.bindings import Scopes
-from pml_analyzer.domain.calls import Calls, CallSite, find_calls
+from pml_analyzer.domain.calls import CallSite
 from pml_analyzer.domain.capabilities import Library
 from pml_analyzer.domain.control_flow import control_flow
 from pml_analyzer.domain.data_flow import DataFlow
 from pml_analyzer.domain.decision import ToolUse, decide
 from pml_analyzer.domain.edges import TooManyEdges, edges_of
-from pml_analyzer.domain.escapes import add_escapes
-from pml_analyzer.domain.expansion import Expansion, Instance, TooManyNodes, expand
+from pml_analyzer.domain.expansion import Instance, TooManyNodes
 from pml_analyzer.domain.forbidden import forbidden
 from pml_analyzer.domain.handed_in import HandedIn
-from pml_analyzer.domain.instrument import arguments_name, instrument, prologue
-from pml_analyzer.domain.marks import Mark, find_marks
+from pml_analyzer.domain.injected import injected
+from pml_analyzer.domain.marks import Mark
+from pml_analyzer.domain.meaning import Meaning, ambiguous_arguments, instrumented, understand
 from pml_analyzer.domain.nodes import dynamic_calls, nodes_of
 from pml_analyzer.domain.normal_form import code_hash
-from pml_analyzer.domain.origins import Origins
-from pml_analyzer.domain.parameters import free_parameters, parameters_schema
+from pml_analyzer.domain.parameters import parameters_schema
 from pml_analyzer.domain.problems import Problem, diagnostic
 from pml_analyzer.domain.provides import provides_edges
 from pml_analyzer.domain.readable import (
@@ -33,15 +31,12 @@ from pml_analyzer.domain.readable import (
     too_long,
     unreadable,
 )
-from pml_analyzer.domain.scopes import resolve_scopes
 from pml_analyzer.domain.syntax_errors import syntax_errors
 from pml_analyzer.domain.toolbox import Toolbox
-from pml_analyzer.domain.units import find_units
 from pml_analyzer.domain.warnings import warnings
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
-from pml_analyzer.syntax.tree import Tree
-from pml_common.contracts.capability import NestedCapability
+from pml_common.contracts.capability import InjectedCapability, NestedCapability
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.structure import (
     CapabilityNode,
@@ -65,6 +60,7 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...]
     decision: Decision
     capabilities: tuple[NestedCapability, ...]
+    injected: tuple[InjectedCapability, ...]
     parameters_schema: JsonObject
     code_hash: str
     instrumented: str
@@ -112,7 +108,7 @@ def analyze(
         return _rejection(source, problems)
     try:
         tree = view(raw, source, nesting=limits.nesting)
-        meaning = _understand(tree, limits)
+        meaning = understand(tree, limits)
         toolbox = Toolbox(tools, capabilities.definitions)
         known = _Known(toolbox, capabilities, known_as, dry_run)
         return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
@@ -141,38 +137,14 @@ class _Known:
     dry_run: DryRun | None
 
 
-@dataclass(frozen=True)
-class _Meaning:
-    tree: Tree
-    scopes: Scopes
-    origins: Origins
-    calls: Calls
-    marks: Sequence[Mark]
-    expansion: Expansion
-    free: Sequence[str]
-    """Free names that stand for parameters."""
-
-
-def _understand(tree: Tree, limits: Limits) -> _Meaning:
-    scopes = resolve_scopes(tree)
-    origins = Origins(tree, scopes)
-    calls = find_calls(tree, origins)
-    add_escapes(calls, origins)
-    marks = find_marks(tree, origins, calls, find_units(tree, scopes))
-    expansion = expand(marks, limit=limits.nodes)
-    return _Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
-
-
-def _refuse(meaning: _Meaning, known: _Known) -> Rejection | None:
+def _refuse(meaning: Meaning, known: _Known) -> Rejection | None:
     """Everything that stops the program from running."""
     tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
     if not tree.root.children:
         return _rejection(tree.source, [Problem(0, EMPTY)])
     refused = [*forbidden(tree, scopes, meaning.origins), *calls.problems]
-    from_caller = meaning.free or meaning.origins.spoken_roots
-    if from_caller and arguments_name(scopes.top) is None:
-        message = "args and context are both declared: give one of them another name."
-        refused.append(Problem(scopes.top["args"].node.start, message))
+    if (ambiguous := ambiguous_arguments(meaning)) is not None:
+        refused.append(ambiguous)
     refused += islice(known.library.problems(calls.sites), MOST_DIAGNOSTICS)
     missing = list(islice(known.toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
     missing += islice(known.library.lacking(calls.sites, known.toolbox), MOST_DIAGNOSTICS)
@@ -182,7 +154,7 @@ def _refuse(meaning: _Meaning, known: _Known) -> Rejection | None:
     return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
-def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
     """Everything that is to be known of a program that may be decided on."""
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
     expansion, calls = meaning.expansion, meaning.calls
@@ -197,17 +169,17 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
     dynamic = dynamic_calls(tree, calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
     uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
+    nested = library.nested(reached, policy)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox[sites[node.id][0]], node.arguments) for node in called]
-    whole = arguments_name(scopes.top) or ""
-    bindings = prologue(meaning.free, sorted(origins.spoken_roots), whole)
-    edited = instrument(tree, calls, expansion, bindings)
+    edited = instrumented(meaning)
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
         diagnostics=_warned(meaning),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
-        capabilities=library.nested(reached, policy),
+        capabilities=nested,
+        injected=injected(nested, reached),
         parameters_schema=parameters_schema(origins, given),
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,
@@ -216,12 +188,12 @@ def _describe(meaning: _Meaning, known: _Known, policy: Policy, limits: Limits) 
     )
 
 
-def _warned(meaning: _Meaning) -> tuple[Diagnostic, ...]:
+def _warned(meaning: Meaning) -> tuple[Diagnostic, ...]:
     found = warnings(meaning.origins, meaning.calls, meaning.marks, meaning.free)
     return tuple(diagnostic(meaning.tree.source, problem, "warning") for problem in found)
 
 
-def _sites(meaning: _Meaning) -> dict[str, tuple[CallSite, Instance]]:
+def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
     """The call sites by node id."""
     by_call = {site.call.index: site for site in meaning.calls.sites}
     return {

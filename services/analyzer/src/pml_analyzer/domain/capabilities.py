@@ -11,6 +11,7 @@ from uuid import UUID
 from pml_analyzer.domain.calls import CAPABILITY_SERVER, CallSite
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.domain.toolbox import Toolbox, did_you_mean, quoted
+from pml_analyzer.syntax.edits import Edited
 from pml_common.contracts.callable_names import callable_name, callable_names
 from pml_common.contracts.capability import CapabilityDescription, NestedCapability
 from pml_common.contracts.decision import Policy
@@ -23,18 +24,22 @@ DEEPEST: Final = 3
 MOST: Final = 50
 """How many capabilities one program may reach."""
 
+_NOTHING: Final = Edited("", ())
+
 _NAMEABLE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
 
 
 @dataclass(frozen=True)
 class Capability:
     """A capability and what its program calls: tools as (server, name), capabilities as it names
-    them, and expressions that only the run can resolve; `fault` is why it cannot be called."""
+    them, and expressions that only the run can resolve; `runs` is its program as it runs, `fault`
+    why it cannot be called."""
 
     about: CapabilityDescription
     tools: tuple[tuple[str, str], ...] = ()
     references: tuple[str, ...] = ()
     dynamic: tuple[str, ...] = ()
+    runs: Edited = _NOTHING
     fault: str | None = None
 
     @property

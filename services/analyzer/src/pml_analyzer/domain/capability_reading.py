@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pml_analyzer.domain.calls import find_calls
 from pml_analyzer.domain.capabilities import Capability
-from pml_analyzer.domain.escapes import add_escapes
+from pml_analyzer.domain.expansion import TooManyNodes
 from pml_analyzer.domain.forbidden import forbidden
-from pml_analyzer.domain.origins import Origins
+from pml_analyzer.domain.meaning import ambiguous_arguments, instrumented, understand
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.domain.readable import DEFAULT_LIMITS, Limits, unreadable
-from pml_analyzer.domain.scopes import resolve_scopes
 from pml_analyzer.domain.syntax_errors import syntax_errors
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
@@ -28,9 +26,11 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
         return _faulty(about, source, problems)
     try:
         tree = view(parse(source), source, nesting=limits.nesting)
-        return _read(about, tree)
+        return _read(about, tree, limits)
     except TooDeep as error:
         return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
+    except TooManyNodes as error:
+        return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
 
 
 def _misspelt(source: Source) -> list[Problem]:
@@ -38,12 +38,11 @@ def _misspelt(source: Source) -> list[Problem]:
     return syntax_errors(raw, source) if raw.root_node.has_error else []
 
 
-def _read(about: CapabilityDescription, tree: Tree) -> Capability:
-    scopes = resolve_scopes(tree)
-    origins = Origins(tree, scopes)
-    calls = find_calls(tree, origins)
-    add_escapes(calls, origins)
-    problems = [*forbidden(tree, scopes, origins), *calls.problems]
+def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capability:
+    meaning = understand(tree, limits)
+    calls, ambiguous = meaning.calls, ambiguous_arguments(meaning)
+    problems = [*forbidden(tree, meaning.scopes, meaning.origins), *calls.problems]
+    problems += [] if ambiguous is None else [ambiguous]
     if problems:
         return _faulty(about, tree.source, problems)
     tools = ((site.server, site.tool) for site in calls.sites if site.capability is None)
@@ -53,6 +52,7 @@ def _read(about: CapabilityDescription, tree: Tree) -> Capability:
         tools=tuple(dict.fromkeys(tools)),
         references=tuple(dict.fromkeys(named)),
         dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
+        runs=instrumented(meaning),
     )
 
 

@@ -83,6 +83,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         dynamic_calls=analysis.dynamic_calls,
         decision=analysis.decision,
         capabilities=analysis.capabilities,
+        injected=analysis.injected,
         parameters_schema=analysis.parameters_schema,
         diagnostics=analysis.diagnostics,
         dry_run=request.dry_run is not None,

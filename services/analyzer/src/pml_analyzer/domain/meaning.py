@@ -1,0 +1,61 @@
+"""What a program means: its passes up to the nodes, and the program that runs made of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pml_analyzer.domain.bindings import Scopes
+from pml_analyzer.domain.calls import Calls, find_calls
+from pml_analyzer.domain.escapes import add_escapes
+from pml_analyzer.domain.expansion import Expansion, expand
+from pml_analyzer.domain.instrument import arguments_name, instrument, prologue
+from pml_analyzer.domain.marks import Mark, find_marks
+from pml_analyzer.domain.origins import Origins
+from pml_analyzer.domain.parameters import free_parameters
+from pml_analyzer.domain.problems import Problem
+from pml_analyzer.domain.readable import Limits
+from pml_analyzer.domain.scopes import resolve_scopes
+from pml_analyzer.domain.units import find_units
+from pml_analyzer.syntax.edits import Edited
+from pml_analyzer.syntax.tree import Tree
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A program's names, calls and nodes."""
+
+    tree: Tree
+    scopes: Scopes
+    origins: Origins
+    calls: Calls
+    marks: Sequence[Mark]
+    expansion: Expansion
+    free: Sequence[str]
+    """Free names that stand for parameters."""
+
+
+def understand(tree: Tree, limits: Limits) -> Meaning:
+    """Read a tree. Raises TooManyNodes."""
+    scopes = resolve_scopes(tree)
+    origins = Origins(tree, scopes)
+    calls = find_calls(tree, origins)
+    add_escapes(calls, origins)
+    marks = find_marks(tree, origins, calls, find_units(tree, scopes))
+    expansion = expand(marks, limit=limits.nodes)
+    return Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
+
+
+def ambiguous_arguments(meaning: Meaning) -> Problem | None:
+    """Why the caller's arguments cannot be read, if they are needed."""
+    top, origins = meaning.scopes.top, meaning.origins
+    from_caller = meaning.free or origins.spoken_roots
+    if not from_caller or arguments_name(top) is not None:
+        return None
+    message = "args and context are both declared: give one of them another name."
+    return Problem(top["args"].node.start, message)
+
+
+def instrumented(meaning: Meaning) -> Edited:
+    """The program that runs."""
+    whole = arguments_name(meaning.scopes.top) or ""
+    bindings = prologue(meaning.free, sorted(meaning.origins.spoken_roots), whole)
+    return instrument(meaning.tree, meaning.calls, meaning.expansion, bindings)

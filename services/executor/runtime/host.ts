@@ -5,6 +5,7 @@
  */
 import { bundle } from "./bundle.ts";
 import { frame, FrameReader, type Origin } from "./frames.ts";
+import capabilities from "./worker/capabilities.ts" with { type: "text" };
 import clock from "./worker/clock.ts" with { type: "text" };
 import console_ from "./worker/console.ts" with { type: "text" };
 import deliveries from "./worker/deliveries.ts" with { type: "text" };
@@ -36,6 +37,7 @@ const WORKER = bundle([
   console_,
   failure,
   tools,
+  capabilities,
   tally,
   reports,
   ways,

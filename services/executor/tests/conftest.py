@@ -14,7 +14,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.capability import CapabilityIdentity, InjectedCapability
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
 from pml_common.contracts.gateway import CallTool, ToolOutcome
@@ -46,6 +46,7 @@ def make_command() -> Callable[..., RunWorkflow]:
         args: JsonObject | None = None,
         *,
         tools: Sequence[str] = TOOLS,
+        injected: Sequence[InjectedCapability] = (),
         timeout_s: float = 20.0,
         repeatable_tools: Sequence[str] = (),
     ) -> RunWorkflow:
@@ -61,12 +62,14 @@ def make_command() -> Callable[..., RunWorkflow]:
             ),
             instrumented=text,
             insertions=insertions,
+            injected=tuple(injected),
             args=args or {},
             grant=Grant(
                 scope=scope,
                 workflow_id=workflow,
                 code_hash="c0de",
                 tools=dict.fromkeys(tools, "hash"),
+                capabilities={str(one.capability_id): one.code_hash for one in injected},
                 expires_at=datetime.now(UTC) + timedelta(hours=1),
             ),
             repeatable_tools=tuple(repeatable_tools),

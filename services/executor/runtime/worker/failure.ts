@@ -2,12 +2,16 @@
 import { exec, RealError, RealTypeError, slice, split, startsWith, toText } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
-/** Head of the program's module URL; the Worker's own code has another. */
-export const MODULE = "data:application/typescript,";
+/** Head of the URL of a program's module, or of a capability's; the Worker's own has another. */
+export function moduleHead(capability: number | null): string {
+  return `data:application/typescript${capability === null ? "" : `;capability=${capability}`},`;
+}
 
+/** `module` is the capability in whose text it is, null for the program's. */
 export interface Place {
   line: number | null;
   column: number | null;
+  module: number | null;
 }
 
 export interface Failure extends Place {
@@ -15,18 +19,23 @@ export interface Failure extends Place {
   message: string;
 }
 
-const NOWHERE: Place = { line: null, column: null };
+const NOWHERE: Place = { line: null, column: null, module: null };
 const MAX_TEXT = 4_000;
 
-/** First place in the program that a stack or a loader's message names; both count from 1. */
+/** First place in programs that a stack or a loader's message names; both count from 1. */
 export function placeIn(text: unknown, prelude: number): Place {
   if (typeof text !== "string") return NOWHERE;
   const lines = split(text, "\n" as never);
   for (let i = 0; i < lines.length; i++) {
-    const found = exec(/data:application\/typescript,.*:(\d+):(\d+)\)?$/, lines[i]!);
+    const found = exec(
+      /data:application\/typescript(?:;capability=(\d+))?,.*:(\d+):(\d+)\)?$/,
+      lines[i]!,
+    );
     if (found !== null) {
-      const line = +found[1]!;
-      return { line, column: line === 1 ? +found[2]! - prelude : +found[2]! };
+      const line = +found[2]!;
+      const column = +found[3]!;
+      const module = found[1] === undefined ? null : +found[1];
+      return { line, column: line === 1 ? column - prelude : column, module };
     }
   }
   return NOWHERE;

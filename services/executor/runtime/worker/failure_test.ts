@@ -10,10 +10,12 @@ Deno.test("the first place in the program's own text counts", () => {
     `    at inner (${AT}:3:7)`,
     `    at async default (${AT}:9:1)`,
   ].join("\n");
-  deepStrictEqual(placeIn(stack, 20), { line: 3, column: 7 });
-  deepStrictEqual(placeIn(`at ${AT}:1:25`, 20), { line: 1, column: 5 });
-  deepStrictEqual(placeIn("nowhere", 20), { line: null, column: null });
-  deepStrictEqual(placeIn(undefined, 20), { line: null, column: null });
+  deepStrictEqual(placeIn(stack, 20), { line: 3, column: 7, module: null });
+  deepStrictEqual(placeIn(`at ${AT}:1:25`, 20), { line: 1, column: 5, module: null });
+  const inCapability = "at f (data:application/typescript;capability=12,export......%7D:4:8)";
+  deepStrictEqual(placeIn(inCapability, 20), { line: 4, column: 8, module: 12 });
+  deepStrictEqual(placeIn("nowhere", 20), { line: null, column: null, module: null });
+  deepStrictEqual(placeIn(undefined, 20), { line: null, column: null, module: null });
 });
 
 Deno.test("anything thrown has words", () => {
@@ -28,7 +30,13 @@ Deno.test("anything thrown has words", () => {
     },
   });
   Object.defineProperty(hostile, "stack", { value: 7 });
-  deepStrictEqual(describe(hostile, 0), { name: "Error", message: "", line: null, column: null });
+  deepStrictEqual(describe(hostile, 0), {
+    name: "Error",
+    message: "",
+    line: null,
+    column: null,
+    module: null,
+  });
 });
 
 Deno.test("a loader's message loses what only the loader knows", () => {
@@ -40,5 +48,6 @@ Deno.test("a loader's message loses what only the loader knows", () => {
     message: "Expression expected",
     line: 2,
     column: 4,
+    module: null,
   });
 });

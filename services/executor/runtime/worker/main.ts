@@ -1,16 +1,24 @@
 /** Runs inside the Worker: waits for one program, runs it once, reports what it does. */
+import { type Caller, Capabilities, PROGRAM, type Program } from "./capabilities.ts";
 import { Clock, dateOf } from "./clock.ts";
 import { consoleOf } from "./console.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
-import { describe, describeLoad, MODULE } from "./failure.ts";
+import { describe, describeLoad, moduleHead } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
 import { Outbox } from "./outbox.ts";
-import { deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
+import { apply, deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
 import { cryptoOf, Random, seedMath } from "./random.ts";
 import { reportsOf } from "./reports.ts";
 import { timerFunctions, Timers } from "./timers.ts";
 import { type Answer, apiOf, Calls } from "./tools.ts";
 import { waysOf } from "./ways.ts";
+
+/** A capability that the program may call, by every name in `called_as`. */
+interface Injected {
+  name: string;
+  called_as: string[];
+  code: string;
+}
 
 /**
  * The one program this Worker runs; `seed` is 32 hexadecimal digits, `now` and `past` are
@@ -19,6 +27,7 @@ import { waysOf } from "./ways.ts";
 interface Run {
   kind: "run";
   code: string;
+  capabilities: Injected[];
   args: unknown;
   seed: string;
   now: number;
@@ -26,7 +35,6 @@ interface Run {
 }
 
 type Inbound = Run | (Answer & { kind: "answer"; now: number });
-type Program = (...bound: unknown[]) => Promise<unknown>;
 
 const NAMES = "mcp,capabilities,args,context,console,__pml";
 // The inner block lets a program declare names of its own over the bound ones.
@@ -36,28 +44,57 @@ const CODA = "\n}}";
 const clock = new Clock();
 const random = new Random();
 
-async function load(code: string): Promise<Program> {
-  return (await import(MODULE + encodeText(PRELUDE + code + CODA))).default;
+/** A program, or the capability with this number. */
+async function load(code: string, capability: number | null): Promise<Program> {
+  return (await import(moduleHead(capability) + encodeText(PRELUDE + code + CODA))).default;
+}
+
+/** The program, and the capabilities made known to it. */
+async function loadAll(program: Run, capabilities: Capabilities): Promise<Program> {
+  const loading = program.capabilities.map(({ code }, number) => load(code, number));
+  const [main, ...others] = await Promise.all([load(program.code, null), ...loading]);
+  program.capabilities.forEach(({ name, called_as }, number) => {
+    const capability = { number, name, main: others[number]! };
+    for (const known of called_as) capabilities.know(known, capability);
+  });
+  return main!;
+}
+
+/** What a program, or one call of a capability, finds bound. */
+function bound(caller: Caller, args: unknown, outbox: Outbox, calling: Capabilities): unknown[] {
+  const { mcp, capabilities, at } = apiOf(calling.madeBy(caller));
+  const reports = reportsOf({
+    add: (node, outcome) =>
+      outbox.tally.add(caller.id === null ? node : caller.path + node, outcome, caller.id),
+  });
+  const console = consoleOf((level, message) => outbox.log(level, message, caller.id));
+  const __pml = freeze({ at, ...reports, ...waysOf() });
+  return [mcp, capabilities, args, args, console, __pml];
 }
 
 async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
   clock.begin(program.now);
   random.begin(program.seed);
+  const capabilities: Capabilities = new Capabilities(
+    outbox,
+    calls,
+    (caller, args) => bound(caller, args, outbox, capabilities),
+    PRELUDE.length,
+  );
   const fail = (thrown: unknown) =>
-    outbox.threw(describe(thrown, PRELUDE.length), "run", calls.origin(thrown));
+    outbox.threw(describe(thrown, PRELUDE.length), "run", capabilities.origin(thrown));
   addFailureListeners(fail);
   let main: Program;
   try {
-    main = await load(program.code);
+    main = await loadAll(program, capabilities);
   } catch (thrown) {
-    outbox.threw(describeLoad(thrown, PRELUDE.length), "load", null);
+    const nobodys = { call: null, capability: null };
+    outbox.threw(describeLoad(thrown, PRELUDE.length), "load", nobodys);
     return;
   }
-  const { mcp, capabilities, at } = apiOf(calls);
-  const __pml = freeze({ at, ...reportsOf(outbox.tally), ...waysOf() });
-  const { args } = program;
+  const names = bound(PROGRAM, program.args, outbox, capabilities);
   try {
-    outbox.returned(await main(mcp, capabilities, args, args, console, __pml));
+    outbox.returned(await apply(main, undefined, names));
   } catch (thrown) {
     fail(thrown);
   }
@@ -107,7 +144,7 @@ function prepare(port: MessagePort): void {
 
 addEventListener("message", async (event) => {
   const [port] = (event as MessageEvent).ports;
-  await load("return 0 as number"); // the first TypeScript module costs more than the second
+  await load("return 0 as number", null); // the first TypeScript module costs more than the second
   prepare(port!);
   port!.postMessage("ready");
 }, { once: true });

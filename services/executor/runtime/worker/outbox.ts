@@ -7,9 +7,17 @@ import type { Bridge } from "./tools.ts";
 
 const MAX_NOTES = 64;
 
+/** The calls, of a tool and of a capability, that a thrown value is the error of; null if none's. */
+export interface Source {
+  call: number | null;
+  capability: number | null;
+}
+
 /** Sends texts; notes wait for the end of the current task, or for what must follow them. */
 export class Outbox implements Bridge {
-  readonly tally = new Tally((node, outcome, counted) => this.#report(node, outcome, counted));
+  readonly tally = new Tally((node, outcome, counted, within) =>
+    this.#report(node, outcome, counted, within)
+  );
   #post: (text: string) => void;
   #notes: string[] = [];
 
@@ -17,13 +25,35 @@ export class Outbox implements Bridge {
     this.#post = post;
   }
 
-  call(id: number, node: string | null, tool: string, args: string): void {
-    const head = flat({ kind: "call", id, node, tool });
+  call(id: number, within: number | null, node: string | null, tool: string, args: string): void {
+    const head = flat({ kind: "call", id, within, node, tool });
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 
-  log(level: string, message: string): void {
-    this.#note(flat({ type: "log", level, message }));
+  /** A capability, by its number, is called at a node. */
+  entered(
+    id: number,
+    within: number | null,
+    node: string,
+    capability: number,
+    args: string,
+  ): void {
+    const head = flat({ kind: "entered", id, within, node, capability });
+    this.#send(`${slice(head, 0, -1)},"args":${args}}`);
+  }
+
+  /** That call of a capability returned a value. */
+  left(id: number, value: string): void {
+    this.#send(`{"kind":"left","id":${id},"value":${value}}`);
+  }
+
+  /** That call of a capability failed. */
+  failed(id: number, failure: Failure, origin: Source): void {
+    this.#send(flat({ kind: "failed", id, ...origin, ...failure }));
+  }
+
+  log(level: string, message: string, within: number | null = null): void {
+    this.#note(flat({ type: "log", within, level, message }));
   }
 
   returned(value: unknown): void {
@@ -32,16 +62,21 @@ export class Outbox implements Bridge {
     this.#send(`{"kind":"returned","value":${text}}`);
   }
 
-  threw(failure: Failure, phase: "load" | "run", call: number | null): void {
+  threw(failure: Failure, phase: "load" | "run", origin: Source): void {
     this.tally.finish();
-    this.#send(flat({ kind: "threw", phase, call, ...failure }));
+    this.#send(flat({ kind: "threw", phase, ...origin, ...failure }));
   }
 
-  #report(node: string, outcome: string | null, counted: number): void {
+  #report(
+    node: string,
+    outcome: string | null,
+    counted: number,
+    within: number | null,
+  ): void {
     this.#note(
       outcome === null
-        ? flat({ type: "loop", node, counted })
-        : flat({ type: "decision", node, outcome, counted }),
+        ? flat({ type: "loop", within, node, counted })
+        : flat({ type: "decision", within, node, outcome, counted }),
     );
     if (counted > 0) this.#flush(); // rare, and a loop that never ends comes to no other moment
   }

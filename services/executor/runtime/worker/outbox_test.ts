@@ -16,20 +16,23 @@ Deno.test("notes of one task leave together, before what follows them", async ()
   outbox.tally.add("l1", null);
   outbox.tally.add("d1", 'case:"\u2028');
   strictEqual(sent.length, 0);
-  outbox.call(0, "n1", "fs:read", "{}");
+  outbox.call(0, null, "n1", "fs:read", "{}");
   outbox.tally.add("d1", "default");
   await null;
   deepStrictEqual(sent, [
     {
       kind: "noted",
       notes: [
-        { type: "log", level: "info", message: "hi" },
-        { type: "loop", node: "l1", counted: 0 },
-        { type: "decision", node: "d1", outcome: 'case:"\u2028', counted: 0 },
+        { type: "log", within: null, level: "info", message: "hi" },
+        { type: "loop", within: null, node: "l1", counted: 0 },
+        { type: "decision", within: null, node: "d1", outcome: 'case:"\u2028', counted: 0 },
       ],
     },
-    { kind: "call", id: 0, node: "n1", tool: "fs:read", args: {} },
-    { kind: "noted", notes: [{ type: "decision", node: "d1", outcome: "default", counted: 0 }] },
+    { kind: "call", id: 0, within: null, node: "n1", tool: "fs:read", args: {} },
+    {
+      kind: "noted",
+      notes: [{ type: "decision", within: null, node: "d1", outcome: "default", counted: 0 }],
+    },
   ]);
 });
 
@@ -37,9 +40,9 @@ Deno.test("what was only counted leaves before the end of the program", () => {
   for (const end of ["returned", "threw"] as const) {
     const { sent, outbox } = stage();
     for (let i = 0; i < MAX_OF_NODE + 7; i++) outbox.tally.add("l1", null);
-    const failure = { name: "Error", message: "no", line: null, column: null };
+    const failure = { name: "Error", message: "no", line: null, column: null, module: null };
     if (end === "returned") outbox.returned([1]);
-    else outbox.threw(failure, "run", null);
+    else outbox.threw(failure, "run", { call: null, capability: null });
     const notes = sent.flatMap((message) => message.notes ?? []);
     deepStrictEqual(notes.slice(MAX_OF_NODE).map((note) => note.counted), [1, 1, 2, 3]);
     strictEqual(sent.at(-1).kind, end);

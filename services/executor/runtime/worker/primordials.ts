@@ -53,6 +53,7 @@ export const viewLength: (view: object) => number = uncurry(
 export const mapDelete = uncurry(Map.prototype.delete);
 export const weakGet = uncurry(WeakMap.prototype.get);
 export const weakSet = uncurry(WeakMap.prototype.set);
+export const promiseThen = uncurry(Promise.prototype.then);
 export const push = uncurry(Array.prototype.push);
 export const pop = uncurry(Array.prototype.pop);
 export const shift = uncurry(Array.prototype.shift);

@@ -1,6 +1,5 @@
 /** What instrumented programs report: the ways decisions go, and the rounds of their loops. */
 import { freeze, mapGet, mapSet, RealMap, slice } from "./primordials.ts";
-import type { Tally } from "./tally.ts";
 
 /** Longest outcome; see `pml_executor.domain.protocol`. */
 export const MAX_OUTCOME = 200;
@@ -23,7 +22,12 @@ export interface Reports {
   round(node: string): void;
 }
 
-export function reportsOf(tally: Tally): Reports {
+/** Takes what is reported; `outcome` is null for a round of a loop. */
+export interface Heard {
+  add(node: string, outcome: string | null): void;
+}
+
+export function reportsOf(tally: Heard): Reports {
   // How many choices are open at each switch: a `case` may await, or come back to its own switch.
   const open = new RealMap<string, number>();
   const openAt = (node: string): number => mapGet(open, node) ?? 0;

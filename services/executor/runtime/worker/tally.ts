@@ -11,12 +11,21 @@ import { mapForEach, mapGet, mapSet, RealMap } from "./primordials.ts";
 export const MAX_OF_NODE = 1_000;
 export const MAX_OF_RUN = 5_000;
 
-/** `outcome` is null for a round of a loop; `counted` is 0 for a report that stands for itself. */
-export type Send = (node: string, outcome: string | null, counted: number) => void;
+/**
+ * `outcome` is null for a round of a loop; `counted` is 0 for a report that stands for itself;
+ * `within` is the call of a capability that it comes from, of a count the last one.
+ */
+export type Send = (
+  node: string,
+  outcome: string | null,
+  counted: number,
+  within: number | null,
+) => void;
 
 interface Count {
   seen: number;
   held: number;
+  within: number | null;
 }
 
 interface Reported {
@@ -33,7 +42,7 @@ export class Tally {
     this.#send = send;
   }
 
-  add(node: string, outcome: string | null): void {
+  add(node: string, outcome: string | null, within: number | null = null): void {
     if (typeof node !== "string") return; // our own mistake, for which no run should end
     let reported = mapGet(this.#nodes, node) as Reported | undefined;
     if (reported === undefined) {
@@ -43,9 +52,9 @@ export class Tally {
     if (reported.alone < MAX_OF_NODE && this.#alone < MAX_OF_RUN) {
       reported.alone++;
       this.#alone++;
-      this.#send(node, outcome, 0);
+      this.#send(node, outcome, 0, within);
     } else {
-      this.#count(node, outcome, reported.counts);
+      this.#count(node, outcome, within, reported.counts);
     }
   }
 
@@ -58,20 +67,26 @@ export class Tally {
     });
   }
 
-  #count(node: string, outcome: string | null, counts: Map<string | null, Count>): void {
+  #count(
+    node: string,
+    outcome: string | null,
+    within: number | null,
+    counts: Map<string | null, Count>,
+  ): void {
     let count = mapGet(counts, outcome) as Count | undefined;
     if (count === undefined) {
-      count = { seen: 0, held: 0 };
+      count = { seen: 0, held: 0, within };
       mapSet(counts, outcome, count);
     }
     count.seen++;
     count.held++;
+    count.within = within;
     if ((count.seen & (count.seen - 1)) === 0) this.#release(node, outcome, count);
   }
 
   #release(node: string, outcome: string | null, count: Count): void {
-    const { held } = count;
+    const { held, within } = count;
     count.held = 0;
-    this.#send(node, outcome, held);
+    this.#send(node, outcome, held, within);
   }
 }

@@ -1,11 +1,12 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert";
-import { MAX_OF_NODE, MAX_OF_RUN, Tally } from "./tally.ts";
+import { MAX_OF_NODE, MAX_OF_RUN, type Send, Tally } from "./tally.ts";
 
 type Sent = [string, string | null, number];
 
 function stage() {
   const sent: Sent[] = [];
-  return { sent, tally: new Tally((...report) => void sent.push(report)) };
+  const send: Send = (node, outcome, counted) => void sent.push([node, outcome, counted]);
+  return { sent, tally: new Tally(send) };
 }
 
 function times(count: number, act: (i: number) => void): void {
@@ -78,6 +79,15 @@ Deno.test("the same reports leave the same messages", () => {
     tally.finish();
   }
   deepStrictEqual(one.sent, other.sent);
+});
+
+Deno.test("a report tells the call of a capability that it comes from, a count the last one", () => {
+  const within: [number, number | null][] = [];
+  const tally = new Tally((_node, _outcome, counted, call) => void within.push([counted, call]));
+  tally.add("n1/d1", "true", 4);
+  tally.add("d1", "true");
+  times(MAX_OF_NODE, (i) => tally.add("n1/d1", "true", i));
+  deepStrictEqual([within[0], within[1], within.at(-1)], [[0, 4], [0, null], [1, MAX_OF_NODE - 1]]);
 });
 
 Deno.test("a report of no node is none", () => {

@@ -21,7 +21,7 @@ import { toJson } from "./json_safe.ts";
 
 /** What leaves the Worker while the program runs; see `pml_executor.domain.protocol`. */
 export interface Bridge {
-  call(id: number, node: string | null, tool: string, args: string): void;
+  call(id: number, within: number | null, node: string | null, tool: string, args: string): void;
 }
 
 /** The executor's answer to a call. */
@@ -57,21 +57,24 @@ export class Calls {
     return this.#open === 0;
   }
 
-  /** Never throws: what is wrong with a call is what its promise is rejected with. */
-  make(node: string | null, tool: unknown, given: unknown): Promise<unknown> {
+  /**
+   * Never throws: what is wrong with a call is what its promise is rejected with. `within` is the
+   * call of a capability that it is made in.
+   */
+  make(
+    node: string | null,
+    tool: unknown,
+    given: unknown,
+    within: number | null = null,
+  ): Promise<unknown> {
     const site = new RealError();
     return new RealPromise((resolve, reject) => {
       if (typeof tool !== "string") throw new RealTypeError("a tool is called by its name");
-      const args = toJson(given === undefined ? {} : given);
-      if (args[0] !== "{") {
-        throw new RealTypeError(
-          `${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`,
-        );
-      }
+      const args = argumentsOf(tool, given);
       const id = this.#next++;
       mapSet(this.#waiting, id, { resolve, reject, site });
       this.#open++;
-      this.#bridge.call(id, node, tool, args);
+      this.#bridge.call(id, within, node, tool, args);
     });
   }
 
@@ -98,6 +101,18 @@ export class Calls {
   }
 }
 
+/** The arguments of a call as JSON text. Throws TypeError. */
+export function argumentsOf(tool: string, given: unknown): string {
+  const args = toJson(given === undefined ? {} : given);
+  if (args[0] === "{") return args;
+  throw new RealTypeError(
+    `${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`,
+  );
+}
+
+/** Makes a call at a node, null where nobody saw the call site; rejects, never throws. */
+export type Make = (node: string | null, tool: unknown, given: unknown) => Promise<unknown>;
+
 /** What a program calls by; `at` gives an instrumented call its node. */
 export interface Api {
   mcp: object;
@@ -105,31 +120,34 @@ export interface Api {
   at: (node: string, callee: unknown) => unknown;
 }
 
-/** Builds the frozen interface over `calls`. */
-export function apiOf(calls: Calls): Api {
+/** Heads the names by which capabilities are called as tools are. */
+export const CAPABILITY = "cap:";
+
+/** Builds the frozen interface by which calls are made. */
+export function apiOf(make: Make): Api {
   // What `at` needs to know of the functions handed out: their tool, or that they take its name.
   const tools = new RealWeakMap<Callable, string | null>();
 
   const toolFunction = (tool: string): Callable => {
-    const invoke = (args: unknown) => calls.make(null, tool, args);
+    const invoke = (args: unknown) => make(null, tool, args);
     weakSet(tools, invoke, tool);
     return freeze(invoke);
   };
-  const callByName = freeze((tool: unknown, args: unknown) => calls.make(null, tool, args));
+  const callByName = freeze((tool: unknown, args: unknown) => make(null, tool, args));
   weakSet(tools, callByName, null);
 
   const at = (node: string, callee: unknown): unknown => {
     if (typeof callee !== "function") return callee;
     const tool = weakGet(tools, callee) as string | null | undefined;
     if (tool === undefined) return callee;
-    if (tool === null) return (name: unknown, args: unknown) => calls.make(node, name, args);
-    return (args: unknown) => calls.make(node, tool, args);
+    if (tool === null) return (name: unknown, args: unknown) => make(node, name, args);
+    return (args: unknown) => make(node, tool, args);
   };
 
   const serverOf = (server: string) => names((tool) => toolFunction(`${server}:${tool}`));
   return freeze({
     mcp: names((name) => (name === "call" ? callByName : serverOf(name))),
-    capabilities: names((name) => toolFunction(`cap:${name}`)),
+    capabilities: names((name) => toolFunction(`${CAPABILITY}${name}`)),
     at: freeze(at),
   });
 }

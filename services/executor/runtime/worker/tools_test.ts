@@ -6,10 +6,10 @@ type Named = Record<string, Record<string, (args?: unknown) => Promise<unknown>>
 function stage() {
   const said: unknown[][] = [];
   const bridge: Bridge = {
-    call: (id, node, tool, args) => void said.push([id, node, tool, JSON.parse(args)]),
+    call: (id, _within, node, tool, args) => void said.push([id, node, tool, JSON.parse(args)]),
   };
   const calls = new Calls(bridge);
-  const api = apiOf(calls);
+  const api = apiOf((node, tool, given) => calls.make(node, tool, given));
   const mcp = api.mcp as Named & { call: (tool: unknown, args?: unknown) => Promise<unknown> };
   // deno-lint-ignore no-explicit-any
   const at = api.at as (node: string, callee: unknown) => any;

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from pml_common.contracts import ids
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.capability import CapabilityIdentity, InjectedCapability
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
@@ -23,6 +23,7 @@ from pml_executor.domain.refusal import refused_call, refused_run
 
 SCOPE = Scope(org="acme", project="webapp")
 WORKFLOW = UUID("0197f0c4-0000-7000-8000-000000000001")
+ROOT = ids.root_trace_id(WORKFLOW)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 COMMAND = RunWorkflow(
     command_id=ids.effect_id(WORKFLOW, "run-workflow"),
@@ -74,7 +75,7 @@ def test_an_error_is_told_in_its_authors_words_and_places() -> None:
 
 def test_an_escaped_tool_error_is_told_in_the_tools_words() -> None:
     call = Call("n1", 0, "fs:read", {"path": "/x"}, "", None, ended=True)
-    start = events.call_started(COMMAND, call, 1.0)
+    start = events.call_started(COMMAND, call, ROOT, 1.0)
     end = events.call_ended(start, ToolOutcome(status="tool_error", message="no file"), 2.0)
     where = threw("ToolError", "changed by the program", line=2)
     error = failure_of(where, (call, end), Instrumented("a;\nb;"))
@@ -103,7 +104,7 @@ def test_a_fact_is_what_its_journal_says() -> None:
     journal = RunJournal()
     begin = events.run_started(COMMAND, 100.0)
     call = journal.call("n1", "fs:stat", {"path": "/x"})
-    start = events.call_started(COMMAND, call, 101.0)
+    start = events.call_started(COMMAND, call, ROOT, 101.0)
     end = events.call_ended(start, ToolOutcome(status="ok", result={"exists": True}), 104.0)
     notes = [
         LoopNote(type="loop", node="l1"),
@@ -114,8 +115,8 @@ def test_a_fact_is_what_its_journal_says() -> None:
         LoopNote(type="loop", node="l1", counted=5),
         BranchNote(type="decision", node="d1", outcome="false", counted=5),
     ]
-    noted = [events.noted(COMMAND, journal, note, 105.0) for note in notes]
-    lost = events.call_started(COMMAND, journal.call("n1", "fs:stat", {"path": "/y"}), 106.0)
+    noted = [events.noted(ROOT, journal, note, 105.0) for note in notes]
+    lost = events.call_started(COMMAND, journal.call("n1", "fs:stat", {"path": "/y"}), ROOT, 106.0)
     close = events.run_ended(COMMAND, Ending(result=[1]), 100.0, 110.0)
 
     entries = [begin, start, end, *(entry for entry in noted if entry), lost, close]
@@ -170,20 +171,30 @@ def test_a_run_needs_a_grant_of_its_own(changed: dict[str, object], message: str
     assert message in error.message
 
 
-def test_a_program_that_calls_capabilities_is_refused_before_anything_of_it_runs() -> None:
-    grant = COMMAND.grant.model_copy(update={"capabilities": {str(UUID(int=7)): "beef"}})
-    error = refused_run(COMMAND.model_copy(update={"grant": grant}), NOW)
+@pytest.mark.parametrize("granted", [{}, {str(UUID(int=7)): "beef"}])
+def test_a_run_needs_a_grant_for_each_capability_as_it_is(granted: dict[str, str]) -> None:
+    capability = InjectedCapability(
+        capability_id=UUID(int=7),
+        name="fs:look",
+        code_hash="cafe",
+        called_as=("fs_look",),
+        instrumented="return 1;",
+    )
+    command = COMMAND.model_copy(update={"injected": (capability,)})
+    granting = command.grant.model_copy(update={"capabilities": {str(UUID(int=7)): "cafe"}})
+    assert refused_run(command.model_copy(update={"grant": granting}), NOW) is None
+    other = command.grant.model_copy(update={"capabilities": granted})
+    error = refused_run(command.model_copy(update={"grant": other}), NOW)
     assert error is not None
-    assert error.kind == "rejected"
-    assert "cannot call capabilities" in error.message
-    assert error.message.endswith("Nothing of it ran.")
+    assert error.kind == "denied"
+    assert error.message == "the grant does not cover capability fs:look as it is now"
 
 
 def test_a_capability_that_only_the_run_could_name_is_refused_where_it_is_called() -> None:
     error = refused_call(COMMAND.grant, "cap:fs_read_json", "n3")
     assert error is not None
-    assert (error.kind, error.tool, error.node_id) == ("rejected", "cap:fs_read_json", "n3")
-    assert error.message.startswith("cap:fs_read_json is a capability. A run cannot call")
+    assert (error.kind, error.tool, error.node_id) == ("denied", "cap:fs_read_json", "n3")
+    assert error.message.startswith("cap:fs_read_json was not seen when the program was analysed")
 
 
 def test_a_grant_covers_the_tools_it_names() -> None:

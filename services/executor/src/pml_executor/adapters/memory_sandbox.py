@@ -1,8 +1,11 @@
 """Sandboxes without a process, for tests: programs are coroutines, looked up by their code."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypedDict
 
 from pydantic import JsonValue
 
@@ -11,6 +14,9 @@ from pml_executor.domain.protocol import (
     Answer,
     BranchNote,
     CallMade,
+    Entered,
+    Failed,
+    Left,
     LogNote,
     LoopNote,
     Noted,
@@ -30,20 +36,76 @@ class ToolFailed(Exception):
         self.call = call
 
 
-class ProgramApi:
-    """What a program finds bound."""
+class CapabilityFailed(Exception):
+    """A capability's error, as its caller sees it."""
 
-    def __init__(self, say: Callable[[ProgramMessage], None]) -> None:
-        self._say = say
-        self._waiting: dict[int, asyncio.Future[JsonValue]] = {}
-        self._made = 0
+    def __init__(self, capability: int, message: str) -> None:
+        super().__init__(message)
+        self.capability = capability
+
+
+@dataclass
+class _Wire:
+    """What a program and the capabilities that it calls share."""
+
+    say: Callable[[ProgramMessage], None]
+    capabilities: Sequence["MemoryProgram"] = ()
+    waiting: dict[int, asyncio.Future[JsonValue]] = field(
+        default_factory=dict[int, asyncio.Future[JsonValue]]
+    )
+    calls: "count[int]" = field(default_factory=count)
+    entered: "count[int]" = field(default_factory=count)
+
+
+class ProgramApi:
+    """What a program finds bound, or one call of a capability: `within` is its number, `path`
+    heads the ids of its nodes."""
+
+    def __init__(self, wire: _Wire, within: int | None = None, path: str = "") -> None:
+        self._wire = wire
+        self._say = wire.say
+        self._within = within
+        self._path = path
 
     async def call(self, node: str | None, tool: str, args: JsonObject | None = None) -> JsonValue:
         """Call a tool. Raises ToolFailed."""
-        number, self._made = self._made, self._made + 1
-        self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._say(CallMade(kind="call", id=number, node=node, tool=tool, args=args or {}))
-        return await self._waiting[number]
+        number = next(self._wire.calls)
+        answer = self._wire.waiting[number] = asyncio.get_running_loop().create_future()
+        self._say(
+            CallMade(
+                kind="call",
+                id=number,
+                within=self._within,
+                node=None if node is None else self._path + node,
+                tool=tool,
+                args=args or {},
+            )
+        )
+        return await answer
+
+    async def capability(
+        self, node: str, capability: int, args: JsonObject | None = None
+    ) -> JsonValue:
+        """Call a capability, by its number among those injected. Raises CapabilityFailed."""
+        number, at, given = next(self._wire.entered), self._path + node, args or {}
+        self._say(
+            Entered(
+                kind="entered",
+                id=number,
+                within=self._within,
+                node=at,
+                capability=capability,
+                args=given,
+            )
+        )
+        inner = ProgramApi(self._wire, number, f"{at}/")
+        try:
+            value = await self._wire.capabilities[capability](inner, given)
+        except Exception as error:
+            self._say(Failed(kind="failed", id=number, **_failure(error)))
+            raise CapabilityFailed(number, str(error)) from error
+        self._say(Left(kind="left", id=number, value=value))
+        return value
 
     def decide(self, node: str, value: bool) -> bool:
         """Report a condition and return it."""
@@ -52,22 +114,28 @@ class ProgramApi:
 
     def took(self, node: str, outcome: str, counted: int = 0) -> None:
         """Report which way a decision went."""
-        note = BranchNote(type="decision", node=node, outcome=outcome, counted=counted)
+        note = BranchNote(
+            type="decision",
+            within=self._within,
+            node=self._path + node,
+            outcome=outcome,
+            counted=counted,
+        )
         self._say(Noted(kind="noted", notes=(note,)))
 
     def round(self, node: str, counted: int = 0) -> None:
         """Report that a round of a loop begins."""
-        note = LoopNote(type="loop", node=node, counted=counted)
+        note = LoopNote(type="loop", within=self._within, node=self._path + node, counted=counted)
         self._say(Noted(kind="noted", notes=(note,)))
 
     def log(self, message: str) -> None:
         """Write to the console."""
-        note = LogNote(type="log", level="info", message=message)
+        note = LogNote(type="log", within=self._within, level="info", message=message)
         self._say(Noted(kind="noted", notes=(note,)))
 
     def settle(self, answer: Answer) -> None:
         """A call ended."""
-        future = self._waiting.pop(answer.id)
+        future = self._wire.waiting.pop(answer.id)
         if answer.ok:
             future.set_result(answer.value)
         else:
@@ -83,11 +151,13 @@ class MemorySandbox:
     def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
         self._programs = programs
         self._said: asyncio.Queue[ProgramMessage] = asyncio.Queue()
-        self._api = ProgramApi(self._said.put_nowait)
+        self._wire = _Wire(self._said.put_nowait)
+        self._api = ProgramApi(self._wire)
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, program: Program) -> None:
         """See Sandbox."""
+        self._wire.capabilities = [self._programs[one.code] for one in program.capabilities]
         self._task = asyncio.create_task(self._run(program))
 
     async def receive(self) -> ProgramMessage:
@@ -112,10 +182,8 @@ class MemorySandbox:
     async def _run(self, program: Program) -> None:
         try:
             value = await self._programs[program.code](self._api, program.args)
-        except ToolFailed as error:
-            self._said.put_nowait(_threw(error, error.call))
         except Exception as error:  # noqa: BLE001 - a program's error is its outcome
-            self._said.put_nowait(_threw(error, None))
+            self._said.put_nowait(Threw(kind="threw", **_failure(error)))
         else:
             self._said.put_nowait(Returned(kind="returned", value=value))
 
@@ -141,11 +209,19 @@ class MemoryPool:
             await sandbox.close()
 
 
-def _threw(error: Exception, call: int | None) -> Threw:
-    return Threw(
-        kind="threw",
-        phase="run",
-        call=call,
+class _Failure(TypedDict):
+    call: int | None
+    capability: int | None
+    name: str
+    message: str
+    line: None
+    column: None
+
+
+def _failure(error: Exception) -> _Failure:
+    return _Failure(
+        call=error.call if isinstance(error, ToolFailed) else None,
+        capability=error.capability if isinstance(error, CapabilityFailed) else None,
         name=type(error).__name__,
         message=str(error),
         line=None,

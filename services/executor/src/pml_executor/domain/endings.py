@@ -9,7 +9,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import ToolEnd
 from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, Diverged
-from pml_executor.domain.protocol import Threw
+from pml_executor.domain.protocol import Failure
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RunEnded(Exception):
 
 
 def failure_of(
-    threw: Threw, origin: tuple[Call, ToolEnd] | None, program: Instrumented
+    threw: Failure, origin: tuple[Call, ToolEnd] | None, program: Instrumented
 ) -> WorkflowError:
     """What escaped from the program: the error of the call `origin`, or its own."""
     offset = None

@@ -1,5 +1,7 @@
 """The journal's entries, made in one place; `ts` is Unix time in milliseconds."""
 
+from uuid import UUID
+
 from pml_common.contracts import ids
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
@@ -43,11 +45,11 @@ def run_ended(command: RunWorkflow, ending: Ending, started: float, ts: float) -
     )
 
 
-def call_started(command: RunWorkflow, call: Call, ts: float) -> ToolStart:
-    """Stored before the call is made."""
+def call_started(command: RunWorkflow, call: Call, parent: UUID, ts: float) -> ToolStart:
+    """Stored before the call is made; `parent` is the trace of what makes it."""
     return ToolStart(
         trace_id=ids.call_trace_id(command.workflow_id, *call.key),
-        parent_trace_id=ids.root_trace_id(command.workflow_id),
+        parent_trace_id=parent,
         node_id=call.node_id,
         occurrence=call.occurrence,
         ts=ts,
@@ -76,23 +78,24 @@ def call_ended(
     )
 
 
-def noted(command: RunWorkflow, journal: RunJournal, note: Note, ts: float) -> TraceEvent | None:
-    """What a note adds to the journal; None where it is recorded."""
+def noted(trace: UUID, journal: RunJournal, note: Note, ts: float) -> TraceEvent | None:
+    """What a note adds to the journal; None where it is recorded. `trace` is that of the program
+    or the capability that it comes from."""
     if isinstance(note, BranchNote):
-        return _branch_taken(command, journal, note, ts)
+        return _branch_taken(trace, journal, note, ts)
     if isinstance(note, LoopNote):
-        return _round_begun(command, journal, note, ts)
-    return _line_logged(command, note, ts) if journal.log() else None
+        return _round_begun(trace, journal, note, ts)
+    return _line_logged(trace, note, ts) if journal.log() else None
 
 
 def _branch_taken(
-    command: RunWorkflow, journal: RunJournal, note: BranchNote, ts: float
+    trace: UUID, journal: RunJournal, note: BranchNote, ts: float
 ) -> DecisionTaken | None:
     occurrence = journal.decide(note.node, note.outcome, max(1, note.counted))
     if occurrence is None:
         return None
     return DecisionTaken(
-        trace_id=ids.root_trace_id(command.workflow_id),
+        trace_id=trace,
         node_id=note.node,
         occurrence=occurrence,
         ts=ts,
@@ -101,14 +104,12 @@ def _branch_taken(
     )
 
 
-def _round_begun(
-    command: RunWorkflow, journal: RunJournal, note: LoopNote, ts: float
-) -> LoopPassed | None:
+def _round_begun(trace: UUID, journal: RunJournal, note: LoopNote, ts: float) -> LoopPassed | None:
     iterations = journal.begin_round(note.node, max(1, note.counted))
     if iterations is None:
         return None
     return LoopPassed(
-        trace_id=ids.root_trace_id(command.workflow_id),
+        trace_id=trace,
         node_id=note.node,
         occurrence=iterations - 1,
         ts=ts,
@@ -117,9 +118,9 @@ def _round_begun(
     )
 
 
-def _line_logged(command: RunWorkflow, note: LogNote, ts: float) -> LogWritten:
+def _line_logged(trace: UUID, note: LogNote, ts: float) -> LogWritten:
     return LogWritten(
-        trace_id=ids.root_trace_id(command.workflow_id),
+        trace_id=trace,
         ts=ts,
         level=note.level,
         message=note.message,

@@ -10,14 +10,20 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from pml_common.contracts.trace import DecisionTaken, LoopPassed, ToolStart, TraceEvent
+from pml_common.contracts.trace import (
+    CapabilityStart,
+    DecisionTaken,
+    LoopPassed,
+    ToolStart,
+    TraceEvent,
+)
 
 MAX_LENGTH = 1_000
 """Nodes of a path; what follows is named once, in the order of its first time."""
 
 
-_Report = ToolStart | DecisionTaken | LoopPassed
-_REPORTS = (ToolStart, DecisionTaken, LoopPassed)
+_Report = ToolStart | CapabilityStart | DecisionTaken | LoopPassed
+_REPORTS = (ToolStart, CapabilityStart, DecisionTaken, LoopPassed)
 
 
 class Step(NamedTuple):
@@ -52,6 +58,7 @@ class _Loop:
 
 def executed_path(entries: Iterable[TraceEvent]) -> tuple[str, ...]:
     """The way a run took: equal rounds of a loop once; `MAX_LENGTH` nodes, then new ones only.
+    `entries` are what the program, or one call of a capability, did itself.
 
     Once a hot loop's reports are only counted, nobody knows their order any more: from there on
     each node stands at its first time.
@@ -108,4 +115,4 @@ def _step(entry: _Report) -> Step:
 
 
 def _is_counted(entry: _Report) -> bool:
-    return not isinstance(entry, ToolStart) and entry.counted > 0
+    return isinstance(entry, DecisionTaken | LoopPassed) and entry.counted > 0

@@ -1,21 +1,19 @@
 """What a closed journal says about its run; any executor states the same."""
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from pml_common.contracts import ids
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.trace import (
-    BranchDecision,
     CapabilityEnd,
-    DecisionTaken,
     TaskResult,
     ToolEnd,
     ToolStart,
     TraceEvent,
 )
 from pml_executor.domain.executed_path import executed_path
+from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
 
 def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
@@ -24,6 +22,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
+    own = by_trace(entries).get(end.trace_id, [])
     return RunFinished(
         event_id=ids.effect_id(command.workflow_id, "run-finished"),
         scope=command.scope,
@@ -34,26 +33,14 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         success=end.success,
         result=end.result,
         error=end.error,
-        executed_path=executed_path(entries),
-        decisions=decisions(entries),
+        executed_path=executed_path(own),
+        decisions=decisions(own),
         task_results=task_results(entries),
+        nested=nested_runs(command, entries),
         dry_run=command.grant.dry_run,
         trace_id=end.trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms,
-    )
-
-
-def decisions(entries: Sequence[TraceEvent]) -> tuple[BranchDecision, ...]:
-    """The ways decisions went, in order; the same way several times in a row is one."""
-    taken = [entry for entry in entries if isinstance(entry, DecisionTaken)]
-    return tuple(
-        BranchDecision(
-            node_id=node_id, outcome=outcome, times=sum(max(1, each.counted) for each in equal)
-        )
-        for (node_id, outcome), equal in groupby(
-            taken, lambda each: (each.node_id or "", each.outcome)
-        )
     )
 
 

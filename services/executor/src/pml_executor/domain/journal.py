@@ -9,11 +9,13 @@ nothing stands before.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from pml_common.contracts.executor import ParkMark
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import (
     CapabilityEnd,
+    CapabilityStart,
     DecisionTaken,
     LogWritten,
     LoopPassed,
@@ -26,6 +28,12 @@ CallKey = tuple[str, int]
 """Node id and occurrence."""
 
 _PATIENCE_MS = 5_000.0
+_KINDS = {
+    "loop": "a round",
+    "decision": "a decision",
+    "capability_start": "a capability",
+    "capability_end": "the end of a capability",
+}
 
 
 class Diverged(Exception):
@@ -67,10 +75,15 @@ class RunJournal:
         self._starts = {_key(e): e for e in recorded if isinstance(e, ToolStart)}
         self._ends = {_key(e) for e in recorded if isinstance(e, ToolEnd)}
         self._branches = {_key(e): e for e in recorded if isinstance(e, DecisionTaken)}
+        nested = [e for e in recorded if e.parent_trace_id is not None]
+        self._entrances = {_key(e): e for e in nested if isinstance(e, CapabilityStart)}
+        self._exits = {e.trace_id for e in nested if isinstance(e, CapabilityEnd)}
         self._rounds = {_key(e) for e in recorded if isinstance(e, LoopPassed)}
         self._old_logs = sum(isinstance(e, LogWritten) for e in recorded)
         self._recorded = len(self.entries)
         self._called: Counter[str] = Counter()
+        self._entered: Counter[str] = Counter()
+        self._left: set[UUID] = set()
         self._decided: Counter[str] = Counter()
         self._begun: Counter[str] = Counter()
         self._logged = 0
@@ -79,7 +92,8 @@ class RunJournal:
     @property
     def closed(self) -> bool:
         """Whether the run has ended: the outermost capability has."""
-        return bool(self.entries) and isinstance(self.entries[-1], CapabilityEnd)
+        last = self.entries[-1] if self.entries else None
+        return isinstance(last, CapabilityEnd) and last.parent_trace_id is None
 
     def call(self, node_id: str, tool: str, args: JsonObject) -> Call:
         """The program called a tool."""
@@ -91,6 +105,23 @@ class RunJournal:
             with_other = "with other arguments" if start.tool == tool else f"as {start.tool}"
             raise Diverged(f"{_name(key)} calls {tool}; the journal has it {with_other}", node_id)
         return Call(*key, tool, args, digest, start, key in self._ends)
+
+    def enter(
+        self, node_id: str, capability: UUID, args: JsonObject
+    ) -> tuple[int, CapabilityStart | None]:
+        """The program called a capability; the occurrence, and its entry if it was recorded."""
+        key = node_id, self._entered[node_id]
+        self._entered[node_id] += 1
+        known = self._entrances.get(key)
+        if known is not None and (known.capability_id, known.args) != (capability, args):
+            message = f"{_name(key)} calls another capability, or with other arguments, than"
+            raise Diverged(f"{message} the journal has it", node_id)
+        return key[1], known
+
+    def leave(self, trace_id: UUID) -> bool:
+        """A call of a capability ended; whether that is new."""
+        self._left.add(trace_id)
+        return trace_id not in self._exits
 
     def decide(self, node_id: str, outcome: str, times: int = 1) -> int | None:
         """The program took a branch; its occurrence (the last one's) if that is new, None if it
@@ -154,14 +185,16 @@ class RunJournal:
             return self._decided[entry.node_id or ""] > entry.occurrence
         if isinstance(entry, LoopPassed):
             return self._begun[entry.node_id or ""] > entry.occurrence
+        if isinstance(entry, CapabilityStart) and entry.parent_trace_id is not None:
+            return self._entered[entry.node_id or ""] > entry.occurrence
+        if isinstance(entry, CapabilityEnd) and entry.parent_trace_id is not None:
+            return entry.trace_id in self._left
         return True
 
 
 def left_out(entry: TraceEvent) -> Diverged:
     """The program does not come to `entry`, which its journal holds."""
-    what = "a round" if isinstance(entry, LoopPassed) else "a decision"
-    if isinstance(entry, ToolStart):
-        what = entry.tool
+    what = entry.tool if isinstance(entry, ToolStart) else _KINDS[entry.type]
     return Diverged(
         f"the journal holds {_name(_key(entry))} ({what}), which the program no longer reaches",
         entry.node_id,

@@ -17,6 +17,7 @@ class RunLimits:
     """
 
     max_tool_calls: int = 1000
+    max_capability_calls: int = 1000
     max_message_bytes: int = 4 * _MIB
     max_journal_bytes: int = 32 * _MIB
     tool_timeout_s: float = 60.0
@@ -28,6 +29,7 @@ class Allowance:
     def __init__(self, limits: RunLimits) -> None:
         self._limits = limits
         self._calls = 0
+        self._nested = 0
         self._noted = 0
         self._bytes = 0
 
@@ -37,6 +39,15 @@ class Allowance:
         most = self._limits.max_tool_calls
         if self._calls > most:
             raise _ended("call_limit", f"the run made more than {most} tool calls", node_id)
+        self.store(size)
+
+    def nested(self, node_id: str, size: int) -> None:
+        """One more call of a capability, with arguments of `size`."""
+        self._nested += 1
+        most = self._limits.max_capability_calls
+        if self._nested > most:
+            message = f"the run called capabilities more than {most} times"
+            raise _ended("call_limit", message, node_id)
         self.store(size)
 
     def note(self, size: int) -> None:

@@ -8,7 +8,8 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.tool import JsonObject
 from pml_executor.domain.frames import Frame
 
-_NodeId = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+_NodeId = Annotated[str, StringConstraints(min_length=1, max_length=1200)]
+"""With the way that leads to it through calls of capabilities."""
 
 
 class Hello(Contract):
@@ -18,12 +19,21 @@ class Hello(Contract):
     max_body_bytes: int
 
 
+class Injected(Contract):
+    """A capability that the program may call, by every name in `called_as`."""
+
+    name: str
+    called_as: tuple[str, ...]
+    code: str
+
+
 class Program(Contract):
     """The one program a sandbox runs. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
     milliseconds: when the run began, and until when an earlier executor has carried it."""
 
     kind: Literal["run"] = "run"
     code: str
+    capabilities: tuple[Injected, ...] = ()
     args: JsonObject
     seed: str
     now: int
@@ -42,19 +52,41 @@ class Answer(Contract):
 
 
 class CallMade(Contract):
-    """The program called a tool; `node` is None where the call site was not seen beforehand."""
+    """The program called a tool; `node` is None where the call site was not seen beforehand,
+    `within` the call of a capability that it did so in."""
 
     kind: Literal["call"]
     id: int = Field(ge=0)
+    within: int | None = None
     node: _NodeId | None
     tool: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     args: JsonObject
+
+
+class Entered(Contract):
+    """The program called a capability, by its number among those injected."""
+
+    kind: Literal["entered"]
+    id: int = Field(ge=0)
+    within: int | None
+    node: _NodeId
+    capability: int
+    args: JsonObject
+
+
+class Left(Contract):
+    """That call of a capability returned this value."""
+
+    kind: Literal["left"]
+    id: int
+    value: JsonValue
 
 
 class BranchNote(Contract):
     """A decision went one way; `counted`, unless 0, stands for so many times at once."""
 
     type: Literal["decision"]
+    within: int | None = None
     node: _NodeId
     outcome: Annotated[str, StringConstraints(max_length=200)]
     counted: int = Field(default=0, ge=0)
@@ -64,6 +96,7 @@ class LoopNote(Contract):
     """A round of a loop began; `counted`, unless 0, stands for so many at once."""
 
     type: Literal["loop"]
+    within: int | None = None
     node: _NodeId
     counted: int = Field(default=0, ge=0)
 
@@ -72,6 +105,7 @@ class LogNote(Contract):
     """The program wrote to its console."""
 
     type: Literal["log"]
+    within: int | None = None
     level: Literal["debug", "info", "warn", "error"]
     message: str
 
@@ -93,16 +127,32 @@ class Returned(Contract):
     value: JsonValue
 
 
-class Threw(Contract):
-    """The program ended with an error; `call` is the call whose error it is, if it is one's."""
+class Failure(Contract):
+    """What was thrown; `call` and `capability` are the calls of a tool and of a capability whose
+    error it is, if it is one's. `module` is the capability in whose text the place is, None for
+    the program's."""
 
-    kind: Literal["threw"]
-    phase: Literal["load", "run"]
+    phase: Literal["load", "run"] = "run"
     call: int | None
+    capability: int | None = None
     name: str
     message: str
     line: int | None
     column: int | None
+    module: int | None = None
+
+
+class Failed(Failure):
+    """A call of a capability ended with an error."""
+
+    kind: Literal["failed"]
+    id: int
+
+
+class Threw(Failure):
+    """The program ended with an error."""
+
+    kind: Literal["threw"]
 
 
 class HostSaid(Contract):
@@ -112,7 +162,7 @@ class HostSaid(Contract):
     message: str = ""
 
 
-ProgramMessage = CallMade | Noted | Returned | Threw
+ProgramMessage = CallMade | Entered | Left | Failed | Noted | Returned | Threw
 _PROGRAM: TypeAdapter[ProgramMessage] = TypeAdapter(
     Annotated[ProgramMessage, Field(discriminator="kind")]
 )

@@ -1,16 +1,10 @@
 """What a grant does not cover (B7); the gateway checks again, and the signature with it."""
 
 from datetime import datetime
-from typing import Final
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.grant import Grant
-
-NO_CAPABILITIES: Final = (
-    "A run cannot call capabilities in this version: call their tools directly, or run the "
-    "capability by its name."
-)
 
 
 def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
@@ -22,8 +16,9 @@ def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
         return _denied("the grant was given for other code; submit the program again")
     if grant.expires_at <= now:
         return _denied(f"the grant expired at {grant.expires_at.isoformat()}; submit it again")
-    if grant.capabilities:
-        return WorkflowError(kind="rejected", message=f"{NO_CAPABILITIES} Nothing of it ran.")
+    for one in command.injected:
+        if grant.capabilities.get(str(one.capability_id)) != one.code_hash:
+            return _denied(f"the grant does not cover capability {one.name} as it is now")
     return None
 
 
@@ -32,8 +27,8 @@ def refused_call(grant: Grant, tool: str, node_id: str) -> WorkflowError | None:
     if tool in grant.tools:
         return None
     if tool.startswith("cap:"):
-        message = f"{tool} is a capability. {NO_CAPABILITIES}"
-        return WorkflowError(kind="rejected", message=message, tool=tool, node_id=node_id)
+        message = f"{tool} was not seen when the program was analysed, so nobody has allowed it"
+        return WorkflowError(kind="denied", message=message, tool=tool, node_id=node_id)
     granted = ", ".join(sorted(grant.tools)) or "none"
     message = f"{tool} is not among the tools granted to this run ({granted})"
     return WorkflowError(kind="denied", message=message, tool=tool, node_id=node_id)

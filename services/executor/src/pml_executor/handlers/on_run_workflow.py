@@ -11,20 +11,32 @@ from pydantic_core import to_json
 from pml_common.bus.errors import Retryable
 from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
+from pml_executor.domain.capabilities import Nesting, injected
 from pml_executor.domain.dry_run import mock_of
-from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
+from pml_executor.domain.endings import Ending, RunEnded, ending_of, first_cause
 from pml_executor.domain.finished import finished
-from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
 from pml_executor.domain.limits import Allowance, RunLimits
 from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
+from pml_executor.domain.parking import (
+    Parking,
+    allowed_alone,
+    is_parked,
+    parked_ms,
+    parked_under,
+    workflow_parked,
+)
 from pml_executor.domain.protocol import (
     Answer,
     CallMade,
+    Entered,
+    Failed,
+    Failure,
+    Left,
     Noted,
     Program,
     ProgramMessage,
@@ -57,22 +69,33 @@ class Executor:
 
 
 async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[Message]:
-    """Run the program, or replay and finish it; a finished run states its end again.
+    """Run the program, or replay and finish it; a finished run states its end again, one that was
+    parked under this very command that it is.
 
     Raises Fenced when another executor has taken the run over: then it is theirs to finish.
     """
     store = executor.open_journal(command)
     journal = await store.open(events.run_started(command, executor.now()))
-    if not journal.closed:
+    wanted = parked_under(command.command_id, journal.marks)
+    if wanted is None and not journal.closed:
+        if is_parked(journal.marks):
+            await store.mark(ParkMark(command_id=command.command_id, ts=executor.now()))
         ending = await _ending(command, executor, store, journal)
-        started = journal.entries[0].ts
-        await store.append(events.run_ended(command, ending, started, executor.now()))
-    return [finished(command, journal.entries)]
+        now = executor.now()
+        if isinstance(ending, Ending):
+            await store.append(events.run_ended(command, ending, _began(journal), now))
+        else:
+            wanted = ending
+            await store.mark(ParkMark(command_id=command.command_id, ts=now, wanted=wanted))
+    if wanted is None or journal.closed:
+        return [finished(command, journal.entries)]
+    return [workflow_parked(command, wanted, journal.entries)]
 
 
 async def _ending(
     command: RunWorkflow, executor: Executor, store: JournalStore, journal: RunJournal
-) -> Ending:
+) -> Ending | WantedCall:
+    """How the run ended, or the call at which it parks."""
     refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
     if refused is not None:
         return Ending(error=refused)
@@ -109,12 +132,15 @@ class _Run:
         self._calls: dict[int, Call] = {}
         self._asked_as: dict[CallKey, int] = {}
         self._failed: dict[int, ToolEnd] = {}
+        self._nesting = Nesting(self.command, self.journal)
         self._over = False
 
-    async def conduct(self) -> Ending:
-        """Until the program has ended and so has every call it made."""
+    async def conduct(self) -> Ending | WantedCall:
+        """Until the program has ended, or must wait for a person, and every call it made has
+        ended."""
         program = Program(
             code=self.command.instrumented,
+            capabilities=injected(self.command.injected),
             args=self.command.args,
             seed=self.command.workflow_id.hex,
             now=int(self.journal.entries[0].ts),
@@ -126,6 +152,8 @@ class _Run:
                 return await self._converse(calls)
             except RunEnded as ended:
                 return Ending(error=ended.error)
+            except Parking as parking:
+                return parking.wanted
             finally:
                 self._over = True
                 self.sandbox.kill()
@@ -142,6 +170,8 @@ class _Run:
                     self._on_call(message, calls)
                 case Noted():
                     self._on_notes(message)
+                case Entered() | Left() | Failed():
+                    self._on_capability(message)
                 case Returned():
                     self.journal.complete()
                     return Ending(result=message.value)
@@ -167,25 +197,42 @@ class _Run:
             error = WorkflowError(kind="rejected", message="the program forged a call")
             raise RunEnded(error)
         self._allowance.call(node_id, len(to_json(message.args)))
-        refused = refused_call(self.command.grant, message.tool, node_id)
-        if refused is not None:
-            raise RunEnded(refused)
         call = self.journal.call(node_id, message.tool, message.args)
+        refused = refused_call(self.command.grant, message.tool, node_id)
+        if refused is not None and not allowed_alone(self.command, call):
+            raise RunEnded(refused)
         self._calls[message.id] = call
         self._asked_as[call.key] = message.id
         if call.ended:
             return
         start = call.start
         if start is None:  # noted here, so that the journal tells what happens in its order
-            start = events.call_started(self.command, call, self.executor.now())
+            parent = self._nesting.trace_of(message.within)
+            start = events.call_started(self.command, call, parent, self.executor.now())
             self.store.note(start)
         calls.create_task(self._make(call, start))
+
+    def _on_capability(self, message: Entered | Left | Failed) -> None:
+        now = self.executor.now()
+        match message:
+            case Entered():
+                self._allowance.nested(message.node, len(to_json(message.args)))
+                entry = self._nesting.enter(message, now)
+            case Left():
+                self._allowance.store(len(to_json(message.value)))
+                entry = self._nesting.leave(message.id, Ending(result=message.value), now)
+            case Failed():
+                ending = Ending(error=self._failure(message, message.id))
+                entry = self._nesting.leave(message.id, ending, now)
+        if entry is not None:
+            self.store.note(entry)
 
     def _on_notes(self, message: Noted) -> None:
         now = self.executor.now()
         for note in message.notes:
             self._allowance.note(len(to_json(note)))
-            entry = events.noted(self.command, self.journal, note, now)
+            trace = self._nesting.trace_of(note.within)
+            entry = events.noted(trace, self.journal, note, now)
             if entry is not None:
                 self.store.note(entry)
 
@@ -234,12 +281,18 @@ class _Run:
             )
             self.sandbox.answer(answer)
 
-    def _failure(self, threw: Threw) -> WorkflowError:
-        end = None if threw.call is None else self._failed.get(threw.call)
-        origin = None if threw.call is None or end is None else (self._calls[threw.call], end)
-        return failure_of(threw, origin, Instrumented.of(self.command))
+    def _failure(self, failure: Failure, of: int | None = None) -> WorkflowError:
+        """What escaped from the program, or from call `of` of a capability."""
+        end = None if failure.call is None else self._failed.get(failure.call)
+        origin = None if failure.call is None or end is None else (self._calls[failure.call], end)
+        return self._nesting.failure(failure, origin, of)
 
 
 def _seconds_left(command: RunWorkflow, journal: RunJournal, now: float) -> float:
     """Until the deadline, which counts from the first executor's start."""
-    return command.timeout_s - (now - journal.entries[0].ts) / 1000
+    return command.timeout_s - (now - _began(journal)) / 1000
+
+
+def _began(journal: RunJournal) -> float:
+    """When the run would have begun had it never been parked; Unix milliseconds."""
+    return journal.entries[0].ts + parked_ms(journal.marks)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import cast
 from uuid import uuid4
 
@@ -183,7 +184,7 @@ async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
 
     def later() -> Executor:
         executor = make_executor(bus, pool, tools)
-        return Executor(**{**vars(executor), "now": lambda: executor.now() + hours * 3_600_000})
+        return replace(executor, now=lambda: executor.now() + hours * 3_600_000)
 
     command = asking(make_command("write", timeout_s=20.0))
     command = command.model_copy(

@@ -40,6 +40,7 @@ from pml_gateway.handlers.on_call_tool import ToolCalls
 from pml_gateway.handlers.on_due import on_due
 from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.handlers.on_run_finished import on_run_finished
+from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
 from pml_gateway.ports import Caller, CallLedger, KnownTools, Outbox, WorkflowStore
 from pml_gateway.settings import GatewaySettings
 
@@ -171,6 +172,9 @@ async def hear(parts: Parts) -> None:
         partial(on_execution_analyzed, **step, tools=tools, asker=bus),
     )
     await bus.consume(catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step))
+    await bus.consume(
+        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, tools=tools)
+    )
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **step))
 
 

@@ -17,6 +17,7 @@ from pml_gateway.adapters.postgres_rows import (
     approval_of,
     key_of,
     outgoing_columns,
+    printed,
     summary_of,
     workflow_columns,
     workflow_now,
@@ -95,7 +96,7 @@ class PostgresWorkflowStore:
                 after, effects = step(before)
                 if after is before:
                     return Taken(effects, before)
-                asked = after.approval if before.approval is None else None
+                asked = _asked_now(before, after)
                 taken = await held.fetchval(
                     _SQL["step-once"],
                     *workflow_columns(before, after),
@@ -105,6 +106,7 @@ class PostgresWorkflowStore:
                     encode_facts(effects),
                     asked.requested_at if asked else None,
                     asked.expires_at if asked else None,
+                    printed(asked.parked) if asked else None,
                 )
             if taken is not None:
                 return Taken(effects, after)
@@ -167,6 +169,13 @@ class PostgresWorkflowStore:
         async with connection(self._pool) as held:
             rows = await held.fetch(_SQL["list-due"], now, limit)
         return [(Scope(org=row["org"], project=row["project"]), row["workflow_id"]) for row in rows]
+
+
+def _asked_now(before: Workflow, after: Workflow) -> Approval | None:
+    """The question that a step put."""
+    known = before.approval.approval_id if before.approval else None
+    asked = after.approval
+    return None if asked is None or asked.approval_id == known else asked
 
 
 async def _hold(held: Connection, scope: Scope, workflow_id: UUID) -> Workflow | None:

@@ -12,10 +12,11 @@ from pml_gateway.domain.workflow import Approval, Workflow
 
 
 class Decide(Request):
-    """Let a workflow run, or not. With `approval_id` only that approval is meant; with `wait` the
-    answer comes when the workflow has ended."""
+    """Let a workflow run, or not, or have its agent send another program (`replan`). With
+    `approval_id`, which a run that waits in its midst asks for, only that approval is meant; with
+    `wait` the answer comes when the workflow has ended."""
 
-    decision: Literal["approve", "deny"]
+    decision: Literal["approve", "deny", "replan"]
     approval_id: UUID | None = None
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
     wait: bool = False
@@ -31,6 +32,11 @@ def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Ap
         raise Conflict(f"{name} waits for no approval: it is {workflow.state}")
     if approval_id is not None and approval_id != approval.approval_id:
         raise Conflict(f"{name} waits for approval {approval.approval_id}, not for {approval_id}")
+    if approval_id is None and approval.outcome is None and approval.parked is not None:
+        raise Conflict(
+            f"{name} waits for approval {approval.approval_id}, of its call of "
+            f"{approval.parked.wanted.tool}: look at it and name it to answer it"
+        )
     if approval.outcome is not None:
         raise Conflict(_settled(name, approval))
     if at >= approval.expires_at:

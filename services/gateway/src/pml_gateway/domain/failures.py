@@ -7,6 +7,8 @@ from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
 
 MOST_NAMED = 3
+ANOTHER = "Send another program"
+"""What an agent is told where a person wants another plan."""
 
 
 def not_analyzed(rejection: AnalysisRejected) -> WorkflowError:
@@ -45,11 +47,16 @@ def forbidden_by_policy(decision: Decision) -> WorkflowError:
     )
 
 
-def denied(by: str, reason: str | None) -> WorkflowError:
+def said_no(by: str, reason: str | None, *, replan: bool, what: str = "it") -> str:
+    """That a person said no, and why."""
+    said = f"{by} wants another plan instead of {what}" if replan else f"{by} denied {what}"
+    return said + (f": {reason}" if reason else "")
+
+
+def denied(by: str, reason: str | None, *, replan: bool = False) -> WorkflowError:
     """A person said no; nothing of the program ran."""
-    return WorkflowError(
-        kind="denied", message=f"{by} denied it" + (f": {reason}" if reason else "")
-    )
+    message = said_no(by, reason, replan=replan)
+    return WorkflowError(kind="denied", message=f"{message}. {ANOTHER}" if replan else message)
 
 
 def expired() -> WorkflowError:

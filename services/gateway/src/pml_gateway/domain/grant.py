@@ -4,8 +4,9 @@ import hmac
 from datetime import datetime
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.executor import WorkflowParked
 from pml_common.contracts.gateway import CallTool
-from pml_common.contracts.grant import Grant
+from pml_common.contracts.grant import Grant, GrantedCall
 from pml_common.contracts.tool import ToolDefinition
 
 
@@ -32,19 +33,36 @@ def issue(
         dry_run=analysis.dry_run,
         expires_at=expires_at,
     )
-    return grant.model_copy(update={"signature": _signature(grant, secret)})
+    return _signed(grant, secret)
+
+
+def extend(
+    parked: WorkflowParked, approved_by: str | None, expires_at: datetime, secret: bytes
+) -> Grant:
+    """The signed grant under which a parked run goes on: the call it waited for is in it, too."""
+    wanted = parked.wanted
+    call = GrantedCall(
+        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
+    )
+    more = {"calls": (*parked.grant.calls, call), "approved_by": approved_by}
+    return _signed(parked.grant.model_copy(update=more | {"expires_at": expires_at}), secret)
+
+
+def is_ours(grant: Grant, secret: bytes) -> bool:
+    """Whether a gateway with our secret has signed it as it is."""
+    return hmac.compare_digest(grant.signature.encode(), _signature(grant, secret).encode())
 
 
 def refusal(call: CallTool, secret: bytes, now: datetime) -> str | None:
     """Why the grant does not allow this call, or None."""
     grant = call.grant
-    if not hmac.compare_digest(grant.signature.encode(), _signature(grant, secret).encode()):
+    if not is_ours(grant, secret):
         return "the grant's signature is not this gateway's"
     if now >= grant.expires_at:
         return f"the grant expired at {grant.expires_at.isoformat()}"
     if (grant.scope, grant.workflow_id) != (call.scope, call.workflow_id):
         return "the grant belongs to another workflow"
-    if call.tool not in grant.tools:
+    if grant.granted_as(call.tool, call.args) is None:
         return f"{call.tool} was not seen when the program was analysed, so nobody has allowed it"
     return None
 
@@ -54,7 +72,7 @@ def outdated(call: CallTool, definition_hash: str | None) -> str | None:
     as its server defines it now, None without one."""
     if definition_hash is None:
         return f"{call.tool} is not there any more: its server does not list it"
-    if call.grant.tools.get(call.tool) != definition_hash:
+    if call.grant.granted_as(call.tool, call.args) != definition_hash:
         return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
     return None
 
@@ -65,6 +83,10 @@ def only_dry(call: CallTool, tool: ToolDefinition | None) -> str | None:
     if not call.grant.dry_run or (tool is not None and tool.annotations.read_only):
         return None
     return f"{call.tool} is not marked read-only: a dry run does not call it"
+
+
+def _signed(grant: Grant, secret: bytes) -> Grant:
+    return grant.model_copy(update={"signature": _signature(grant, secret)})
 
 
 def _signature(grant: Grant, secret: bytes) -> str:

@@ -1,23 +1,26 @@
 """What can happen to a workflow."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 
 
 @dataclass(frozen=True)
 class Analyzed:
     """The program was understood. `name_holder` is another capability that has the wanted name;
-    `repeatable_tools` may be called again when nobody knows how a call ended."""
+    `repeatable_tools` may be called again when nobody knows how a call ended; about calls of
+    `askable` tools, with their definitions' hashes, a person may be asked while it runs."""
 
     analysis: ExecutionAnalyzed
     at: datetime
     name_holder: UUID | None = None
     repeatable_tools: tuple[str, ...] = ()
+    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -29,15 +32,26 @@ class NotAnalyzed:
 
 
 @dataclass(frozen=True)
+class Parked:
+    """The run stands at a call that a person must agree to."""
+
+    fact: WorkflowParked
+    at: datetime
+    askable: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class Settled:
-    """A person agreed, or said no."""
+    """A person agreed, or said no, to have it done otherwise (`replan`) or not at all."""
 
     approval_id: UUID
     outcome: Literal["approved", "denied"]
     by: str
     at: datetime
     reason: str | None = None
+    replan: bool = False
     repeatable_tools: tuple[str, ...] = ()
+    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,7 @@ class Due:
 
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
+    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-Happening = Analyzed | NotAnalyzed | Settled | RunEnded | Due
+Happening = Analyzed | NotAnalyzed | Parked | Settled | RunEnded | Due

@@ -4,79 +4,39 @@ requested → awaiting_approval | running → succeeded | failed. What follows f
 their ids made from their cause, so that a step taken again states the same.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Literal
-from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import (
     ApprovalDecided,
     ApprovalRequested,
-    ExecutionRequested,
     WorkflowFinished,
 )
-from pml_common.contracts.scope import Scope
-from pml_gateway.domain import failures
-from pml_gateway.domain.dry_run import mocks_of
-from pml_gateway.domain.grant import issue
-from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain import failures, parking
+from pml_gateway.domain.grant import is_ours
+from pml_gateway.domain.happenings import (
+    Analyzed,
+    Due,
+    Happening,
+    NotAnalyzed,
+    Parked,
+    RunEnded,
+    Settled,
+)
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.run_command import run_command
+from pml_gateway.domain.workflow_state import Approval, ApprovalOutcome, State, Workflow
 
-State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
-ApprovalOutcome = Literal["approved", "denied", "expired"]
+__all__ = ["Approval", "ApprovalOutcome", "State", "Step", "Workflow", "advance"]
+
 CLOCK = "the clock"
 """Who decides when nobody does."""
-
-
-@dataclass(frozen=True)
-class Approval:
-    """A question to a person, and the answer once there is one."""
-
-    approval_id: UUID
-    requested_at: datetime
-    expires_at: datetime
-    outcome: ApprovalOutcome | None = None
-    decided_by: str | None = None
-    decided_at: datetime | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Workflow:
-    """One execution.
-
-    `request_hash` tells whether a repeated request asks the same; `error` is why it failed without
-    a run; at `due_at` the next thing should have happened.
-    """
-
-    requested: ExecutionRequested
-    idempotency_key: str
-    request_hash: str
-    timeout_s: float
-    due_at: datetime | None
-    traceparent: str | None = None
-    state: State = "requested"
-    analysis: ExecutionAnalyzed | None = None
-    approval: Approval | None = None
-    run: RunFinished | None = None
-    error: WorkflowError | None = None
-    finished_at: datetime | None = None
-
-    @property
-    def scope(self) -> Scope:
-        """Whose it is."""
-        return self.requested.scope
-
-    @property
-    def workflow_id(self) -> UUID:
-        """Its id."""
-        return self.requested.workflow_id
-
 
 Step = tuple[Workflow, tuple[Message, ...]]
 
@@ -91,6 +51,8 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
             return _fail(workflow, failures.not_analyzed(happening.rejection), happening.at)
         case "awaiting_approval", Settled():
             return _settle(workflow, happening, rules)
+        case "running", Parked() if _concerns(workflow, happening.fact):
+            return _park(workflow, happening, rules)
         case "running", RunEnded() if _concerns(workflow, happening.run):
             return _finish(workflow, happening)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= happening.at:
@@ -100,7 +62,8 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
 
 
 def _concerns(
-    workflow: Workflow, message: ExecutionAnalyzed | AnalysisRejected | RunFinished
+    workflow: Workflow,
+    message: ExecutionAnalyzed | AnalysisRejected | WorkflowParked | RunFinished,
 ) -> bool:
     return (message.scope, message.workflow_id) == (workflow.scope, workflow.workflow_id)
 
@@ -113,19 +76,44 @@ def _decide(workflow: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
     if decision.verdict == "deny":
         return _fail(workflow, failures.forbidden_by_policy(decision), at)
     if decision.verdict == "ask":
-        return _ask(workflow, analyzed.analysis, at, rules)
-    return _run(workflow, analyzed.analysis, at, analyzed.repeatable_tools, rules)
+        return _ask(workflow, analyzed.analysis, decision, at, rules)
+    return _run(workflow, analyzed.analysis, analyzed, rules)
 
 
-def _ask(workflow: Workflow, analysis: ExecutionAnalyzed, at: datetime, rules: Rules) -> Step:
+def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
+    """Ask a person about the call that the run waits at; what an earlier command's run once waited
+    for is settled."""
+    fact = parked.fact
+    if fact.command_id != workflow.run_command_id:
+        return workflow, ()
+    why_not = parking.unaskable(workflow, fact, parked.askable)
+    if why_not is None and not is_ours(fact.grant, rules.secret):
+        why_not = "the grant of the parked run is not this gateway's"
+    if why_not is not None:
+        return _fail(workflow, parking.stopped(workflow, fact, why_not), parked.at)
+    return _ask(workflow, fact, parking.question(workflow, fact), parked.at, rules)
+
+
+def _ask(
+    workflow: Workflow,
+    cause: ExecutionAnalyzed | WorkflowParked,
+    decision: Decision,
+    at: datetime,
+    rules: Rules,
+) -> Step:
     expires_at = at + rules.approval_ttl
-    approval = Approval(ids.effect_id(analysis.event_id, "approval"), at, expires_at)
+    approval = Approval(
+        ids.effect_id(cause.event_id, "approval"),
+        at,
+        expires_at,
+        parked=cause if isinstance(cause, WorkflowParked) else None,
+    )
     asked = ApprovalRequested(
         scope=workflow.scope,
         event_id=ids.effect_id(approval.approval_id, "approval-requested"),
         workflow_id=workflow.workflow_id,
         approval_id=approval.approval_id,
-        decision=analysis.decision,
+        decision=decision,
         expires_at=expires_at,
     )
     after = replace(workflow, state="awaiting_approval", approval=approval, due_at=expires_at)
@@ -141,10 +129,19 @@ def _settle(workflow: Workflow, settled: Settled, rules: Rules) -> Step:
     by, at, reason = settled.by, settled.at, settled.reason
     decided, told = _answered(workflow, approval, settled.outcome, by, at, reason)
     if settled.outcome == "approved":
-        after, effects = _run(decided, analysis, at, settled.repeatable_tools, rules)
+        after, effects = _run(decided, analysis, settled, rules)
     else:
-        after, effects = _fail(decided, failures.denied(by, reason), at)
+        after, effects = _fail(decided, _said_no(workflow, settled), at)
     return after, (told, *effects)
+
+
+def _said_no(workflow: Workflow, settled: Settled) -> WorkflowError:
+    by, reason, replan, parked = settled.by, settled.reason, settled.replan, workflow.parked
+    if parked is None:
+        return failures.denied(by, reason, replan=replan)
+    what = f"its call of {parked.wanted.tool}"
+    why = failures.said_no(by, reason, replan=replan, what=what)
+    return parking.stopped(workflow, parked, f"{why}. {failures.ANOTHER}" if replan else why)
 
 
 def _answered(
@@ -174,13 +171,16 @@ def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     approval, analysis, at = workflow.approval, workflow.analysis, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, told = _answered(workflow, approval, "expired", CLOCK, at)
-        after, effects = _fail(decided, failures.expired(), at)
+        late, parked = failures.expired(), workflow.parked
+        if parked is not None:
+            late = parking.stopped(workflow, parked, late.message)
+        after, effects = _fail(decided, late, at)
         return after, (told, *effects)
     if at >= _hopeless_at(workflow, rules):
         return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
     rarely = at + max(rules.patience, at - workflow.requested.requested_at)
     if workflow.state == "running" and analysis is not None:
-        after, effects = _run(workflow, analysis, at, due.repeatable_tools, rules)
+        after, effects = _run(workflow, analysis, due, rules)
         return replace(after, due_at=max(rarely, after.due_at or at)), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
 
@@ -196,32 +196,11 @@ def _hopeless_at(workflow: Workflow, rules: Rules) -> datetime:
 
 
 def _run(
-    workflow: Workflow,
-    analysis: ExecutionAnalyzed,
-    at: datetime,
-    repeatable: tuple[str, ...],
-    rules: Rules,
+    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled | Due, rules: Rules
 ) -> Step:
-    approval, timeout = workflow.approval, timedelta(seconds=workflow.timeout_s)
-    approved_by = approval.decided_by if approval else None
-    grant = issue(analysis, approved_by, at + timeout + rules.grant_slack, rules.secret)
-    cause = approval.approval_id if approval else analysis.event_id
-    command = RunWorkflow(
-        scope=workflow.scope,
-        command_id=ids.effect_id(cause, "run-workflow"),
-        workflow_id=workflow.workflow_id,
-        principal=workflow.requested.principal,
-        capability=analysis.capability,
-        intent=workflow.requested.intent,
-        instrumented=analysis.instrumented,
-        insertions=analysis.insertions,
-        args=workflow.requested.args,
-        grant=grant,
-        mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
-        repeatable_tools=tuple(tool for tool in repeatable if tool in grant.tools),
-        timeout_s=workflow.timeout_s,
-    )
-    return replace(workflow, state="running", due_at=at + timeout + rules.patience), (command,)
+    due_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.patience
+    command = run_command(workflow, analysis, now, rules)
+    return replace(workflow, state="running", due_at=due_at), (command,)
 
 
 def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_gateway.domain.happenings import Happening
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import advance
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 async def step_once(
-    message: ExecutionAnalyzed | AnalysisRejected | RunFinished,
+    message: ExecutionAnalyzed | AnalysisRejected | WorkflowParked | RunFinished,
     consumer: str,
     happening: Happening,
     workflows: WorkflowStore,

@@ -46,8 +46,8 @@ WITH held AS (
     ON CONFLICT DO NOTHING
     RETURNING message_id
 ), asked AS (
-    INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at)
-    SELECT $1, $2, $3, $7, $17, $18
+    INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at, parked)
+    SELECT $1, $2, $3, $7, $17, $18, $19
     FROM noted
     WHERE $17::timestamptz IS NOT NULL
 )
@@ -90,7 +90,7 @@ SET
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 
 -- name: get-approval
-SELECT requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason
+SELECT requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason, parked
 FROM approval
 WHERE org = $1 AND project = $2 AND approval_id = $3
 

@@ -1,0 +1,74 @@
+"""A workflow as it stands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pml_common.contracts import ids
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.scope import Scope
+
+State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
+ApprovalOutcome = Literal["approved", "denied", "expired"]
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A question to a person, and the answer once there is one. `parked` is what the run waits for
+    since it stands at a call; without it the question is whether the program may run at all."""
+
+    approval_id: UUID
+    requested_at: datetime
+    expires_at: datetime
+    outcome: ApprovalOutcome | None = None
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    reason: str | None = None
+    parked: WorkflowParked | None = None
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One execution.
+
+    `request_hash` tells whether a repeated request asks the same; `error` is why it failed without
+    a run; at `due_at` the next thing should have happened.
+    """
+
+    requested: ExecutionRequested
+    idempotency_key: str
+    request_hash: str
+    timeout_s: float
+    due_at: datetime | None
+    traceparent: str | None = None
+    state: State = "requested"
+    analysis: ExecutionAnalyzed | None = None
+    approval: Approval | None = None
+    run: RunFinished | None = None
+    error: WorkflowError | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        return self.requested.scope
+
+    @property
+    def workflow_id(self) -> UUID:
+        """Its id."""
+        return self.requested.workflow_id
+
+    @property
+    def parked(self) -> WorkflowParked | None:
+        """Where its run stood, or stands, waiting for a person."""
+        return self.approval.parked if self.approval else None
+
+    @property
+    def run_command_id(self) -> UUID:
+        """The id of the command that its run goes by now; a new one after each approval."""
+        cause = self.approval.approval_id if self.approval else self.requested.event_id
+        return ids.effect_id(cause, "run-workflow")

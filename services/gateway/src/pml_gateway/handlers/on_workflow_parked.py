@@ -1,0 +1,29 @@
+"""A run stands at a call that a person must agree to: ask."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import WorkflowParked
+from pml_gateway.domain.happenings import Parked
+from pml_gateway.domain.rules import Rules
+from pml_gateway.handlers.askable import askable_of_stored
+from pml_gateway.handlers.step import step_once
+from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
+
+_CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
+
+
+async def on_workflow_parked(
+    parked: WorkflowParked,
+    workflows: WorkflowStore,
+    newsroom: Newsroom,
+    tools: KnownTools,
+    rules: Rules,
+    now: Callable[[], datetime],
+) -> Sequence[Message]:
+    """Keep the question and state it; a redelivery states the same."""
+    askable = await askable_of_stored(parked.scope, parked.workflow_id, workflows, tools)
+    happening = Parked(parked, now(), askable)
+    return await step_once(parked, _CONSUMER, happening, workflows, newsroom, rules)

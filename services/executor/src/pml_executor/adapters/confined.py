@@ -19,6 +19,8 @@ _PATH_BENEATH = 1
 _NO_NEW_PRIVS = 38
 _SET_SECCOMP = 22
 _FILTER_MODE = 2
+_DROP_CAPABILITY = 24
+_CAPABILITIES = range(64)
 _INSTRUCTION_BYTES = 8
 
 
@@ -47,6 +49,8 @@ def confined_thread(program: bytes, rules: Mapping[str, Right] | None) -> Execut
 
 def _confine(program: bytes, rules: Mapping[str, Right] | None) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
+    for capability in _CAPABILITIES:  # refused to whoever is not root, and has none to pass on
+        libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _done(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if rules is not None:
         _landlock(libc, rules)

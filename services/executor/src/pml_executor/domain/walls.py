@@ -76,7 +76,7 @@ def unconfined(status: str, outer: Outer) -> str | None:
     """What the kernel says is missing, by the text of /proc/<pid>/status; None if nothing is."""
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     wanted = {"NoNewPrivs": "1", "Seccomp": "2"}
-    if outer == "bubblewrap":
+    if outer != "seccomp":  # with some capabilities, others' memory is read through /proc
         wanted["CapEff"] = "0" * 16
     for name, value in wanted.items():
         found = fields.get(name, "").strip()

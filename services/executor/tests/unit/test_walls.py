@@ -1,0 +1,122 @@
+"""What walls are made of, as data."""
+
+import struct
+
+import pytest
+
+from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, descriptors, libraries
+from pml_executor.domain.deaths import Death, cause_of
+from pml_executor.domain.landlock import DATA, FOLDER, PROGRAM, Right, rule, rules_for, ruleset
+from pml_executor.domain.resources import Resources, resident_mib
+from pml_executor.domain.walls import NO_WALLS, Walls, unconfined
+
+LDD = """\tlinux-vdso.so.1 (0x00007f5f12502000)
+\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f5f0c520000)
+\tlibgone.so => not found
+\t/lib64/ld-linux-x86-64.so.2 (0x00007f5f12504000)
+"""
+
+
+def test_the_libraries_of_a_program_are_those_its_loader_names() -> None:
+    assert libraries(LDD) == ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2")
+    assert libraries("\tstatically linked\n") == ()
+
+
+def test_bubblewrap_shows_deno_its_libraries_and_the_runtime_and_nothing_else() -> None:
+    argv = bubblewrap("/usr/bin/bwrap", "/opt/deno", "/srv/runtime", ("/lib/libc.so.6",))
+    binds = [argv[i + 1 : i + 3] for i, word in enumerate(argv) if word.endswith("bind")]
+    assert binds == [
+        ("/opt/deno", DENO),
+        ("/srv/runtime", RUNTIME),
+        ("/lib/libc.so.6", "/lib/libc.so.6"),
+        ("/dev/null", "/dev/null"),
+    ]
+    assert [word for word in argv if word in ("--bind", "--dev", "--share-net", "--tmpfs")] == []
+    assert argv.index("--remount-ro") > argv.index("--proc")
+    for wanted in ("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"):
+        assert wanted in argv
+    assert argv[argv.index("--cap-drop") + 1] == "ALL"
+    assert descriptors(7, 9) == ("--seccomp", "7", "--info-fd", "9", "--")
+
+
+@pytest.mark.parametrize(
+    ("abi", "words"),
+    [
+        (1, ((1 << 13) - 1,)),
+        (2, ((1 << 14) - 1,)),
+        (3, ((1 << 15) - 1,)),
+        (4, ((1 << 15) - 1, 3)),
+        (5, ((1 << 16) - 1, 3)),
+        (6, ((1 << 16) - 1, 3, 3)),
+        (9, ((1 << 16) - 1, 3, 3)),
+    ],
+)
+def test_landlock_takes_every_right_that_its_version_knows(
+    abi: int, words: tuple[int, ...]
+) -> None:
+    assert struct.unpack(f"<{len(words)}Q", ruleset(abi)) == words
+
+
+def test_landlock_gives_back_reading_and_running_alone() -> None:
+    rules = rules_for(("/opt/deno",), ("/srv/runtime",), ("/dev/null",))
+    assert rules == {"/opt/deno": PROGRAM, "/srv/runtime": FOLDER, "/dev/null": DATA}
+    assert struct.unpack("<Qi", rule(FOLDER, 5)) == (12, 5)
+    written = {bit for rights in rules.values() for bit in Right if bit in rights}
+    assert written <= {Right.EXECUTE, Right.READ_FILE, Right.READ_FOLDER}
+
+
+def test_a_process_leaves_no_core_writes_no_file_and_ends_some_time() -> None:
+    limits = Resources(max_rss_mib=512, max_cpu_s=60).rlimits
+    assert limits["RLIMIT_CORE"] == limits["RLIMIT_FSIZE"] == (0, 0)
+    assert limits["RLIMIT_CPU"] == (60, 65)
+    assert limits["RLIMIT_DATA"][0] > 512 * 2**20
+    assert "RLIMIT_AS" not in limits
+
+
+def test_resident_memory_is_counted_in_pages() -> None:
+    assert resident_mib("4542289 12882 8766 15644 0 140357 0\n", 4096) == 12882 * 4096 / 2**20
+
+
+@pytest.mark.parametrize(
+    ("death", "kind", "words"),
+    [
+        (Death(-9, "fatal: out of memory", outgrown=True), "memory_limit", "512 MiB"),
+        (Death(-5, "fatal: JavaScript heap out of memory"), "memory_limit", "128 MiB"),
+        (Death(-24), "timeout", "processor time"),
+        (Death(-9), "internal", "killed"),
+        (Death(3), "internal", "status 3"),
+        (Death(3, "oh no"), "internal", "status 3: oh no"),
+    ],
+)
+def test_a_death_is_told_as_what_it_was(death: Death, kind: str, words: str) -> None:
+    found, text = cause_of(death, max_heap_mib=128, max_rss_mib=512)
+    assert found == kind
+    assert words in text
+
+
+def test_walls_are_closed_where_files_and_network_are() -> None:
+    assert Walls("bubblewrap").closed
+    assert Walls("landlock").closed
+    assert not Walls("seccomp").closed
+    assert not NO_WALLS.closed
+
+
+def test_walls_tell_what_stands_and_why_nothing_better_does() -> None:
+    assert str(Walls("bubblewrap", ("seccomp", "rlimits"))) == "bubblewrap, seccomp, rlimits"
+    walls = Walls("landlock", ("seccomp",), ("no bubblewrap: bwrap is not installed",))
+    assert str(walls) == "landlock, seccomp (no bubblewrap: bwrap is not installed)"
+
+
+HELD = "Name:\tdeno\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+
+
+def test_the_kernel_has_the_last_word_on_what_a_process_is_held_to() -> None:
+    assert unconfined(HELD, "bubblewrap") is None
+    assert unconfined(HELD.replace("Seccomp:\t2", "Seccomp:\t0"), "landlock") == (
+        "Seccomp is 0, not 2"
+    )
+    assert unconfined("", "seccomp") == "NoNewPrivs is not told, not 1"
+    capable = HELD.replace("0" * 16, "000001ffffffffff")
+    assert unconfined(capable, "seccomp") is None
+    for outer in ("bubblewrap", "landlock"):
+        assert "CapEff" in (unconfined(capable, outer) or "")

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 from pml_common.contracts import ids
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 
@@ -28,6 +28,7 @@ def finished(
     started_at: float = STARTED_AT,
     decisions: Sequence[tuple[str, str]] = (),
     calls: Sequence[TaskResult] = (),
+    nested: Sequence[NestedRun] = (),
     workflow_id: UUID | None = None,
     dry_run: bool = False,
 ) -> RunFinished:
@@ -48,6 +49,7 @@ def finished(
         executed_path=path,
         decisions=tuple(BranchDecision(node_id=n, outcome=o) for n, o in decisions),
         task_results=tuple(calls),
+        nested=tuple(nested),
         trace_id=ids.root_trace_id(workflow_id),
         started_at=started_at,
         duration_ms=duration_ms,
@@ -55,10 +57,39 @@ def finished(
     )
 
 
-def call(tool: str, start: float, end: float) -> TaskResult:
-    """A tool call between two moments, in milliseconds."""
+def inside(
+    parent: UUID,
+    code_hash: str,
+    node_id: str = "n1",
+    *,
+    occurrence: int = 0,
+    success: bool = True,
+    started_at: float = STARTED_AT + 1,
+) -> NestedRun:
+    """A call, at a node, of the scope's capability with `code_hash`."""
+    return NestedRun(
+        trace_id=ids.effect_id(parent, f"{node_id}/{occurrence}"),
+        parent_trace_id=parent,
+        node_id=node_id,
+        occurrence=occurrence,
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(SCOPE, code_hash), code_hash=code_hash
+        ),
+        name=f"a:c{code_hash[:2]}",
+        success=success,
+        executed_path=("n1",),
+        started_at=started_at,
+        duration_ms=4.0,
+    )
+
+
+def call(
+    tool: str, start: float, end: float, node_id: str = "n1", parent: UUID | None = None
+) -> TaskResult:
+    """A tool call between two moments, in milliseconds, made by the trace `parent`."""
     return TaskResult(
-        node_id="n1",
+        node_id=node_id,
+        parent_trace_id=parent,
         occurrence=0,
         tool=tool,
         args={},

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
@@ -12,8 +13,9 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import ListTraces
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.handlers.on_run_finished import on_run_finished
 from pml_learner.ports import TraceStore
-from services.learner.tests.runs import ELSEWHERE, READ, SCOPE, STARTED_AT, call, finished
+from services.learner.tests.runs import ELSEWHERE, READ, SCOPE, STARTED_AT, call, finished, inside
 
 CONSUMER = "learner-on-run-finished"
 
@@ -149,6 +151,23 @@ async def test_traces_are_found_by_capability_and_by_workflow(trace_store: Trace
     assert await found(None, other.workflow_id) == [other.trace_id]
     assert await found(one.capability.capability_id, other.workflow_id) == []
     assert await found(uuid4(), None) == []
+
+
+async def test_a_run_inside_another_is_kept_under_it_and_listed_after_it(
+    trace_store: TraceStore,
+) -> None:
+    workflow = uuid4()
+    root = ids.root_trace_id(workflow)
+    deep = inside(root, "cd" * 32, "n1/dyn:\0x", started_at=STARTED_AT + 9)
+    run = finished(nested=[deep], workflow_id=workflow)
+    await on_run_finished(run, trace_store, TdRule())
+    page = await trace_store.traces(ListTraces(scope=SCOPE, workflow_id=workflow))
+    assert [(t.trace_id, t.parent_trace_id, t.name) for t in page.traces] == [
+        (root, None, None),
+        (deep.trace_id, root, deep.name),
+    ]
+    of_it = ListTraces(scope=SCOPE, capability_id=deep.capability.capability_id)
+    assert (await trace_store.traces(of_it)).total == 1
 
 
 async def test_no_scope_sees_or_moves_another(trace_store: TraceStore) -> None:

@@ -49,7 +49,8 @@ class EdgesObserved(Event):
 
 
 class ListTraces(Query):
-    """Traces, newest first, of one capability or of one workflow."""
+    """Traces, newest first, of one capability or of one workflow; of a workflow, its own run comes
+    before those inside it."""
 
     capability_id: UUID | None = None
     workflow_id: UUID | None = None
@@ -59,11 +60,13 @@ class ListTraces(Query):
 
 class ExecutionTrace(Contract):
     """The record of one run of one capability; times in milliseconds. `task_results` are its own
-    tool calls; runs of the capabilities that it called have its `trace_id` as parent, and in their
-    calls' node ids the way that led there."""
+    tool calls; the runs of capabilities that it called have its `trace_id` as parent: `name` is
+    what they were called then, `node_id` leads to the call, through those round it."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
+    node_id: str | None = None
+    name: str | None = None
     capability_id: UUID
     workflow_id: UUID
     intent: str | None = None

@@ -30,7 +30,11 @@ class MemoryTraceStore:
         """See `ports.TraceStore`."""
         found = sorted(
             (trace for scope, trace in self.kept if scope == query.scope and _wanted(trace, query)),
-            key=lambda trace: (-trace.executed_at, trace.trace_id),
+            key=lambda trace: (
+                query.workflow_id is not None and trace.parent_trace_id is not None,
+                -trace.executed_at,
+                trace.trace_id,
+            ),
         )
         page = found[query.offset : query.offset + query.limit]
         return TracePage(traces=tuple(page), total=len(found))

@@ -122,6 +122,8 @@ def _columns(lesson: Lesson) -> tuple[object, ...]:
         trace.priority,
         trace.parent_trace_id,
         trace.dry_run,
+        None if trace.node_id is None else storable(trace.node_id),
+        None if trace.name is None else storable(trace.name),
     )
 
 
@@ -151,4 +153,6 @@ def _trace(row: asyncpg.Record) -> ExecutionTrace:
         task_results=_TASK_RESULTS.validate_json(row["task_results"]),
         priority=row["priority"],
         dry_run=row["dry_run"],
+        node_id=row["node_id"],
+        name=row["name"],
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pml_common.contracts import ids
 from pml_common.contracts.base import Event
 from pml_common.contracts.capability import Learning, Usage
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.learner import EdgesObserved, ExecutionTrace, LearningUpdated
 from pml_learner.domain import temporal_difference
 from pml_learner.domain.edges import observed_edges
@@ -28,18 +28,23 @@ class Experience:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One run, how much it surprised, and the experience with it included."""
+    """One run, how much it surprised, and the experience with it included; `call` is the call of
+    a capability that it was, if it ran inside another."""
 
     run: RunFinished
     priority: float
     experience: Experience
+    call: NestedRun | None = None
 
     @property
     def trace(self) -> ExecutionTrace:
         """The record to keep."""
-        run = self.run
+        run, call = self.run, self.call
         return ExecutionTrace(
             trace_id=run.trace_id,
+            parent_trace_id=call.parent_trace_id if call else None,
+            node_id=call.node_id if call else None,
+            name=call.name if call else None,
             capability_id=run.capability.capability_id,
             workflow_id=run.workflow_id,
             intent=run.intent,
@@ -50,7 +55,9 @@ class Lesson:
             error=run.error,
             executed_path=run.executed_path,
             decisions=run.decisions,
-            task_results=run.task_results,
+            task_results=tuple(
+                task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)
+            ),
             priority=self.priority,
             dry_run=run.dry_run,
         )
@@ -72,7 +79,7 @@ class Lesson:
             usage=self.experience.usage,
             learning=self.experience.learning,
         )
-        edges = observed_edges(run.task_results)
+        edges = observed_edges(run.task_results) if self.call is None else ()
         if not edges:
             return (updated,)
         observed = EdgesObserved(
@@ -85,10 +92,12 @@ class Lesson:
         return (updated, observed)
 
 
-def learn(before: Experience, run: RunFinished, rule: TdRule) -> Lesson:
-    """Learn from one run; from a dry run, nothing: mocks are not the world."""
+def learn(
+    before: Experience, run: RunFinished, rule: TdRule, call: NestedRun | None = None
+) -> Lesson:
+    """Learn from one run, of itself alone; from a dry run, nothing: mocks are not the world."""
     if run.dry_run:
-        return Lesson(run=run, priority=0.0, experience=before)
+        return Lesson(run=run, priority=0.0, experience=before, call=call)
     duration_ms = max(0.0, run.duration_ms)  # a clock set back makes a span negative
     known = path_stats(before.learning, run.executed_path)
     learning = temporal_difference.update(
@@ -103,6 +112,7 @@ def learn(before: Experience, run: RunFinished, rule: TdRule) -> Lesson:
         run=run,
         priority=priority(known, success=run.success, duration_ms=duration_ms),
         experience=Experience(_used(before.usage, run.success, duration_ms), learning),
+        call=call,
     )
 
 

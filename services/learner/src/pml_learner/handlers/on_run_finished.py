@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
-from pml_learner.domain.lesson import learn
+from pml_learner.domain.nested_runs import capabilities_of, facts_of, lessons_of
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.ports import TraceStore
 
@@ -13,11 +13,16 @@ _CONSUMER = catalog.LEARNER_ON_RUN_FINISHED.durable
 
 
 async def on_run_finished(run: RunFinished, traces: TraceStore, rule: TdRule) -> Sequence[Message]:
-    """Learn from one run; a redelivery states the same facts and learns nothing."""
+    """Learn from one run and the capabilities it called; a redelivery states the same facts and
+    learns nothing."""
     async with traces.once(run.event_id, _CONSUMER) as handling:
         if handling.replayed is not None:
             return handling.replayed
-        before = await handling.experience_of(run.scope, run.capability)
-        lesson = learn(before, run, rule)
-        await handling.save(lesson)
-        return handling.conclude(lesson.facts)
+        before = {
+            capability.capability_id: await handling.experience_of(run.scope, capability)
+            for capability in capabilities_of(run)
+        }
+        lessons = lessons_of(before, run, rule)
+        for lesson in lessons:
+            await handling.save(lesson)
+        return handling.conclude(facts_of(lessons))

@@ -1,0 +1,126 @@
+"""Every point of a run at which its executor can die, and what comes of it."""
+
+import asyncio
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.crashes.ground import Ground, key_of, workflow_of
+from tests.crashes.lives import Line, Plan, kind_of, points
+from tests.crashes.programs import PROGRAMS
+from tests.crashes.verdict import Told, faults
+
+TOGETHER = 8
+EXECUTORS = 3
+TRIES = 3
+AGAIN = ("append 2: before", "append 2: after", "append 3: before")
+"""Where a second executor dies: as it takes over, when it has, and before it appends its own."""
+
+
+@dataclass(frozen=True)
+class Calm:
+    """An undisturbed run: what it told, and the points it came to."""
+
+    told: Told
+    points: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program whose executors die, one after the other, each at its point."""
+
+    program: str
+    at: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Unique among trials."""
+        return f"{self.program}, {', then '.join(self.at)}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a trial; not `reached`: the run was over, or another's, before its point."""
+
+    trial: Trial
+    reached: bool
+    faults: Sequence[str]
+
+
+async def calm_runs(ground: Ground) -> dict[str, Calm]:
+    """Every program once, undisturbed."""
+
+    async def run(program: str) -> Calm:
+        name = f"{program}-calm"
+        answer = await ground.answer(program, name)
+        assert PROGRAMS[program].fits(answer), answer
+        diary = await ground.settled(workflow_of(name))
+        return Calm(await ground.told(name, answer), points(diary))
+
+    runs = await asyncio.gather(*map(run, PROGRAMS))
+    return dict(zip(PROGRAMS, runs, strict=True))
+
+
+async def killed(ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Calm]) -> list[Result]:
+    """The trials, some at a time."""
+    room = asyncio.Semaphore(TOGETHER)
+
+    async def one(trial: Trial) -> Result:
+        async with room:
+            result = await _killed(ground, trial, calm[trial.program], 1)
+            for attempt in range(2, TRIES + 1):
+                if not result.reached:
+                    result = await _killed(ground, trial, calm[trial.program], attempt)
+            return result
+
+    return await asyncio.gather(*map(one, trials))
+
+
+async def _killed(ground: Ground, trial: Trial, calm: Calm, attempt: int) -> Result:
+    run = key_of(f"{trial.name}, try {attempt}")
+    workflow = workflow_of(run)
+    ground.diaries.plan(workflow, Plan(trial.at, signal.SIGKILL))
+    try:
+        answer = await ground.answer(trial.program, run)
+        diary = await ground.settled(workflow)
+    except (TimeoutError, AssertionError) as error:
+        return Result(trial, True, [f"it does not end: {error}"])
+    found = faults(await ground.told(run, answer), calm.told)
+    return Result(trial, _died_at(diary) == trial.at, found)
+
+
+def _died_at(diary: Sequence[Line]) -> tuple[str, ...]:
+    """The last point of each life that has no end."""
+    lives = dict.fromkeys(line.life for line in diary)
+    ended = {line.life for line in diary if line.point is None and line.what != "begins"}
+    return tuple(points(diary, life)[-1] for life in lives if life not in ended)
+
+
+def every_point(calm: Mapping[str, Calm]) -> list[Trial]:
+    """One trial a point; at some the executor that takes over dies, too, as it replays."""
+    once = [Trial(program, (point,)) for program, run in calm.items() for point in run.points]
+    twice = [
+        Trial(program, (run.points[len(run.points) * part // 4], again))
+        for program, run in calm.items()
+        for part, again in enumerate(AGAIN, 1)
+    ]
+    return once + twice
+
+
+def some_points(calm: Mapping[str, Calm]) -> list[Trial]:
+    """Of each program one point of each kind, another one for each program; one dies twice."""
+    once = [
+        Trial(program, (of_kind[shift % len(of_kind)],))
+        for shift, (program, run) in enumerate(calm.items())
+        for of_kind in by_kind(run.points).values()
+    ]
+    middle = calm["parallel"].points[len(calm["parallel"].points) // 2]
+    return [*once, Trial("parallel", (middle, AGAIN[0]))]
+
+
+def by_kind(points: Sequence[str]) -> dict[str, list[str]]:
+    """Points before appends, after appends and so on."""
+    found: dict[str, list[str]] = {}
+    for point in points:
+        found.setdefault(kind_of(point), []).append(point)
+    return found

@@ -1,0 +1,109 @@
+"""The executor as it is, on a bus on which it dies, or freezes, exactly where a plan says.
+
+`PML_NATS_URL=… python -m tests.crashes.mortal_executor FOLDER`
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import uvloop
+
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import Handler
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, QueryType
+from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.gateway import CallTool
+from pml_common.telemetry.setup import set_up_logging
+from pml_executor.app import serve
+from pml_executor.settings import ExecutorSettings
+from pml_local.testing import eventually
+from tests.crashes.lives import Diaries, Life
+
+M = TypeVar("M", bound=Message)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+ACK_WAIT_S = 2.0
+"""How long the server waits for a sign of life: less than in the product, for the sake of time."""
+CALL_ARRIVES_WITHIN_S = 10.0
+DRAIN_S = 2.0
+
+_life: ContextVar[Life | None] = ContextVar("life", default=None)
+
+
+class MortalBus(NatsBus):
+    """Everything an executor does to the world goes over its bus: there it can be stopped."""
+
+    diaries: Diaries
+
+    async def ensure(self) -> None:
+        """Nothing: the stack has made what is needed, and a consumer's terms are ours to set."""
+
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        """One command at a time, so that its executor's death is nobody else's."""
+
+        async def live(message: M) -> Sequence[Message]:
+            assert isinstance(message, RunWorkflow)
+            life = Life(self.diaries, message.workflow_id)
+            _life.set(life)  # the bus publishes the facts in this very context
+            try:
+                return await handler(message)
+            except BaseException as error:
+                life.ends(type(error).__name__)
+                raise
+
+        await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), live)
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        life = _life.get()
+        if life is None or not isinstance(message, TraceRecorded | RunFinished):
+            return await super().publish(message, expected_last=expected_last)
+        is_append = isinstance(message, TraceRecorded)
+        deed = life.does("append" if is_append else "fact")
+        deed.comes_to("before")
+        sequence = await super().publish(message, expected_last=expected_last)
+        deed.comes_to("after")
+        if not is_append:
+            life.ends("done")
+        return sequence
+
+    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        life = _life.get()
+        if life is None or not isinstance(query, CallTool):
+            return await super().ask(query_type, query, timeout=timeout)
+        deed = life.does("call")
+        deed.comes_to("before")
+        asking = asyncio.create_task(super().ask(query_type, query, timeout=timeout))
+        if deed.is_doomed("during"):
+            await eventually(lambda: self._arrived(query), within=CALL_ARRIVES_WITHIN_S)
+        deed.comes_to("during")
+        answer = await asking
+        deed.comes_to("after")
+        return answer
+
+    def _arrived(self, query: CallTool) -> bool:
+        """Whether the tool has got the call."""
+        return {"tool": query.tool, "args": query.args} in self.diaries.calls()
+
+
+async def live(folder: Path) -> None:
+    """Be an executor until SIGTERM."""
+    settings, stop = ExecutorSettings(executor_pool_size=1), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    bus = await MortalBus.connect(settings.nats_url, service="executor")
+    bus.diaries = Diaries(folder)
+    async with serve(settings, bus):
+        await stop.wait()
+        await bus.drain(DRAIN_S)
+
+
+if __name__ == "__main__":
+    set_up_logging("executor", "INFO")
+    uvloop.run(live(Path(sys.argv[1])))

@@ -1,0 +1,24 @@
+"""A sample of the crash suite: of each program a kill at each kind of point, and some zombies.
+
+The whole is `make crash`.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.crashes.ground import ground
+from tests.crashes.suite import crash_suite
+
+pytestmark = pytest.mark.e2e
+
+WITHIN_S = 400.0
+
+
+async def test_runs_end_the_same_wherever_their_executors_die_or_freeze(stack_home: Path) -> None:
+    async with asyncio.timeout(WITHIN_S), ground(stack_home) as ready:
+        report = await crash_suite(ready, every=False)
+
+    assert report.failures == [], "\n".join(report.lines())
+    assert len(report.reached) >= 0.9 * len(report.kills) >= 40

@@ -1,0 +1,57 @@
+"""An MCP server that writes down every call before it does anything: one JSON line per call.
+
+`python tool_server.py FILE`
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+CALLS = Path(sys.argv[1])
+CHANGES = ToolAnnotations(read_only_hint=False)
+READS = ToolAnnotations(read_only_hint=True)
+server = MCPServer("tally")
+
+
+def _write_down(tool: str, args: dict[str, object]) -> None:
+    given = {name: value for name, value in args.items() if value is not None}
+    with CALLS.open("a", encoding="utf-8") as calls:
+        calls.write(json.dumps({"tool": f"tally:{tool}", "args": given}) + "\n")
+
+
+async def _count(tool: str, args: dict[str, object], wait: int | None) -> dict[str, object]:
+    _write_down(tool, args | {"wait": wait})
+    await asyncio.sleep((wait or 0) / 1000)
+    return {name: value for name, value in args.items() if name != "run"}
+
+
+@server.tool(annotations=CHANGES)
+async def mark(
+    run: str, n: int, drawn: int | float | str | None = None, wait: int | None = None
+) -> dict[str, object]:
+    """Changes something; nobody may call it again."""
+    return await _count("mark", {"run": run, "n": n, "drawn": drawn}, wait)
+
+
+@server.tool(annotations=READS)
+async def look(
+    run: str, n: int, drawn: int | float | str | None = None, wait: int | None = None
+) -> dict[str, object]:
+    """Changes nothing; it may be called again."""
+    return await _count("look", {"run": run, "n": n, "drawn": drawn}, wait)
+
+
+@server.tool(annotations=CHANGES)
+async def refuse(run: str, n: int, wait: int | None = None) -> dict[str, object]:
+    """Fails, having changed something."""
+    await _count("refuse", {"run": run, "n": n}, wait)
+    raise ToolError(f"number {n} is refused")
+
+
+if __name__ == "__main__":
+    server.run("stdio")

@@ -1,0 +1,68 @@
+"""Whether a run that was disturbed ended as one that was not, and repeated nothing."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from pml_common.contracts.executor import RunFinished
+
+_OWN = frozenset({"run", "drawn"})
+"""What differs from run to run: its name, and what it drew from clock and chance."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one run left behind: its caller's answer, the facts stated of it, the calls of it that
+    reached a tool."""
+
+    answer: Mapping[str, object]
+    facts: Sequence[RunFinished]
+    calls: Sequence[Mapping[str, object]]
+
+
+def faults(told: Told, calm: Told) -> list[str]:
+    """What is wrong with a run, told by an undisturbed one of the same program."""
+    if len(told.facts) != 1:
+        return [f"its end is stated {len(told.facts)} times"]
+    fact, expected = told.facts[0], calm.facts[0]
+    found = [
+        f"{what}: {ours}, and undisturbed {theirs}"
+        for what, ours, theirs in (
+            ("answer", _plain(told.answer), _plain(calm.answer)),
+            ("path", fact.executed_path, expected.executed_path),
+            ("decisions", fact.decisions, expected.decisions),
+            ("calls", _tasks(fact), _tasks(expected)),
+        )
+        if ours != theirs
+    ]
+    made, completed = Counter(map(_call, told.calls)), Counter(_completed(fact))
+    found += [f"made {made[call]} times: {call}" for call in made if made[call] != completed[call]]
+    found += [f"not made: {call}" for call in completed if not made[call]]
+    return found
+
+
+def _plain(value: object) -> object:
+    """Without what is a run's own."""
+    if isinstance(value, Mapping):
+        known = cast("Mapping[str, object]", value)
+        return {name: _plain(each) for name, each in known.items() if name not in _OWN}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[object]", value)]
+    return value
+
+
+def _tasks(fact: RunFinished) -> list[str]:
+    """Each call with its outcome, in no order: side by side, they may end in any."""
+    fields = {"node_id", "tool", "args", "success", "result", "error"}
+    tasks = (task.model_dump(mode="json", include=fields) for task in fact.task_results)
+    return sorted(json.dumps(_plain(task), sort_keys=True) for task in tasks)
+
+
+def _completed(fact: RunFinished) -> list[str]:
+    return [_call({"tool": task.tool, "args": task.args}) for task in fact.task_results]
+
+
+def _call(call: Mapping[str, object]) -> str:
+    return json.dumps(call, sort_keys=True)

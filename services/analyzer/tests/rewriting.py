@@ -74,6 +74,7 @@ class _Rewriter:
             "property_identifier": _key,
             "shorthand_property_identifier": self._shorthand,
             "shorthand_property_identifier_pattern": self._shorthand,
+            "string": _quoted,
         }
 
     def program(self) -> str:
@@ -183,6 +184,11 @@ def _key(node: Node) -> str:
     name, place = text_of(node), node.parent
     is_harmful = name in _KEYS and place is not None and place.type in _KEYED
     return f"{name}_" if is_harmful else name
+
+
+def _quoted(node: Node) -> str:
+    text = text_of(node)
+    return f"{text[:-1]}_{text[-1]}" if text[1:-1] in _KEYS else text
 
 
 def _free_of_harm(name: str) -> str:

@@ -49,6 +49,10 @@ integration: setup ## tests on the embedded servers
 e2e: setup ## tests of the whole embedded stack
 	$(RUN) pytest -m e2e
 
+.PHONY: crash
+crash: setup ## kill and freeze executors at every point of their runs
+	$(RUN) python -m tests.crashes --all
+
 .PHONY: lint
 lint: setup types ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime
 	$(RUN) ruff check

@@ -1,6 +1,7 @@
 """Traces as a tree with durations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from rich.markup import escape
 from rich.tree import Tree
@@ -8,24 +9,61 @@ from rich.tree import Tree
 from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds, short
 from pml_common.contracts.learner import ExecutionTrace
+from pml_common.contracts.trace import TaskResult
 
 
 def trace_tree(traces: Sequence[ExecutionTrace]) -> Tree:
-    """Each trace with its calls under it, in the order they started."""
+    """Each trace with what it called under it, in the order that it began: tools, and capabilities
+    with what they called in turn."""
     tree = Tree("[bold]trace")
+    known = {trace.trace_id for trace in traces}
+    inside: dict[UUID | None, list[ExecutionTrace]] = {}
     for trace in traces:
-        branch = tree.add(_head(trace))
-        branch.add(f"[dim]path[/] {path_line(trace.executed_path, trace.decisions)}")
-        for call in sorted(trace.task_results, key=lambda call: call.started_at):
-            mark = "[green]✓[/]" if call.success else "[red]✗[/]"
-            after = milliseconds(call.started_at - trace.executed_at)
-            said = call.result if call.success or call.error is None else call.error.message
-            branch.add(
-                f"{mark} [bold]{escape(call.node_id)}[/] {escape(call.tool)} "
-                f"[cyan]{milliseconds(call.duration_ms)}[/] [dim]at {after}[/] "
-                f"{'[yellow]mock[/] ' if call.mocked else ''}{escape(short(said))}"
-            )
+        parent = trace.parent_trace_id if trace.parent_trace_id in known else None
+        inside.setdefault(parent, []).append(trace)
+    for trace in inside.get(None, ()):
+        _add(tree, trace, inside, _head(trace))
     return tree
+
+
+def _add(
+    tree: Tree,
+    trace: ExecutionTrace,
+    inside: Mapping[UUID | None, Sequence[ExecutionTrace]],
+    head: str,
+) -> None:
+    branch = tree.add(head)
+    branch.add(f"[dim]path[/] {path_line(trace.executed_path, trace.decisions)}")
+    made = [
+        *((call.started_at, call) for call in trace.task_results),
+        *((one.executed_at, one) for one in inside.get(trace.trace_id, ())),
+    ]
+    for began, each in sorted(made, key=lambda one: one[0]):
+        after = milliseconds(began - trace.executed_at)
+        if isinstance(each, ExecutionTrace):
+            _add(branch, each, inside, _nested(each, after))
+        else:
+            branch.add(_called(each, after))
+
+
+def _called(call: TaskResult, after: str) -> str:
+    mark = "[green]✓[/]" if call.success else "[red]✗[/]"
+    said = call.result if call.success or call.error is None else call.error.message
+    return (
+        f"{mark} [bold]{escape(call.node_id)}[/] {escape(call.tool)} "
+        f"[cyan]{milliseconds(call.duration_ms)}[/] [dim]at {after}[/] "
+        f"{'[yellow]mock[/] ' if call.mocked else ''}{escape(short(said))}"
+    )
+
+
+def _nested(trace: ExecutionTrace, after: str) -> str:
+    mark = "[green]✓[/]" if trace.success else "[red]✗[/]"
+    said = trace.result if trace.success or trace.error is None else trace.error.message
+    node = (trace.node_id or "").rpartition("/")[2]
+    return (
+        f"{mark} [bold]{escape(node)}[/] capability {escape(trace.name or '')} "
+        f"[cyan]{milliseconds(trace.duration_ms)}[/] [dim]at {after}[/] {escape(short(said))}"
+    )
 
 
 def _head(trace: ExecutionTrace) -> str:
@@ -33,7 +71,7 @@ def _head(trace: ExecutionTrace) -> str:
     mark += " [yellow]dry run[/]" if trace.dry_run else ""
     why = "" if trace.error is None else f" [red]{escape(short(trace.error.message))}[/]"
     return (
-        f"{mark} {escape(trace.intent or f'capability {trace.capability_id}')} "
+        f"{mark} {escape(trace.intent or f'capability {trace.name or trace.capability_id}')} "
         f"[cyan]{milliseconds(trace.duration_ms)}[/] "
         f"[dim]priority {trace.priority:.2f}[/]{why}"
     )

@@ -33,8 +33,9 @@ def trace_routes(asker: Asker, caller_of: CallerOf) -> APIRouter:
     async def get_workflow_trace(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> TracePage:
-        """The runs of one workflow; none until they were learned from."""
-        query = ListTraces(scope=caller.scope, workflow_id=workflow_id)
+        """The run of one workflow and the first 199 that were inside it; none until they were
+        learned from."""
+        query = ListTraces(scope=caller.scope, workflow_id=workflow_id, limit=200)
         return await asker.ask(catalog.LIST_TRACES, query)
 
     return router

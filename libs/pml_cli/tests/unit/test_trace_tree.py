@@ -67,7 +67,7 @@ def test_capabilities_stand_under_what_called_them_among_the_tools_by_time() -> 
         "    ├── ✓ n2 capability a:outer 5.0 ms at 2.0 ms null",
         "    │   ├── path n1",
         "    │   ├── ✓ n1 fs:inside 1.0 ms at 1.0 ms ok",
-        '    │   └── ✗ n7 capability b:bad 5.0 ms at 2.0 ms "broken"',
+        "    │   └── ✗ n7 capability b:bad 5.0 ms at 2.0 ms broken",
         "    │       └── path n1",
         "    └── ✓ n1 fs:last 1.0 ms at 8.0 ms ok",
     ]

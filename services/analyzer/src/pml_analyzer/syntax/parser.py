@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import tree_sitter_typescript
-from tree_sitter import Language, Parser, Query, QueryCursor
+from tree_sitter import Language, Parser, Query, QueryCursor, TreeCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
@@ -145,6 +145,7 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
     top = raw.root_node
     parent = Node("program", None, top.start_byte, top.end_byte, None, 0, [], 1)
     nodes = [parent]
+    ends: dict[int, int] = {}  # where nodes end that the grammar has end after a comment
     depth = 1
     here = cursor.node if enter() else None
     while here is not None:
@@ -167,9 +168,24 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
                 continue
         while not advance():
             parent.stop = len(nodes)
+            if names[kind_id] in _DROPPED:  # the last of its parent
+                before = _before_comments(cursor)
+                ends[parent.end] = ends.get(before, before)
+                kind_id = 0
+            if ends:
+                parent.end = ends.get(parent.end, parent.end)
             if parent.parent is None:
                 return nodes
             parent, depth = parent.parent, depth - 1
             leave()
         here = cursor.node
     return nodes
+
+
+def _before_comments(cursor: TreeCursor) -> int:
+    """The end of the node before the comments of which a cursor stands at the last."""
+    while cursor.goto_previous_sibling():
+        here = cursor.node
+        if here is not None and here.type not in _DROPPED:
+            return here.end_byte
+    return 0

@@ -32,9 +32,9 @@ def resolve_url(given: str | None, home: Path | None = None) -> str:
 class Client:
     """One connection to one gateway. Every method raises CommandError."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, wait_s: float = WAIT_S) -> None:
         self.url = url
-        self._http = httpx2.Client(base_url=url, timeout=httpx2.Timeout(WAIT_S, connect=5.0))
+        self._http = httpx2.Client(base_url=url, timeout=httpx2.Timeout(wait_s, connect=5.0))
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from pml_common.health import report, serve_health, serve_http
+from pml_common.health import report, serve_health, serve_http, told
 from pml_local.ports import free_port
 
 pytestmark = pytest.mark.integration
@@ -45,6 +45,13 @@ async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
             "pg": "ok",
         },
     }
+
+
+async def test_what_a_healthy_dependency_tells_of_itself_is_passed_on() -> None:
+    assert await report({"nats": _fine, "walls": told("bubblewrap")}) == (
+        200,
+        {"status": "ok", "pid": os.getpid(), "checks": {"nats": "ok", "walls": "bubblewrap"}},
+    )
 
 
 async def test_a_process_with_a_missing_dependency_lives_but_is_not_ready() -> None:

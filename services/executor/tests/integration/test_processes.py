@@ -30,7 +30,8 @@ from pml_executor.domain.protocol import Program
 from pml_executor.settings import ExecutorSettings
 
 async def main(leashed):
-    command = await sandbox_command(ExecutorSettings())
+    walls = "best_effort" if leashed else "off"
+    command = await sandbox_command(ExecutorSettings(executor_walls=walls))
     if not leashed:
         deno = next(i for i, word in enumerate(command.argv) if word.endswith("deno"))
         command = type(command)(command.argv[deno:], 2**22, 128)
@@ -109,3 +110,14 @@ async def test_a_pool_without_deno_is_unhealthy_and_says_why() -> None:
         with pytest.raises(SandboxUnavailable, match="/nonexistent/deno"):
             async with pool.lease():
                 pytest.fail("there is nothing to lease")
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_start_given_up_midway_leaves_nothing(turns: int) -> None:
+    command = await sandbox_command(ExecutorSettings(executor_walls="off"))
+    start = asyncio.create_task(DenoSandbox.start(command))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start

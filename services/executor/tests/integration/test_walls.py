@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +16,7 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.health import report
 from pml_common.service import CannotStart
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
@@ -30,7 +32,7 @@ from pml_executor.adapters.walls import (
     under_a_filter,
     under_landlock,
 )
-from pml_executor.app import sandbox_command
+from pml_executor.app import sandbox_command, serve
 from pml_executor.domain.protocol import Program
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.walls import ENVIRONMENT
@@ -215,6 +217,27 @@ async def test_a_killed_process_leaves_nothing(walls: DenoCommand) -> None:
     await sandbox.close()
 
 
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 13])
+async def test_a_start_given_up_midway_leaves_nothing(walls: DenoCommand, turns: int) -> None:
+    mark = f"--seed={os.getpid()}{turns}"
+    command = replace(walls, argv=[*walls.argv, mark])
+    start = asyncio.create_task(DenoSandbox.start(command))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    await eventually(lambda: not any(mark in words for words in command_lines()))
+
+
+def command_lines() -> list[str]:
+    lines: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_text(encoding="utf-8", errors="replace"))
+    return lines
+
+
 RunIn = Callable[[DenoCommand, str], Awaitable[RunFinished]]
 
 
@@ -346,3 +369,12 @@ async def test_walls_may_be_left_out_in_so_many_words() -> None:
     command = await sandbox_command(ExecutorSettings(executor_walls="off"))
     assert command.walls.outer == "none"
     assert command.walls.refused == ()
+
+
+async def test_an_executor_tells_what_stands_and_is_healthy_without() -> None:
+    settings = ExecutorSettings(executor_walls="off", executor_pool_size=1)
+    async with serve(settings, MemoryBus()) as checks:
+        status, body = await report(checks)
+    assert status == 200
+    told = cast("dict[str, str]", body["checks"])["walls"]
+    assert told == "none, rlimits, memory watchdog"

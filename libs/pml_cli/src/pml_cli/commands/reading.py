@@ -19,7 +19,10 @@ from pml_cli.render.values import short
 from pml_common.contracts.capability import Learning
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.structure import StaticStructure
+from pml_local.ports import LOOPBACK
 from pml_local.state import PartState, read_state
+
+_PART_WAIT_S = 5.0
 
 
 def status(client: Client, out: Output, home: Path) -> int:
@@ -43,12 +46,31 @@ def status(client: Client, out: Output, home: Path) -> int:
     lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
     lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
     lines.append(f"policy: {escape(str(health.get('policy', 'ok')))}")
+    walls = _walls(parts.get("executor"))
+    if walls is not None:
+        lines.append(f"sandbox walls: {escape(walls)}")
     colour = "green" if code == 200 else "red"
-    data = {"url": client.url, "health": health} | {
-        "parts": {name: part.model_dump(mode="json") for name, part in parts.items()}
+    data = {
+        "url": client.url,
+        "health": health,
+        "walls": walls,
+        "parts": {name: part.model_dump(mode="json") for name, part in parts.items()},
     }
     out.show(data, f"[{colour}]{health.get('status')}[/] {client.url}", *lines, table)
     return 0 if code == 200 else FAILED
+
+
+def _walls(executor: PartState | None) -> str | None:
+    """What stands around the sandboxes of an executor here; None where it does not say."""
+    if executor is None:
+        return None
+    try:
+        with Client(f"http://{LOOPBACK}:{executor.port}", wait_s=_PART_WAIT_S) as client:
+            _, health = client.health()
+    except CommandError:
+        return None
+    told = cast(Json, health.get("checks") or {}).get("walls")
+    return None if told is None else str(told)
 
 
 def discover(client: Client, out: Output, intent: str, kind: str, limit: int) -> None:

@@ -68,16 +68,26 @@ class Child:
         )
         # Half a millisecond either way, which the loop waits: so no start is ever cut in two.
         process = popen() if thread is None else thread.submit(popen).result()
-        stdin, stdout, stderr = (
-            cast("IO[bytes]", p) for p in (process.stdin, process.stdout, process.stderr)
-        )
+        pipes = [
+            cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
+        ]
+        outputs: list[tuple[StreamReader, ReadTransport]] = []
         loop = asyncio.get_running_loop()
+        writer = None
         try:
-            writer, _ = await loop.connect_write_pipe(BaseProtocol, stdin)
-            return cls(process, writer, [await _reader(stdout), await _reader(stderr)])
+            writer, _ = await loop.connect_write_pipe(BaseProtocol, pipes.pop(0))
+            while pipes:
+                outputs.append(await _reader(pipes.pop(0)))
+            return cls(process, writer, outputs)
         except BaseException:
             process.kill()
             process.wait()
+            if writer is not None:
+                writer.close()
+            for pipe in pipes:  # the one that was being connected is closed already
+                pipe.close()
+            for _, transport in outputs:
+                transport.close()
             raise
 
     def watches(self, pid: int) -> None:

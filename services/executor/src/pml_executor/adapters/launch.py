@@ -40,21 +40,33 @@ class Bubblewrap:
 
     async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
         """See Launch."""
+        start = asyncio.ensure_future(self._start(argv, environment))
+        try:
+            return await asyncio.shield(start)
+        except asyncio.CancelledError:
+            # Ended before it watches over its child, bwrap would leave it behind.
+            await asyncio.wait({start}, timeout=_END_PATIENCE_S)
+            if not start.done():
+                start.cancel()
+            elif start.exception() is None:
+                await start.result().close(_END_PATIENCE_S)
+            raise
+
+    async def _start(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
         program, info = os.pipe(), os.pipe()
         told = os.fdopen(info[0], "rb", buffering=0)
+        given = (program[0], info[1])
         try:
             os.write(program[1], self.program)  # fits in the pipe
             os.close(program[1])
-            given = (program[0], info[1])
-            try:
-                command = (*self.command, *descriptors(*given), *argv)
-                child = await Child.start(command, environment, inherited=given)
-            finally:
-                os.close(program[0])
-                os.close(info[1])
+            command = (*self.command, *descriptors(*given), *argv)
+            child = await Child.start(command, environment, inherited=given)
         except BaseException:
             told.close()
             raise
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
         try:
             pid = await _child_pid(told)
         except BaseException:

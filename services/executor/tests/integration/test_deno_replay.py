@@ -17,6 +17,7 @@ from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.ports import Tools
+from services.executor.tests.nested import capability
 
 pytestmark = pytest.mark.integration
 
@@ -60,7 +61,23 @@ PROGRAMS = {
         }
         for (let i = 0; i < 700; i++) { __pml.round("l3"); __pml.took("d2", "case:" + i % 5); }
         return done;""",
+    "capabilities side by side and inside one another": """
+        const all = await Promise.all([2, 1, 0].map(async (i) => {
+          for (let n = 0; n < i; n++) await null;
+          return await __pml.at("n1", capabilities.x_outer)({ i, r: Math.random() });
+        }));
+        return [all, await __pml.at("n2", capabilities.x_inner)({ now: Date.now() })];""",
 }
+CAPABILITIES = (
+    capability(
+        "x:outer",
+        """const a = await __pml.at("n1", mcp.api.a)({ i: args.i, r: Math.random() });
+        console.log(a);
+        if (__pml.decide("d1", args.i % 2)) return await __pml.at("n2", mcp.api.b)({ a });
+        return await __pml.at("n3", capabilities.x_inner)({ a, id: crypto.randomUUID() });""",
+    ),
+    capability("x:inner", 'return await __pml.at("n1", mcp.api.c)({ args, now: Date.now() });'),
+)
 
 
 def unsteady_tools(seed: int) -> MemoryTools:
@@ -88,7 +105,7 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
     deaths = 0
     for effects in range(1, 60):
         bus, tools = MemoryBus(), unsteady_tools(effects)
-        command = make_command(PROGRAMS[name])
+        command = make_command(PROGRAMS[name], injected=CAPABILITIES)
         mortal_bus, mortal_tools, died = short_life(bus, tools, effects, after)
         with suppress(RuntimeError):
             await on_run_workflow(command, make_executor(mortal_bus, deno_pool, mortal_tools))
@@ -105,6 +122,12 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
             if entry.type in ("decision", "loop")
         ]
         assert len(set(reports)) == len(reports)
+        traces = [
+            entry.trace_id
+            for entry in await journal_of(bus, command)
+            if entry.type == "capability_start"
+        ]
+        assert len(set(traces)) == len(traces) == 1 + len(fact.nested)
         deaths += died()
         if not died():
             break

@@ -16,6 +16,7 @@ from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.domain.limits import RunLimits
 from pml_executor.handlers.on_run_workflow import Executor
+from services.executor.tests.nested import capability
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
@@ -44,6 +45,23 @@ async def test_a_tool_outside_the_grant_ends_the_run_and_is_never_called(
     assert "fs:stat" in fact.error.message
     assert tools.asked == []
     assert fact.task_results == ()
+
+
+async def test_a_run_calls_only_so_many_capabilities(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def eager(api: ProgramApi, args: JsonObject) -> JsonValue:
+        return [await api.capability("n1", 0) for _ in range(4)]
+
+    pool = MemoryPool({"eager": eager, "nothing": nothing})
+    limits = RunLimits(max_capability_calls=3)
+    executor = make_executor(MemoryBus(), pool, MemoryTools(), limits)
+    fact = await finish(make_command("eager", injected=[capability("a:b", "nothing")]), executor)
+
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.node_id) == ("call_limit", "n1")
+    assert fact.error.message == "the run called capabilities more than 3 times"
+    assert len(fact.nested) == 3
 
 
 async def test_a_refused_call_does_not_cut_off_those_under_way(

@@ -1,0 +1,97 @@
+"""What capabilities cost a run in ms, p50 and p95 (B4): ten of them injected, against the goal of
+10 ms, and one call of one, against the goal of 1 ms. CPU is that of the whole process: it tells
+more than time does where other programs run at once.
+
+`uv run python bench/injection.py [rounds]`
+"""
+
+import asyncio
+import os
+import resource
+import statistics
+import sys
+from collections.abc import Sequence
+from time import perf_counter
+
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.app import sandbox_command
+from pml_executor.domain.protocol import Entered, Injected, Left, Noted, Program, Returned
+from pml_executor.settings import ExecutorSettings
+
+CAPABILITIES = 10
+CALLS = 1_000
+SETTLE_S = 0.03
+LINES = "".join(f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(18))
+BODY = f"interface Item {{ id: number; tags: string[] }}\n{LINES}return f1(args);"
+EMPTY = "return 1;"
+LOOP = f"for (let i = 0; i < {CALLS}; i++) await capabilities.x_0({{ id: i }}); return 1;"
+INSIDE = (
+    "const f = async (args) => JSON.parse(JSON.stringify(args)).id;"
+    f"for (let i = 0; i < {CALLS}; i++) await f(JSON.parse(JSON.stringify({{ id: i }}))); return 1;"
+)
+ONE = (Injected(name="x:0", called_as=("x_0",), code="return args.id;"),)
+
+
+def injected(count: int) -> tuple[Injected, ...]:
+    """So many capabilities of 20 lines, no two of them equal."""
+    return tuple(
+        Injected(name=f"x:{i}", called_as=(f"x_{i}",), code=f"{BODY} // {i}") for i in range(count)
+    )
+
+
+def cpu() -> float:
+    """Milliseconds that ended child processes have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1e3
+
+
+async def run(
+    command: DenoCommand, code: str, capabilities: tuple[Injected, ...] = ()
+) -> tuple[float, float]:
+    """Milliseconds from the program handed over to its value returned, in a process that waits,
+    and the CPU of that process."""
+    before = cpu()
+    sandbox = await DenoSandbox.start(command)
+    await asyncio.sleep(SETTLE_S)
+    program = Program(
+        code=code, capabilities=capabilities, args={}, seed=os.urandom(16).hex(), now=0
+    )
+    began = perf_counter()
+    await sandbox.run(program)
+    while isinstance(message := await sandbox.receive(), Noted | Entered | Left):
+        pass
+    took = (perf_counter() - began) * 1e3
+    assert isinstance(message, Returned), message
+    await sandbox.close()
+    return took, cpu() - before
+
+
+def told(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> None:
+    """One line; `per` calls are in each run."""
+    times = sorted(took / per for took, _ in measured)
+    p95 = times[int(len(times) * 0.95)]
+    used = statistics.median(used / per for _, used in measured)
+    print(f"{label:<54} p50 {statistics.median(times):7.3f}   p95 {p95:7.3f}   CPU p50 {used:8.3f}")
+
+
+async def main(rounds: int) -> None:
+    """Each with and without, in turn; the difference is what it costs."""
+    command = await sandbox_command(ExecutorSettings())
+    ten = injected(CAPABILITIES)
+    bare: list[tuple[float, float]] = []
+    full, own, calls = bare[:], bare[:], bare[:]
+    for _ in range(rounds):
+        bare.append(await run(command, EMPTY))
+        full.append(await run(command, EMPTY, ten))
+        own.append(await run(command, INSIDE))
+        calls.append(await run(command, LOOP, ONE))
+    cost = [(f[0] - b[0], f[1] - b[1]) for b, f in zip(bare, full, strict=True)]
+    told("an empty program", bare)
+    told(f"the same with {CAPABILITIES} capabilities of 20 typed lines", full)
+    told(f"injection of {CAPABILITIES} (goal: 10)", cost)
+    told("one call of a function of the program's own", own, CALLS)
+    told("one call of a capability, both reports read (goal: 1)", calls, CALLS)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 30))

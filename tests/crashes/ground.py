@@ -18,6 +18,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
@@ -47,18 +48,27 @@ class Ground:
     diaries: Diaries
     folder: Path
 
+    async def learn(self, capability: str, code: str) -> None:
+        """Run a program once, and wait until it is known under this name."""
+        await self._execute(code, f"learns-{capability}", {"n": 1}, name=capability)
+
+        async def known() -> bool:
+            return (await self.http.get(f"/api/capabilities/{capability}")).is_success
+
+        await eventually(known, within=RUN_WITHIN_S)
+
     async def answer(self, program: str, run: str) -> dict[str, object]:
-        """Run a program and wait for its answer, without what differs from run to run."""
+        """Run a program and wait for its answer."""
+        return await self._execute(PROGRAMS[program].code, run)
+
+    async def _execute(
+        self, code: str, run: str, args: JsonObject | None = None, **more: str
+    ) -> dict[str, object]:
+        """An answer without what differs from run to run."""
+        request = {"code": code, "args": {"run": run, **(args or {})}, **more}
+        terms = {"idempotency_key": run, "timeout": RUN_WITHIN_S}
         async with asyncio.timeout(RUN_WITHIN_S):
-            answer = await self.http.post(
-                "/api/execute",
-                json={
-                    "code": PROGRAMS[program].code,
-                    "args": {"run": run},
-                    "idempotency_key": run,
-                    "timeout": RUN_WITHIN_S,
-                },
-            )
+            answer = await self.http.post("/api/execute", json=request | terms)
         body: dict[str, object] = answer.json()
         return {name: body.get(name) for name in ("status", "result", "error")}
 

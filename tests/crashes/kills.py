@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.crashes.ground import Ground, key_of, workflow_of
 from tests.crashes.lives import Line, Plan, kind_of, points
-from tests.crashes.programs import PROGRAMS
+from tests.crashes.programs import CAPABILITIES, PROGRAMS
 from tests.crashes.verdict import Told, faults
 
 TOGETHER = 8
@@ -48,7 +48,9 @@ class Result:
 
 
 async def calm_runs(ground: Ground) -> dict[str, Calm]:
-    """Every program once, undisturbed."""
+    """Every program once, undisturbed; the capabilities that they call are learned first."""
+    for capability, code in CAPABILITIES.items():
+        await ground.learn(capability, code)
 
     async def run(program: str) -> Calm:
         name = f"{program}-calm"

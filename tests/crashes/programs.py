@@ -154,6 +154,39 @@ if (both[0].n + first.n === 3) {
 return await mcp.tally.mark({ run: args.run, n: -1 });
 """
 
+PAIR = """
+const first = await mcp.tally.mark({ run: args.run, n: args.n, drawn: Math.random() });
+const second = await mcp.tally.look({ run: args.run, n: first.n + 1 });
+return first.n + second.n;
+"""
+
+ROWS = """
+let sum = 0;
+for (const n of [args.n, args.n + 2]) {
+  sum += await capabilities.steps_pair({ run: args.run, n });
+}
+if (sum > 50) await mcp.tally.refuse({ run: args.run, n: args.n + 4 });
+return sum;
+"""
+
+CAPABILITIES = {"steps:pair": PAIR, "steps:rows": ROWS}
+"""Learned, in this order, before the programs run."""
+
+NESTED = """
+const alone = await capabilities.steps_pair({ run: args.run, n: 1 });
+const [left, right] = await Promise.all([
+  capabilities.steps_rows({ run: args.run, n: 10 }),
+  capabilities.steps_pair({ run: args.run, n: 20 }),
+]);
+let caught = "";
+try {
+  await capabilities.steps_rows({ run: args.run, n: 30 });
+} catch (error) {
+  caught = String(error.message);
+}
+return { alone, left, right, caught };
+"""
+
 REFUSED = "Error executing tool refuse: number {} is refused"
 
 PROGRAMS = {
@@ -175,6 +208,15 @@ PROGRAMS = {
     ),
     "functions": Program(
         FUNCTIONS, {"direct": 1, "arrow": 21, "mapped": [20, 21], "recursed": 203}
+    ),
+    "nested": Program(
+        NESTED,
+        {
+            "alone": 3,
+            "left": 46,
+            "right": 41,
+            "caught": f"steps:rows, line 6: {REFUSED.format(34)}",
+        },
     ),
     "failing": Program(FAILING, error=REFUSED.format(4)),
 }

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from pml_common.contracts.capability import CapabilityIdentity
-from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TaskResult
@@ -85,6 +85,24 @@ SPOILT: dict[str, tuple[Callable[[Told], Told], str]] = {
     "a call ends otherwise": (
         with_fact(task_results=(task(0, {"run": "", "n": 1, "drawn": 0}),) * 2),
         "calls: ",
+    ),
+    "a capability is called besides": (
+        with_fact(
+            nested=(
+                NestedRun(
+                    trace_id=ID,
+                    parent_trace_id=ID,
+                    node_id="n1",
+                    occurrence=0,
+                    capability=CapabilityIdentity(capability_id=ID, code_hash="c0de"),
+                    name="steps:pair",
+                    success=True,
+                    started_at=1.0,
+                    duration_ms=2.0,
+                ),
+            )
+        ),
+        "capabilities: ",
     ),
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from pml_common.contracts.base import Contract
 from pml_common.contracts.executor import RunFinished
 
 _OWN = frozenset({"run", "drawn"})
@@ -34,6 +35,7 @@ def faults(told: Told, calm: Told) -> list[str]:
             ("path", fact.executed_path, expected.executed_path),
             ("decisions", fact.decisions, expected.decisions),
             ("calls", _tasks(fact), _tasks(expected)),
+            ("capabilities", _nested(fact), _nested(expected)),
         )
         if ours != theirs
     ]
@@ -54,10 +56,19 @@ def _plain(value: object) -> object:
 
 
 def _tasks(fact: RunFinished) -> list[str]:
-    """Each call with its outcome, in no order: side by side, they may end in any."""
     fields = {"node_id", "tool", "args", "success", "result", "error"}
-    tasks = (task.model_dump(mode="json", include=fields) for task in fact.task_results)
-    return sorted(json.dumps(_plain(task), sort_keys=True) for task in tasks)
+    return _in_no_order(fact.task_results, fields)
+
+
+def _nested(fact: RunFinished) -> list[str]:
+    fields = {"node_id", "name", "success", "result", "error", "executed_path", "decisions"}
+    return _in_no_order(fact.nested, fields)
+
+
+def _in_no_order(parts: Sequence[Contract], fields: set[str]) -> list[str]:
+    """Each with these fields, sorted: side by side, they may end in any order."""
+    dumped = (part.model_dump(mode="json", include=fields) for part in parts)
+    return sorted(json.dumps(_plain(each), sort_keys=True) for each in dumped)
 
 
 def _completed(fact: RunFinished) -> list[str]:

@@ -1,6 +1,8 @@
-"""Programs that call what was learned: seen, decided and bound through the whole stack."""
+"""Programs that call what was learned: seen, decided, bound and run through the whole stack."""
 
 import json
+import os
+import signal
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 
@@ -55,13 +57,21 @@ async def policy(world: World) -> AsyncGenerator[Callable[[Answer], None]]:
     write({})
 
 
-async def test_a_nested_capability_is_seen_bound_and_not_run_yet(
+async def _traces(world: World, workflow: str, count: int) -> list[Answer]:
+    """The traces of a workflow once so many are learned."""
+
+    async def learned() -> list[Answer] | None:
+        answer = (await world.http.get(f"/api/workflows/{workflow}/trace")).json()
+        return answer["traces"] if answer["total"] == count else None
+
+    return await eventually(learned, within=20.0)
+
+
+async def test_a_nested_capability_is_seen_bound_and_run(
     world: World, learned: dict[str, Answer]
 ) -> None:
     answer = await _submitted(world, LOOKING)
-    assert answer["status"] == "error"
-    assert answer["error"]["kind"] == "rejected"
-    assert "cannot call capabilities in this version" in answer["error"]["message"]
+    assert (answer["status"], answer["result"]) == ("success", False)
     workflow = cast(Answer, await world.workflow(answer["workflowId"]))
     (node,) = [one for one in workflow["structure"]["nodes"] if one["type"] == "capability"]
     assert (node["id"], node["name"]) == ("n1", "nest:look")
@@ -70,6 +80,71 @@ async def test_a_nested_capability_is_seen_bound_and_not_run_yet(
     assert bound["code_hash"] == learned["nest:look"]["code_hash"]
     (tool,) = workflow["decision"]["tools"]
     assert (tool["tool"], tool["verdict"], tool["node_ids"]) == ("counting:peek", "allow", ["n1"])
+    assert workflow["executed_path"] == ["n1"]
+    assert [(task["node_id"], task["tool"]) for task in workflow["tasks"]] == [
+        ("n1/n1", "counting:peek")
+    ]
+
+
+async def test_a_program_of_two_capabilities_asks_runs_and_is_learned_as_a_tree(
+    world: World, learned: dict[str, Answer]
+) -> None:
+    code = """const seen = await capabilities.nest_look({ path: "b" });
+    const stepped = await mcp.call("cap:nest:step", { n: args.n });
+    return [seen.exists, stepped];"""
+    asked = await _submitted(world, code, args={"n": 4343})
+    assert asked["status"] == "approval_required"
+    (reason,) = asked["approval"]["reasons"]
+    assert "through capability nest:step" in reason
+    used = (await _known(world, "nest:look"))["usage"]["count"]
+    await world.approve(asked["workflowId"])
+    ended = cast(Answer, await world.end_of(asked["workflowId"]))
+
+    assert ended["status"] == "success", ended
+    assert ended["result"] == [False, {"result": "step 4343 done"}]
+    assert (ended["executed_path"], world.steps()[4343]) == (["n1", "n2"], 1)
+    root, *nested = await _traces(world, asked["workflowId"], 3)
+    assert (root["parent_trace_id"], root["task_results"]) == (None, [])
+    by_node = {one["node_id"]: one for one in nested}
+    for node, name, tool in (
+        ("n1", "nest:look", "counting:peek"),
+        ("n2", "nest:step", "counting:step"),
+    ):
+        assert by_node[node]["name"] == name
+        assert by_node[node]["parent_trace_id"] == root["trace_id"]
+        assert by_node[node]["capability_id"] == learned[name]["capability_id"]
+        (task,) = by_node[node]["task_results"]
+        assert (task["node_id"], task["tool"]) == ("n1", tool)
+    assert by_node["n1"]["executed_at"] <= by_node["n2"]["executed_at"]
+
+    async def counted() -> bool:
+        return (await _known(world, "nest:look"))["usage"]["count"] == used + 1
+
+    await eventually(counted, within=10.0)
+
+
+async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
+    world: World, learned: dict[str, Answer]
+) -> None:
+    code = """const all = [];
+    for (const n of [0, 1]) all.push(await capabilities.nest_step({ n: args.base + n }));
+    return all;"""
+    world.hold(4501)
+    asked = await _submitted(world, code, args={"base": 4500}, timeout=60)
+    await world.approve(asked["workflowId"])
+    await eventually(lambda: world.steps()[4501] == 1, within=20.0)
+    killed = world.stack.pid_of("executor")
+    os.kill(killed, signal.SIGKILL)
+    await eventually(
+        lambda: "executor" in world.stack.parts and world.stack.pid_of("executor") != killed,
+        within=30.0,
+    )
+    world.release(4501)
+    ended = cast(Answer, await world.end_of(asked["workflowId"], within=40.0))
+    assert ended["status"] == "success", ended
+    assert ended["result"] == [{"result": f"step {n} done"} for n in (4500, 4501)]
+    assert (world.steps()[4500], world.steps()[4501]) == (1, 1)
+    assert len(await _traces(world, asked["workflowId"], 3)) == 3
 
 
 async def test_what_a_nested_capability_changes_is_asked_for(

@@ -2,27 +2,22 @@
 
 import io
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from pml_cli.approvals import approvals
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Url
-
-if TYPE_CHECKING:
-    from pml_cli.client import Client
-    from pml_cli.output import Output
+from pml_cli.session import session
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Procedural memory for AI agents: analysed, approved, crash-proof, learned.",
 )
-approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
 app.add_typer(approvals, name="approvals")
 app.add_typer(offline)
 
@@ -50,18 +45,6 @@ def _home(given: Path | None) -> Path:
     from pml_local.folder import default_home
 
     return given or default_home()
-
-
-@contextmanager
-def _session(
-    url: str | None, home: Path | None = None, *, as_json: bool
-) -> Generator[tuple["Client", "Output"]]:
-    """A client of the gateway that is meant, and where to print."""
-    from pml_cli.client import Client, resolve_url
-    from pml_cli.output import Output
-
-    with Client(resolve_url(url, home)) as client:
-        yield client, Output(as_json=as_json)
 
 
 @app.command()
@@ -95,7 +78,7 @@ def status(url: Url = None, home: Home = None, as_json: AsJson = False) -> None:
     from pml_cli.commands import reading
 
     folder = _home(home)
-    with _session(url, folder, as_json=as_json) as (client, out):
+    with session(url, folder, as_json=as_json) as (client, out):
         raise typer.Exit(reading.status(client, out, folder))
 
 
@@ -108,6 +91,12 @@ def execute(
     name: Annotated[str | None, typer.Option(help="Name to learn it by: namespace:action.")] = None,
     capability: Annotated[
         str | None, typer.Option(help="Run what was learned under this name instead of a file.")
+    ] = None,
+    dag: Annotated[
+        str | None, typer.Option(help="Run a JSON file's DAG instead; `pml trace --as dag --json`.")
+    ] = None,
+    tool: Annotated[
+        str | None, typer.Option(help="Call one tool, server:tool, with the arguments instead.")
     ] = None,
     arg: Annotated[
         list[str] | None, typer.Option(help="key=value; JSON where it parses, else text.")
@@ -128,7 +117,7 @@ def execute(
     as_json: AsJson = False,
 ) -> None:
     """Run a program. Exit code 0: success; 1: error; 3: waits for approval; 5: still running."""
-    from pml_cli.arguments import parse_arguments, read_object, read_source
+    from pml_cli.arguments import parse_arguments, read_object, read_run, read_source
     from pml_cli.commands import execution
 
     fields: dict[str, object] = {
@@ -136,14 +125,15 @@ def execute(
         "intent": intent,
         "name": name,
         "capability": capability,
-        "args": parse_arguments(arg or [], args_json) or None,
+        "tool": tool and {"toolId": tool},
+        **read_run(dag, parse_arguments(arg or [], args_json)),
         "timeout": timeout,
         "idempotency_key": idempotency_key,
         "dryRun": dry_run or None,
         "dryRunMocks": None if mocks is None else read_object(mocks, "the mocks"),
     }
     request = {key: value for key, value in fields.items() if value is not None}
-    with _session(url, as_json=as_json) as (client, out):
+    with session(url, as_json=as_json) as (client, out):
         raise typer.Exit(execution.execute(client, out, request))
 
 
@@ -158,7 +148,7 @@ def discover(
     """Find tools and capabilities by intent."""
     from pml_cli.commands import reading
 
-    with _session(url, as_json=as_json) as (client, out):
+    with session(url, as_json=as_json) as (client, out):
         reading.discover(client, out, intent, kind, limit)
 
 
@@ -167,7 +157,7 @@ def tools(url: Url = None, as_json: AsJson = False) -> None:
     """List the tools of the connected MCP servers."""
     from pml_cli.commands import reading
 
-    with _session(url, as_json=as_json) as (client, out):
+    with session(url, as_json=as_json) as (client, out):
         reading.tools(client, out)
 
 
@@ -182,7 +172,7 @@ def types(
     """Print TypeScript declarations (.d.ts) of what a program can use."""
     from pml_cli.commands import types as command
 
-    with _session(url, as_json=as_json) as (client, out):
+    with session(url, as_json=as_json) as (client, out):
         command.types(client, out, catalog)
 
 
@@ -196,7 +186,7 @@ def capabilities(
     """List what was learned, or show one capability with its structure and paths."""
     from pml_cli.commands import reading
 
-    with _session(url, as_json=as_json) as (client, out):
+    with session(url, as_json=as_json) as (client, out):
         if wanted is None:
             reading.capabilities(client, out, limit)
         else:
@@ -204,39 +194,17 @@ def capabilities(
 
 
 @app.command()
-def trace(workflow: str, url: Url = None, as_json: AsJson = False) -> None:
-    """Show what a workflow did: structure, path, calls, durations."""
+def trace(
+    workflow: str,
+    shown: Annotated[
+        Literal["tree", "dag"], typer.Option("--as", help="A DAG can be run again.")
+    ] = "tree",
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a workflow did: structure, path, calls, durations; or which call waited for
+    which."""
     from pml_cli.commands import reading
 
-    with _session(url, as_json=as_json) as (client, out):
-        reading.trace(client, out, workflow)
-
-
-@approvals.command("list")
-def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
-    """What waits, and why."""
-    from pml_cli.commands import execution
-
-    with _session(url, as_json=as_json) as (client, out):
-        execution.list_approvals(client, out)
-
-
-@approvals.command("approve")
-def approvals_approve(
-    workflow: str, wait: bool = False, url: Url = None, as_json: AsJson = False
-) -> None:
-    """Let a workflow run; --wait sees it through."""
-    _decide(workflow, url, approve=True, wait=wait, as_json=as_json)
-
-
-@approvals.command("deny")
-def approvals_deny(workflow: str, url: Url = None, as_json: AsJson = False) -> None:
-    """Refuse; nothing of it runs."""
-    _decide(workflow, url, approve=False, wait=False, as_json=as_json)
-
-
-def _decide(workflow: str, url: str | None, *, approve: bool, wait: bool, as_json: bool) -> None:
-    from pml_cli.commands import execution
-
-    with _session(url, as_json=as_json) as (client, out):
-        raise typer.Exit(execution.decide(client, out, workflow, approve=approve, wait=wait))
+    with session(url, as_json=as_json) as (client, out):
+        (reading.dag if shown == "dag" else reading.trace)(client, out, workflow)

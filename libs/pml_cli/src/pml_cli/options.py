@@ -13,3 +13,8 @@ Url = Annotated[
 Home = Annotated[
     Path | None, typer.Option(help="The stack's data folder; else PML_HOME, else ./.pml.")
 ]
+Approval = Annotated[
+    str | None,
+    typer.Option(help="The approval that is meant; asked for where a run waits in its midst."),
+]
+Reason = Annotated[str | None, typer.Option(help="Why, in your words; its agent is told.")]

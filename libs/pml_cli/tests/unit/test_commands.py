@@ -75,6 +75,38 @@ def test_a_dry_run_sends_its_mocks_and_says_what_was_not_called(
     assert "dry run, not called: fs:write (n2.0)" in capsys.readouterr().out
 
 
+def test_a_run_is_drawn_as_a_dag_and_sent_again_as_one(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    task = {"id": "n2.0", "tool": "fs:read", "arguments": {"n": 1}, "dependsOn": ["n1.0"]}
+    drawn = {"dag": {"tasks": [task]}, "args": {"a": 1, "b": 1}, "left_out": ["n3.0"]}
+    gateway.answers[f"GET /api/workflows/{WORKFLOW}/dag"] = (200, drawn)
+    assert pml(monkeypatch, "trace", WORKFLOW, "--as", "dag") == 0
+    shown = capsys.readouterr().out
+    assert "n2.0  fs:read  n1.0" in shown
+    assert "failed and left out: n3.0" in shown
+    gateway.answers["POST /api/execute"] = (200, SUCCESS)
+    for document in (drawn, drawn["dag"]):
+        file = tmp_path / "dag.json"
+        file.write_text(json.dumps(document), encoding="utf-8")
+        assert pml(monkeypatch, "execute", "--dag", str(file), "--arg", "b=2") == 0
+    assert [request for _, request in gateway.asked[1:]] == [
+        {"dag": drawn["dag"], "args": {"a": 1, "b": 2}},
+        {"dag": drawn["dag"], "args": {"b": 2}},
+    ]
+
+
+def test_one_tool_is_called_with_the_arguments(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway.answers["POST /api/execute"] = (200, SUCCESS)
+    assert pml(monkeypatch, "execute", "--tool", "fs:read", "--arg", "path=a") == 0
+    assert gateway.asked[0][1] == {"tool": {"toolId": "fs:read"}, "args": {"path": "a"}}
+
+
 def test_json_is_the_whole_of_stdout(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +206,23 @@ def test_a_decision_is_sent_for_the_workflow(
         {"decision": "approve", "wait": True},
         {"decision": "deny", "wait": False},
     ]
+    gateway.asked.clear()
+    words = ("approvals", "replan", WORKFLOW, "--approval", "a-1", "--reason", "too much")
+    assert pml(monkeypatch, *words) == 0
+    sent = {"decision": "replan", "wait": False, "approval_id": "a-1", "reason": "too much"}
+    assert gateway.asked[0][1] == sent
+
+
+def test_what_a_run_waits_for_in_its_midst_is_answered_by_its_own_id(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"id": "a-1", "begun": True, "reasons": ["The run waits."], "expiresAt": "later"}
+    answer = {"status": "approval_required", "workflowId": WORKFLOW, "approval": asked}
+    gateway.answers["POST /api/execute"] = (200, answer)
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 3
+    out = capsys.readouterr().out
+    assert "nothing has run yet" not in out
+    assert f"pml approvals approve {WORKFLOW} --approval a-1" in out
 
 
 def test_what_waits_is_listed_with_its_id_whole_however_narrow_the_terminal(

@@ -124,5 +124,15 @@ def test_a_call_known_only_when_it_runs_may_reach_what_needs_no_approval_and_not
     assert not any(tool.node_ids for tool in decided)
 
 
+def test_about_what_else_such_a_call_may_reach_a_person_can_be_asked_when_it_is_made() -> None:
+    code = "return await mcp.fs[args.tool]({ path: 'x' });"
+    asked = {t.tool_id: t.definition_hash for t in TOOLS if not t.annotations.read_only}
+    assert asked
+    assert analysed(code).decision.askable == asked
+    assert analysed(code, Policy(otherwise="deny")).decision.askable == {}
+    assert analysed(code + WRITE).decision.askable.keys() == asked.keys() - {"fs:write"}
+    assert analysed(READ).decision.askable == {}
+
+
 def test_a_program_whose_calls_are_all_known_reaches_only_those() -> None:
     assert [tool.tool for tool in analysed(READ).decision.tools] == ["fs:read"]

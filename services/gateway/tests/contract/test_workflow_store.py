@@ -2,15 +2,17 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 import pytest
 
 from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, Parked, RunEnded, Settled
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
@@ -20,9 +22,11 @@ from services.gateway.tests.examples import (
     RULES,
     SCOPE,
     analyzed,
+    by_name,
     finished,
     later,
     made,
+    parked,
     rejected,
     workflow,
 )
@@ -62,6 +66,31 @@ async def test_equal_keys_in_two_scopes_are_two_workflows(workflows: WorkflowSto
     assert await workflows.accept(there) is None
     assert await workflows.get(ELSEWHERE, here.workflow_id) is None
     assert await workflows.get(ELSEWHERE, there.workflow_id) == there
+
+
+async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowStore) -> None:
+    now = workflow()
+    await workflows.accept(now)
+    await take(workflows, now, Analyzed(by_name(now), AT))
+    for n in range(2):
+        found = await workflows.get(SCOPE, now.workflow_id)
+        assert found is not None
+        assert found.approval is not None
+        yes = Settled(found.approval.approval_id, "approved", "mira", later(n))
+        settled = await workflows.change(
+            SCOPE, now.workflow_id, partial(advance, happening=yes, rules=RULES)
+        )
+        assert settled is not None
+        command = settled[1][-1]
+        assert isinstance(command, RunWorkflow)
+        waits = Parked(parked(command, {NASTY: n}, calls=[made(result=NASTY)]), later(n))
+        taken = await take(workflows, now, waits, waits.fact)
+        found = await workflows.get(SCOPE, now.workflow_id)
+        assert found == taken.workflow
+        assert found is not None
+        assert found.parked == waits.fact
+        page = await workflows.waiting(SCOPE, 10, 0)
+        assert [(each.begun, each.outcome) for each in page.approvals] == [(True, None)]
 
 
 async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStore) -> None:

@@ -99,6 +99,7 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
         "reasons",
         "tools",
         "calls",
+        "begun",
         "expiresAt",
     }
 

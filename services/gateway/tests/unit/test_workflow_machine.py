@@ -1,35 +1,50 @@
 """Whatever happens to a workflow, in whatever order."""
 
+from typing import cast
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
-from pml_gateway.domain.happenings import Analyzed, Due, Happening, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.happenings import (
+    Analyzed,
+    Due,
+    Happening,
+    NotAnalyzed,
+    Parked,
+    RunEnded,
+    Settled,
+)
 from pml_gateway.domain.workflow import State, advance
 from services.gateway.tests.examples import (
     ELSEWHERE,
-    READ,
     RULES,
-    WRITE,
-    analyzed,
+    by_name,
     finished,
     later,
+    parked,
     rejected,
     workflow,
 )
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
-ASKED, _ = advance(OURS, Analyzed(analyzed(OURS, "ask"), later(0)), RULES)
+ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)
 APPROVAL = ASKED.approval.approval_id if ASKED.approval else UUID(int=0)
+RUNNING, EFFECTS = advance(ASKED, Settled(APPROVAL, "approved", "mira", later(0)), RULES)
+FIRST = cast(RunWorkflow, EFFECTS[-1])
+STANDING, _ = advance(RUNNING, Parked(parked(FIRST), later(0)), RULES)
+SECOND = STANDING.approval.approval_id if STANDING.approval else UUID(int=0)
+WENT_ON = ids.effect_id(SECOND, "run-workflow")
+THEIR_RUN = FIRST.model_copy(update={"scope": ELSEWHERE, "workflow_id": THEIRS.workflow_id})
 NEXT: dict[State, set[State]] = {
     "requested": {"awaiting_approval", "running", "failed"},
     "awaiting_approval": {"running", "failed"},
-    "running": {"succeeded", "failed"},
+    "running": {"awaiting_approval", "succeeded", "failed"},
     "succeeded": set(),
     "failed": set(),
 }
@@ -41,19 +56,23 @@ EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
 def happenings(draw: st.DrawFn) -> Happening:
     """Anything that can happen to our workflow, or to another."""
     at, of = draw(MOMENTS), draw(EITHER)
-    match draw(st.integers(0, 4)):
+    match draw(st.integers(0, 5)):
         case 0:
-            verdict = draw(st.sampled_from(("allow", "ask", "deny")))
+            verdict = draw(st.sampled_from(("allow", "ask", "ask", "deny")))
             holder = draw(st.sampled_from((None, None, APPROVAL)))
-            return Analyzed(analyzed(of, verdict, (READ, WRITE)), at, name_holder=holder)
+            return Analyzed(by_name(of, verdict), at, name_holder=holder)
         case 1:
             return NotAnalyzed(rejected(of), at)
         case 2:
             outcome = draw(st.sampled_from(("approved", "denied")))
-            return Settled(draw(st.sampled_from((APPROVAL, UUID(int=1)))), outcome, "mira", at)
+            return Settled(
+                draw(st.sampled_from((APPROVAL, SECOND, UUID(int=1)))), outcome, "mira", at
+            )
         case 3:
             error = draw(st.sampled_from((None, WorkflowError(kind="timeout", message="late"))))
             return RunEnded(finished(of, error=error), at)
+        case 4:
+            return Parked(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
         case _:
             return Due(at)
 
@@ -73,12 +92,15 @@ def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
     ended = now.state in ("succeeded", "failed")
     assert ended == (now.finished_at is not None) == (now.due_at is None)
     assert sum(isinstance(each, WorkflowFinished) for each in told) == ended
-    assert sum(isinstance(each, ApprovalDecided) for each in told) <= 1
+    decided = [each for each in told if isinstance(each, ApprovalDecided)]
+    assert len({each.approval_id for each in decided}) == len(decided)
+    agreed = {each.approval_id for each in decided if each.outcome == "approved"}
     runs = [each for each in told if isinstance(each, RunWorkflow)]
-    assert len({run.command_id for run in runs}) <= 1
-    if runs:
-        allowed = now.analysis is not None and now.analysis.decision.verdict == "allow"
-        assert allowed or (now.approval is not None and now.approval.outcome == "approved")
+    went_on = [run for run in runs if run.command_id == WENT_ON]
+    assert all(len(run.grant.calls) == (run.command_id == WENT_ON) for run in runs)
+    assert SECOND in agreed or not went_on
+    allowed = now.analysis is not None and now.analysis.decision.verdict == "allow"
+    assert not runs or allowed or APPROVAL in agreed
     assert all(message.scope == OURS.scope for message in told)
 
 

@@ -1,7 +1,8 @@
 """Running programs and deciding on those that wait."""
 
 from collections.abc import Mapping
-from typing import cast
+from dataclasses import asdict, dataclass
+from typing import Literal, cast
 from uuid import UUID
 
 from rich.markup import escape
@@ -79,11 +80,15 @@ def _failure(error: Json) -> str:
 
 def _approval(answer: Json) -> list[str]:
     asked = cast(Json, answer.get("approval") or {})
-    lines = ["[yellow]approval required[/]: nothing has run yet"]
+    begun = asked.get("begun")
+    stands = "the run waits in its midst" if begun else "nothing has run yet"
+    lines = [f"[yellow]approval required[/]: {stands}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
     lines.append(f"until {asked.get('expiresAt')}, decide with one of")
+    which = f" --approval {asked.get('id')}" if begun else ""
     lines += [
-        f"  [bold]pml approvals {word} {answer['workflowId']}[/]" for word in ("approve", "deny")
+        f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
+        for word in ("approve", "deny", "replan")
     ]
     return lines
 
@@ -94,6 +99,8 @@ def list_approvals(client: Client, out: Output) -> None:
     lines: list[str] = []
     for one in cast(list[Json], answer["approvals"]):
         lines.append(f"[bold]{one['workflow_id']}[/]  [dim]until {one['expires_at']}[/]")
+        if one.get("begun"):
+            lines.append(f"  the run waits in its midst: --approval {one['approval_id']}")
         if one.get("intent"):
             lines.append(f"  {escape(str(one['intent']))}")
         reasons = cast(list[str], one.get("reasons") or [])
@@ -103,15 +110,26 @@ def list_approvals(client: Client, out: Output) -> None:
     out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
 
 
-def decide(client: Client, out: Output, workflow: str, *, approve: bool, wait: bool) -> int:
-    """Approve or deny what a workflow waits for; with `wait`, see it through."""
-    path = f"/api/workflows/{workflow_id(workflow)}/approval"
-    body: dict[str, object] = {"decision": "approve" if approve else "deny", "wait": wait}
+@dataclass(frozen=True)
+class Decided:
+    """A person's decision, as it is sent; `wait` sees an approved workflow through."""
+
+    decision: Literal["approve", "deny", "replan"]
+    wait: bool = False
+    approval_id: str | None = None
+    reason: str | None = None
+
+
+def decide(client: Client, out: Output, workflow: str, decided: Decided) -> int:
+    """Answer what a workflow waits for."""
+    path, wait = f"/api/workflows/{workflow_id(workflow)}/approval", decided.wait
+    body = {key: value for key, value in asdict(decided).items() if value is not None}
     with out.busy("running…" if wait else "deciding…"):
         answer = client.post(path, body)
     if wait:
         return show_answer(out, answer)
-    out.show(answer, "approved" if approve else "denied")
+    said = {"approve": "approved", "deny": "denied", "replan": "sent back for another plan"}
+    out.show(answer, said[decided.decision])
     return 0
 
 

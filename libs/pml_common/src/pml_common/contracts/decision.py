@@ -77,9 +77,12 @@ class ToolDecision(Contract):
 class Decision(Contract):
     """The verdict on a whole program: the strictest of its tools'.
 
-    `reasons` are sentences a person can approve by.
+    `reasons` are sentences a person can approve by. `askable` are the tools, each with its
+    definition hash, that calls known only when they run may reach once a person has agreed to the
+    very call.
     """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     tools: tuple[ToolDecision, ...] = ()
+    askable: dict[str, str] = Field(default_factory=dict)

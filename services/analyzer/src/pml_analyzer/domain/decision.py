@@ -57,7 +57,8 @@ def decide(
     """The strictest verdict of all tools, those of nested capabilities included, and of all rules
     on capabilities, the program itself included where it is `known_as` one; a call that nobody can
     name is asked for at least, and may then reach those tools of the catalogue that need no
-    approval. In a dry run nobody is asked about what mocks answer."""
+    approval, and those that do once a person agrees to the very call. In a dry run nobody is asked
+    about what mocks answer."""
     known = Tools.of(catalogue)
     tools = [_decide_tool(use, policy, known, dry_run) for use in _with_nested(uses, known, nested)]
     said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
@@ -65,15 +66,24 @@ def decide(
     untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
     if dry_run is None:
         said.extend(("ask", reason) for reason in untold)
+    askable = dict[str, str]()
     if untold:
         used = {tool.tool for tool in tools}
         others = [tool for tool in known if tool.tool_id not in used]
         allowed = [tool for tool in others if policy.verdict_on(tool)[0] == "allow"]
         tools += [_within_reach(tool, known.hash_of(tool), dry_run) for tool in allowed]
+        if dry_run is None:
+            asked = (tool for tool in others if policy.verdict_on(tool)[0] == "ask")
+            askable = {tool.tool_id: known.hash_of(tool) for tool in asked}
     verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
     reasons = tuple(reason for one, reason in said if one == verdict)
-    return Decision(verdict=verdict, reasons=reasons or (_nothing(nested),), tools=tuple(tools))
+    return Decision(
+        verdict=verdict,
+        reasons=reasons or (_nothing(nested),),
+        tools=tuple(tools),
+        askable=askable,
+    )
 
 
 def _with_nested(uses: Sequence[ToolUse], known: Tools, nested: Sequence[Reached]) -> list[ToolUse]:

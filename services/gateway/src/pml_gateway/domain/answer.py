@@ -65,6 +65,7 @@ def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:
         reasons=about.reasons,
         tools=about.tools,
         calls=about.calls,
+        begun=approval.parked is not None,
         expires_at=approval.expires_at,
     )
 

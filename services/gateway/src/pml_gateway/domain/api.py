@@ -112,12 +112,14 @@ class PlannedCall(Contract):
 
 
 class ApprovalAsked(Contract):
-    """What would run and why a person must agree; `tools` are those asked for."""
+    """What would run and why a person must agree; `tools` are those asked for. `begun`: the run
+    waits in its midst, at one call."""
 
     id: UUID
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
     calls: tuple[PlannedCall, ...]
+    begun: bool = False
     expires_at: AwareDatetime = Field(serialization_alias="expiresAt")
 
 

@@ -1,7 +1,6 @@
 """What can happen to a workflow."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -13,14 +12,12 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 @dataclass(frozen=True)
 class Analyzed:
     """The program was understood. `name_holder` is another capability that has the wanted name;
-    `repeatable_tools` may be called again when nobody knows how a call ended; about calls of
-    `askable` tools, with their definitions' hashes, a person may be asked while it runs."""
+    `repeatable_tools` may be called again when nobody knows how a call ended."""
 
     analysis: ExecutionAnalyzed
     at: datetime
     name_holder: UUID | None = None
     repeatable_tools: tuple[str, ...] = ()
-    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,6 @@ class Parked:
 
     fact: WorkflowParked
     at: datetime
-    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,6 @@ class Settled:
     reason: str | None = None
     replan: bool = False
     repeatable_tools: tuple[str, ...] = ()
-    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,6 @@ class Due:
 
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
-    askable: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 Happening = Analyzed | NotAnalyzed | Parked | Settled | RunEnded | Due

@@ -39,7 +39,8 @@ def _reason(response: ExecuteResponse) -> str:
     if response.approval is not None:
         until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
         reasons = " ".join(response.approval.reasons)
-        return f"not run yet: a person must approve it first{workflow}, before {until}. {reasons}"
+        how = "it waits in its midst" if response.approval.begun else "not run yet"
+        return f"{how}: a person must approve it first{workflow}, before {until}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
     return f"{_in_words(response.error)}{workflow}"

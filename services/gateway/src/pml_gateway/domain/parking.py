@@ -1,51 +1,21 @@
 """A run that stands at a call which a person must agree to (B7, F4)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.decision import Decision, Policy, ToolDecision
+from pml_common.contracts.decision import Decision, ToolDecision
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import WantedCall, WorkflowParked
-from pml_common.contracts.tool import ToolDefinition
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.workflow_state import Workflow
 
 
-def askable_among(
-    policy: Policy,
-    analysis: ExecutionAnalyzed | None,
-    tools: Iterable[ToolDefinition],
-    hash_of: Callable[[str], str | None],
-) -> Mapping[str, str]:
-    """The tools, with the hashes of their definitions, that calls known only when they run may
-    reach once a person has agreed; none for a program without such calls."""
-    if analysis is None or not reaches_unseen(analysis):
-        return {}
-    decided = {tool.tool for tool in analysis.decision.tools}
-    asked = (tool.tool_id for tool in tools if _is_asked(policy, tool))
-    hashes = ((tool_id, hash_of(tool_id)) for tool_id in asked if tool_id not in decided)
-    return {tool_id: found for tool_id, found in hashes if found is not None}
-
-
-def reaches_unseen(analysis: ExecutionAnalyzed) -> bool:
-    """Whether it really makes calls that only the run can tell: its own, or those of capabilities,
-    which bring tools within reach that no node calls."""
-    within_reach = any(not tool.node_ids for tool in analysis.decision.tools)
-    return not analysis.dry_run and (bool(analysis.dynamic_calls) or within_reach)
-
-
-def _is_asked(policy: Policy, tool: ToolDefinition) -> bool:
-    return policy.verdict_on(tool)[0] == "ask"
-
-
-def unaskable(workflow: Workflow, parked: WorkflowParked, askable: Mapping[str, str]) -> str | None:
+def unaskable(workflow: Workflow, parked: WorkflowParked) -> str | None:
     """Why nobody can be asked about what a run waits for, or None."""
-    wanted, name = parked.wanted, parked.wanted.tool
-    if wanted.tool not in askable:
-        return f"{name} is nothing that a person may allow here: it is gone, or a rule denies it"
-    if askable[wanted.tool] != wanted.definition_hash:
-        return f"{name} has changed since the run was begun; run the program again"
+    wanted, analysis = parked.wanted, workflow.analysis
+    askable = analysis.decision.askable if analysis else {}
+    if askable.get(wanted.tool) != wanted.definition_hash:
+        return f"{wanted.tool} is not among the tools that a person could be asked about"
     grant = parked.grant
     if (grant.scope, grant.workflow_id) != (workflow.scope, workflow.workflow_id):
         return "the run stands under the grant of another workflow"

@@ -27,9 +27,10 @@ Give `code` (the body of an async function) or `capability` (with `args`). Insid
 if it fails; `args` holds the arguments; the value of `return` is the result. Tools are the only way
 out: no imports, network or files.
 
-The program is read as a whole before anything runs. Status `approval_required` means that nothing
-has run, because a person must agree first; `error` says what failed and where. A program that
-worked is kept, under `name` if you give one, and can be found by its `intent`."""
+The program is read as a whole before anything runs. Status `approval_required` means that a person
+must agree first: nothing has run or, where `approval.begun`, the run waits at one call; `error`
+says what failed and where. A program that worked is kept, under `name` if you give one, and can be
+found by its `intent`."""
 
 _DISCOVER_DESCRIPTION = """\
 Find tools and capabilities that serve an intent, best first, each with the schema of its arguments.
@@ -51,6 +52,28 @@ def _text(description: str, **more: str | int) -> JsonObject:
     return {"type": "string", "description": description, **more}
 
 
+_TOOL_ID: JsonObject = {"type": "string", "description": "server:tool"}
+
+_DAG_TASK = _object(
+    {
+        "id": _text("Names the task in this DAG."),
+        "tool": _TOOL_ID,
+        "arguments": {
+            "type": "object",
+            "description": "A string that is `$OUTPUT[id]` or `$INPUT[name]`, with a path as "
+            "`.items[0]` after it, stands for a task's output or an argument in args; text that "
+            "begins like that, or with `$$`, gets one more `$` before it.",
+        },
+        "dependsOn": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Ids of the tasks that must have ended before.",
+        },
+    },
+    "id",
+    "tool",
+)
+
 _EXECUTE_SCHEMA = _object(
     {
         "intent": _text("What this is for, in a sentence; it is found by it later."),
@@ -58,6 +81,15 @@ _EXECUTE_SCHEMA = _object(
         "name": {
             **TypeAdapter(CapabilityName).json_schema(),
             "description": "Name to keep the code under: namespace:action, as `fs:ensure_file`.",
+        },
+        "dag": {
+            **_object({"tasks": {"type": "array", "minItems": 1, "items": _DAG_TASK}}, "tasks"),
+            "description": "Calls instead of code; those that do not wait for each other are made "
+            "side by side. The result is every task's output by its id.",
+        },
+        "tool": {
+            **_object({"toolId": _TOOL_ID, "defaultArgs": {"type": "object"}}, "toolId"),
+            "description": "One tool instead of code: called with defaultArgs, overridden by args.",
         },
         "capability": _text("Name or id of a capability to run instead of code."),
         "args": {

@@ -35,6 +35,6 @@ def run_command(
         grant=grant,
         mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),
-        askable=dict(now.askable),
+        askable=analysis.decision.askable,
         timeout_s=workflow.timeout_s,
     )

@@ -41,7 +41,8 @@ class WorkflowPage(Contract):
 
 
 class ApprovalView(Contract):
-    """What a person is asked to agree to, and the answer once there is one."""
+    """What a person is asked to agree to, and the answer once there is one. `begun`: the run waits
+    in its midst, at one call."""
 
     approval_id: UUID
     workflow_id: UUID
@@ -51,6 +52,7 @@ class ApprovalView(Contract):
     tools: tuple[str, ...]
     calls: tuple[PlannedCall, ...]
     args: JsonObject
+    begun: bool
     requested_at: AwareDatetime
     expires_at: AwareDatetime
     outcome: ApprovalOutcome | None
@@ -155,6 +157,7 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         tools=about.tools,
         calls=about.calls,
         args=workflow.requested.args,
+        begun=approval.parked is not None,
         requested_at=approval.requested_at,
         expires_at=approval.expires_at,
         outcome=approval.outcome,

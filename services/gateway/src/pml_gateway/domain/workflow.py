@@ -86,7 +86,7 @@ def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
     fact = parked.fact
     if fact.command_id != workflow.run_command_id:
         return workflow, ()
-    why_not = parking.unaskable(workflow, fact, parked.askable)
+    why_not = parking.unaskable(workflow, fact)
     if why_not is None and not is_ours(fact.grant, rules.secret):
         why_not = "the grant of the parked run is not this gateway's"
     if why_not is not None:

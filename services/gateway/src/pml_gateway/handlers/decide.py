@@ -10,7 +10,6 @@ from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.happenings import Settled
 from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.workflow import Step, Workflow, advance
-from pml_gateway.handlers.askable import askable_of
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.ports import Caller, KnownTools, Outgoing
 
@@ -42,7 +41,6 @@ class Decisions:
                 reason=decide.reason,
                 replan=decide.decision == "replan",
                 repeatable_tools=repeatable_among(workflow.analysis, self.tools.find),
-                askable=askable_of(workflow, workflow.analysis, self.tools),
             )
             return advance(workflow, settled, executions.rules)
 

@@ -7,7 +7,6 @@ from pml_gateway.domain.happenings import Due
 from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Step, Workflow, advance
-from pml_gateway.handlers.askable import askable_of
 from pml_gateway.ports import KnownTools, Outgoing, Relay, WorkflowStore
 
 _MOST_AT_ONCE = 100
@@ -25,8 +24,7 @@ async def on_due(
 
     def step(workflow: Workflow) -> Step:
         repeatable = repeatable_among(workflow.analysis, tools.find)
-        askable = askable_of(workflow, workflow.analysis, tools)
-        return advance(workflow, Due(at, repeatable, askable), rules)
+        return advance(workflow, Due(at, repeatable), rules)
 
     for scope, workflow_id in await workflows.due(at, _MOST_AT_ONCE):
         taken = await workflows.change(scope, workflow_id, step)

@@ -13,7 +13,6 @@ from pml_common.contracts.registry import ResolveCapability
 from pml_gateway.domain.happenings import Analyzed
 from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
-from pml_gateway.handlers.askable import askable_of_stored
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
 
@@ -35,9 +34,6 @@ async def on_execution_analyzed(
         at=now(),
         name_holder=await _name_holder(analysis, asker),
         repeatable_tools=repeatable_among(analysis, tools.find),
-        askable=await askable_of_stored(
-            analysis.scope, analysis.workflow_id, workflows, tools, analysis
-        ),
     )
     return await step_once(analysis, _CONSUMER, happening, workflows, newsroom, rules)
 

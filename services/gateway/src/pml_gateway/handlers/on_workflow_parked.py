@@ -8,9 +8,8 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import WorkflowParked
 from pml_gateway.domain.happenings import Parked
 from pml_gateway.domain.rules import Rules
-from pml_gateway.handlers.askable import askable_of_stored
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
+from pml_gateway.ports import Newsroom, WorkflowStore
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 
@@ -19,11 +18,8 @@ async def on_workflow_parked(
     parked: WorkflowParked,
     workflows: WorkflowStore,
     newsroom: Newsroom,
-    tools: KnownTools,
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Keep the question and state it; a redelivery states the same."""
-    askable = await askable_of_stored(parked.scope, parked.workflow_id, workflows, tools)
-    happening = Parked(parked, now(), askable)
-    return await step_once(parked, _CONSUMER, happening, workflows, newsroom, rules)
+    return await step_once(parked, _CONSUMER, Parked(parked, now()), workflows, newsroom, rules)

@@ -1,0 +1,22 @@
+"""The gateway that a subcommand talks to, and where it prints."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pml_cli.client import Client
+    from pml_cli.output import Output
+
+
+@contextmanager
+def session(
+    url: str | None, home: Path | None = None, *, as_json: bool
+) -> Generator[tuple["Client", "Output"]]:
+    """A client of the gateway that is meant, and where to print."""
+    from pml_cli.client import Client, resolve_url
+    from pml_cli.output import Output
+
+    with Client(resolve_url(url, home)) as client:
+        yield client, Output(as_json=as_json)

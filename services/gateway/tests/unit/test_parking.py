@@ -1,0 +1,261 @@
+"""A run that stands at a call which a person must agree to: asked, answered, gone on with."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.answer import answer_of
+from pml_gateway.domain.approval import answerable
+from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.grant import outdated, refusal
+from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
+from pml_gateway.domain.mcp_answers import answer_of_tool
+from pml_gateway.domain.parking import done, lines_of
+from pml_gateway.domain.views import view_of
+from pml_gateway.domain.workflow import Workflow
+from services.gateway.tests.examples import (
+    AT,
+    ELSEWHERE,
+    SECRET,
+    WRITE,
+    by_name,
+    call,
+    finished,
+    later,
+    made,
+    parked,
+    workflow,
+)
+from services.gateway.tests.steps import after, approve
+
+OTHER: JsonObject = {"path": "/b"}
+
+
+def running() -> tuple[Workflow, RunWorkflow]:
+    """A workflow that a person let run, and its command."""
+    new = workflow()
+    return goes_on(*after(new, Analyzed(by_name(new), AT), approve(new)))
+
+
+def goes_on(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
+    assert now.state == "running"
+    command = effects[-1]
+    assert isinstance(command, RunWorkflow)
+    return now, command
+
+
+def standing() -> tuple[Workflow, RunWorkflow]:
+    """The same once its run waits."""
+    now, command = running()
+    now, _ = after(now, Parked(parked(command, calls=[made(), made()]), later(5)))
+    assert now.state == "awaiting_approval"
+    return now, command
+
+
+def answer(now: Workflow, seconds: float = 10, **more: object) -> Settled:
+    assert now.approval is not None
+    settled = Settled(now.approval.approval_id, "approved", "mira", later(seconds))
+    return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on
+
+
+def test_a_command_names_the_tools_that_a_person_may_be_asked_about() -> None:
+    _, command = running()
+    assert command.askable == {"fs:write": WRITE.definition_hash}
+    assert "fs:write" not in command.grant.tools
+
+
+def test_what_a_run_waits_for_is_asked_with_what_it_has_done() -> None:
+    now, command = running()
+    before = now.approval
+    fact = parked(command, calls=[made(), made()])
+    now, (asked,) = after(now, Parked(fact, later(5)))
+    assert isinstance(asked, ApprovalRequested)
+    assert (now.approval, before) != (before, None)
+    assert now.approval is not None
+    assert asked.approval_id == now.approval.approval_id
+    assert asked.expires_at == later(3605) == now.due_at
+    (tool,) = asked.decision.tools
+    assert (tool.tool, tool.verdict, tool.node_ids) == ("fs:write", "ask", ("dyn:fs:write",))
+    (reason,) = asked.decision.reasons
+    assert "its call of fs:write on line 4" in reason
+    assert "It has called fs:read (2 times)." in reason
+
+
+def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
+    now, _ = standing()
+    told = answer_of(now, None)
+    assert told.status == "approval_required"
+    assert told.approval is not None
+    assert told.approval.begun
+    assert told.approval.tools == ("fs:write",)
+    (wanted,) = told.approval.calls
+    assert (wanted.node_id, wanted.line) == ("dyn:fs:write", 4)
+    assert wanted.arguments["path"].model_dump() == {"type": "literal", "value": "/a"}
+    assert [task.tool for task in told.tasks] == ["fs:read", "fs:read"]
+    view = view_of(now)
+    assert view.approval is not None
+    assert view.approval.begun
+    assert len(view.tasks) == 2
+    text = str(answer_of_tool(WRITE, told))
+    assert "waits in its midst" in text
+
+
+def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
+    now, first = standing()
+    now, command = goes_on(*after(now, answer(now)))
+    assert command.command_id != first.command_id
+    assert command.grant.tools == first.grant.tools
+    wanted = call(now, WRITE, {"path": "/a"}).model_copy(update={"grant": command.grant})
+    assert refusal(wanted, SECRET, later(11)) is None
+    assert outdated(wanted, WRITE.definition_hash) is None
+    assert "has changed" in (outdated(wanted, "0" * 64) or "")
+    other = wanted.model_copy(update={"args": OTHER})
+    assert "was not seen" in (refusal(other, SECRET, later(11)) or "")
+    forged = command.grant.model_copy(
+        update={"calls": (command.grant.calls[0].model_copy(update={"args_hash": "0" * 64}),)}
+    )
+    assert "signature" in (
+        refusal(wanted.model_copy(update={"grant": forged}), SECRET, later(11)) or ""
+    )
+
+
+def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
+    now, _ = standing()
+    now, second = goes_on(*after(now, answer(now)))
+    now, (asked,) = after(now, Parked(parked(second, OTHER), later(20)))
+    assert isinstance(asked, ApprovalRequested)
+    now, third = goes_on(*after(now, answer(now, 30)))
+    assert third.grant.calls[0] == second.grant.calls[0]
+    assert len(third.grant.calls) == 2
+    again, (stirred,) = after(now, Due(later(300)))
+    assert isinstance(stirred, RunWorkflow)
+    assert (stirred.command_id, stirred.grant.calls) == (third.command_id, third.grant.calls)
+    end, _ = after(again, RunEnded(finished(now, result=1), later(301)))
+    assert end.state == "succeeded"
+
+
+def test_a_run_that_waits_is_asked_about_once_however_often_it_says_so() -> None:
+    now, command = standing()
+    assert after(now, Parked(parked(command), later(9))) == (now, ())
+    went_on, _ = after(now, answer(now))
+    assert after(went_on, Parked(parked(command), later(12))) == (went_on, ())
+    elsewhere = parked(command).model_copy(update={"scope": ELSEWHERE})
+    before, _ = running()
+    assert after(before, Parked(elsewhere, later(5))) == (before, ())
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"wanted": {"tool": "fs:delete"}}, "not among the tools"),
+        ({"wanted": {"definition_hash": "0" * 64}}, "not among the tools"),
+        ({"grant": {"workflow_id": uuid4()}}, "of another workflow"),
+        ({"grant": {"approved_by": "mallory"}}, "not this gateway's"),
+    ],
+)
+def test_what_nobody_can_agree_to_ends_the_run(
+    change: dict[str, dict[str, object]], why: str
+) -> None:
+    now, command = running()
+    fact = parked(command)
+    changed = {
+        field: getattr(fact, field).model_copy(update=update) for field, update in change.items()
+    }
+    failed, (end,) = after(now, Parked(fact.model_copy(update=changed), later(5)))
+    assert isinstance(end, WorkflowFinished)
+    assert failed.error is not None
+    assert failed.error.kind == "denied"
+    assert why in failed.error.message
+
+
+def test_a_denial_ends_it_and_says_what_was_done() -> None:
+    now, _ = standing()
+    failed, (told, _) = after(now, answer(now, outcome="denied", reason="too late"))
+    assert isinstance(told, ApprovalDecided)
+    assert told.outcome == "denied"
+    assert failed.error == WorkflowError(
+        kind="denied",
+        message="mira denied its call of fs:write: too late. The run had stopped there. It has "
+        "called fs:read (2 times).",
+        node_id="dyn:fs:write",
+        line=4,
+        tool="fs:write",
+        arguments={"path": "/a"},
+    )
+    assert len(answer_of(failed, None).tasks) == 2
+
+
+def test_an_agent_may_be_told_to_send_another_program() -> None:
+    now, _ = standing()
+    failed, _ = after(now, answer(now, outcome="denied", replan=True, reason="use fs:read"))
+    assert failed.error is not None
+    assert "wants another plan instead of its call of fs:write: use fs:read. Send another" in (
+        failed.error.message
+    )
+    new = workflow()
+    no = replace(approve(new), outcome="denied", replan=True)
+    failed, _ = after(new, Analyzed(by_name(new), AT), no)
+    assert failed.error is not None
+    assert failed.error.message == "mira wants another plan instead of it. Send another program"
+    assert answer_of(failed, None).tasks == ()
+
+
+def test_nobody_deciding_in_time_ends_it_too() -> None:
+    now, _ = standing()
+    failed, (told, _) = after(now, Due(later(3605)))
+    assert isinstance(told, ApprovalDecided)
+    assert told.outcome == "expired"
+    assert failed.error is not None
+    assert "nobody approved it in time" in failed.error.message
+    assert "It has called" in failed.error.message
+
+
+def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
+    now, _ = standing()
+    assert now.approval is not None
+    assert answerable(now, now.approval.approval_id, later(6)) == now.approval
+    with pytest.raises(Conflict, match="look at it and name it"):
+        answerable(now, None, later(6))
+    went_on, _ = after(now, answer(now))
+    with pytest.raises(Conflict, match="already"):
+        answerable(went_on, None, later(12))
+
+
+def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
+    lost = WorkflowError(kind="outcome_unknown", message="the run ended before")
+    failed = WorkflowError(kind="tool_error", message="no such file")
+    assert done([]) == "It has called nothing."
+    assert done([made(error=failed), made("fs:write", error=lost)]) == (
+        "It has called fs:read. Nobody knows how these calls ended: fs:write."
+    )
+
+
+def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:
+    now, command = standing()
+    wanted = parked(command).wanted
+    assert lines_of(now, wanted) == [4]
+    assert lines_of(now, wanted.model_copy(update={"line": 9})) == (9,)
+    assert lines_of(replace(now, analysis=None), wanted) == []
+    assert now.analysis is not None
+    calls = now.analysis.dynamic_calls
+    two = now.analysis.model_copy(
+        update={"dynamic_calls": (*calls, calls[0].model_copy(update={"line": 7}))}
+    )
+    told = answer_of(replace(now, analysis=two), None)
+    assert told.approval is not None
+    assert "on line 4 or 7" in told.approval.reasons[0]
+    assert told.approval.calls[0].line is None
+    nowhere = answer_of(replace(now, analysis=two.model_copy(update={"dynamic_calls": ()})), None)
+    assert nowhere.approval is not None
+    assert " line " not in nowhere.approval.reasons[0]
+
+
+def test_a_run_that_waits_without_an_analysis_cannot_be_asked_about() -> None:
+    now, command = running()
+    failed, _ = after(replace(now, analysis=None), Parked(parked(command), later(5)))
+    assert failed.state == "failed"

@@ -2,70 +2,29 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import UUID
-
-from pydantic_core import to_json
 
 from pml_common.bus.errors import Retryable
 from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
-from pml_common.contracts.gateway import ToolOutcome
-from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
-from pml_executor.domain.capabilities import Nesting, injected
-from pml_executor.domain.dry_run import mock_of
-from pml_executor.domain.endings import Ending, RunEnded, ending_of, first_cause
+from pml_executor.domain.deadline import began, seconds_left
+from pml_executor.domain.endings import Ending, ending_of, first_cause
 from pml_executor.domain.finished import finished
-from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
-from pml_executor.domain.limits import Allowance, RunLimits
-from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
+from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
-    Parking,
-    allowed_alone,
     is_parked,
-    parked_ms,
     parked_under,
     workflow_parked,
 )
-from pml_executor.domain.protocol import (
-    Answer,
-    CallMade,
-    Entered,
-    Failed,
-    Failure,
-    Left,
-    Noted,
-    Program,
-    ProgramMessage,
-    Returned,
-    Threw,
-)
-from pml_executor.domain.refusal import refused_call, refused_run
+from pml_executor.domain.refusal import refused_run
+from pml_executor.handlers.attempt import Attempt
+from pml_executor.handlers.executor import Executor as Executor
 from pml_executor.ports import (
-    Clock,
-    GatewayUnreachable,
     JournalStore,
-    OpenJournal,
-    Sandbox,
-    SandboxBroken,
-    SandboxPool,
     SandboxUnavailable,
-    Tools,
 )
-
-
-@dataclass(frozen=True)
-class Executor:
-    """Everything a run is made with."""
-
-    pool: SandboxPool
-    open_journal: OpenJournal
-    tools: Tools
-    now: Clock
-    limits: RunLimits
 
 
 async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[Message]:
@@ -83,7 +42,7 @@ async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[
         ending = await _ending(command, executor, store, journal)
         now = executor.now()
         if isinstance(ending, Ending):
-            await store.append(events.run_ended(command, ending, _began(journal), now))
+            await store.append(events.run_ended(command, ending, began(journal), now))
         else:
             wanted = ending
             await store.mark(ParkMark(command_id=command.command_id, ts=now, wanted=wanted))
@@ -99,10 +58,10 @@ async def _ending(
     refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
     if refused is not None:
         return Ending(error=refused)
-    limit = asyncio.timeout(_seconds_left(command, journal, executor.now()))
+    limit = asyncio.timeout(seconds_left(command, journal, executor.now()))
     try:
         async with limit, executor.pool.lease() as sandbox:
-            return await _Run(command, executor, store, journal, sandbox).conduct()
+            return await Attempt(command, executor, store, journal, sandbox).conduct()
     except TimeoutError:
         if not limit.expired():
             raise
@@ -115,184 +74,3 @@ async def _ending(
         if (ending := ending_of(error)) is None:
             raise error from None
         return ending
-
-
-@dataclass
-class _Run:
-    """One attempt at one run: the program on one side, journal and tools on the other."""
-
-    command: RunWorkflow
-    executor: Executor
-    store: JournalStore
-    journal: RunJournal
-    sandbox: Sandbox
-
-    def __post_init__(self) -> None:
-        self._allowance = Allowance(self.executor.limits)
-        self._calls: dict[int, Call] = {}
-        self._asked_as: dict[CallKey, int] = {}
-        self._failed: dict[int, ToolEnd] = {}
-        self._nesting = Nesting(self.command, self.journal)
-        self._over = False
-
-    async def conduct(self) -> Ending | WantedCall:
-        """Until the program has ended, or must wait for a person, and every call it made has
-        ended."""
-        program = Program(
-            code=self.command.instrumented,
-            capabilities=injected(self.command.injected),
-            args=self.command.args,
-            seed=self.command.workflow_id.hex,
-            now=int(self.journal.entries[0].ts),
-            past=int(self.journal.entries[-1].ts),
-        )
-        async with asyncio.TaskGroup() as calls:
-            await self.sandbox.run(program)
-            try:
-                return await self._converse(calls)
-            except RunEnded as ended:
-                return Ending(error=ended.error)
-            except Parking as parking:
-                return parking.wanted
-            finally:
-                self._over = True
-                self.sandbox.kill()
-
-    async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
-        while True:
-            self._deliver()
-            try:
-                message = await self._receive()
-            except SandboxBroken as broken:
-                return Ending(error=WorkflowError(kind=broken.kind, message=str(broken)))
-            match message:
-                case CallMade():
-                    self._on_call(message, calls)
-                case Noted():
-                    self._on_notes(message)
-                case Entered() | Left() | Failed():
-                    self._on_capability(message)
-                case Returned():
-                    self.journal.complete()
-                    return Ending(result=message.value)
-                case Threw():
-                    self.journal.complete()
-                    return Ending(error=self._failure(message))
-
-    async def _receive(self) -> ProgramMessage:
-        """The program's next message; a replay waits only so long for what must come."""
-        awaited = self.journal.awaited()
-        patience = asyncio.timeout(None if awaited is None else awaited[1] / 1000)
-        try:
-            async with patience:
-                return await self.sandbox.receive()
-        except TimeoutError:
-            if awaited is None or not patience.expired():
-                raise
-            raise left_out(awaited[0]) from None
-
-    def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
-        node_id = message.node or f"dyn:{message.tool}"
-        if message.id in self._calls:
-            error = WorkflowError(kind="rejected", message="the program forged a call")
-            raise RunEnded(error)
-        self._allowance.call(node_id, len(to_json(message.args)))
-        call = self.journal.call(node_id, message.tool, message.args)
-        refused = refused_call(self.command.grant, message.tool, node_id)
-        if refused is not None and not allowed_alone(self.command, call):
-            raise RunEnded(refused)
-        self._calls[message.id] = call
-        self._asked_as[call.key] = message.id
-        if call.ended:
-            return
-        start = call.start
-        if start is None:  # noted here, so that the journal tells what happens in its order
-            parent = self._nesting.trace_of(message.within)
-            start = events.call_started(self.command, call, parent, self.executor.now())
-            self.store.note(start)
-        calls.create_task(self._make(call, start))
-
-    def _on_capability(self, message: Entered | Left | Failed) -> None:
-        now = self.executor.now()
-        match message:
-            case Entered():
-                self._allowance.nested(message.node, len(to_json(message.args)))
-                entry = self._nesting.enter(message, now)
-            case Left():
-                self._allowance.store(len(to_json(message.value)))
-                entry = self._nesting.leave(message.id, Ending(result=message.value), now)
-            case Failed():
-                ending = Ending(error=self._failure(message, message.id))
-                entry = self._nesting.leave(message.id, ending, now)
-        if entry is not None:
-            self.store.note(entry)
-
-    def _on_notes(self, message: Noted) -> None:
-        now = self.executor.now()
-        for note in message.notes:
-            self._allowance.note(len(to_json(note)))
-            trace = self._nesting.trace_of(note.within)
-            entry = events.noted(trace, self.journal, note, now)
-            if entry is not None:
-                self.store.note(entry)
-
-    async def _make(self, call: Call, start: ToolStart) -> None:
-        """Start stored, call made, end stored: in this order, whatever happens in between."""
-        await self.store.append()
-        mock = mock_of(self.command, start, self.journal.entries)
-        outcome, size = within(
-            mock or await self._ask(call), self.executor.limits.max_message_bytes
-        )
-        self._allowance.store(size)
-        ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
-        await self.store.append(ended)
-        self._deliver()
-
-    async def _ask(self, call: Call) -> ToolOutcome:
-        outcome = await self._ask_once(call, first_key(self.command, call))
-        if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
-            outcome = await self._ask_once(call, second_key(self.command, call))
-        if outcome.status == "unknown":
-            why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
-            raise ends_run("outcome_unknown", call, why)
-        return outcome
-
-    async def _ask_once(self, call: Call, key: UUID) -> ToolOutcome:
-        left = _seconds_left(self.command, self.journal, self.executor.now())
-        timeout_s = min(left, self.executor.limits.tool_timeout_s)
-        try:
-            return await self.executor.tools.call(question(self.command, call, key, timeout_s))
-        except GatewayUnreachable as error:
-            raise ends_run("internal", call, str(error)) from error
-
-    def _deliver(self) -> None:
-        """Hand the program what is due, in the journal's order."""
-        for end in self.journal.due():
-            asked_as = self._asked_as[end.node_id or "", end.occurrence]
-            message = end.error.message if end.error else ""
-            if end.error is not None:
-                if end.error.kind == "denied":
-                    raise ends_run("denied", self._calls[asked_as], message)
-                self._failed[asked_as] = end
-            if self._over:
-                continue
-            answer = Answer(
-                id=asked_as, ok=end.success, value=end.result, message=message, now=int(end.ts)
-            )
-            self.sandbox.answer(answer)
-
-    def _failure(self, failure: Failure, of: int | None = None) -> WorkflowError:
-        """What escaped from the program, or from call `of` of a capability."""
-        end = None if failure.call is None else self._failed.get(failure.call)
-        origin = None if failure.call is None or end is None else (self._calls[failure.call], end)
-        return self._nesting.failure(failure, origin, of)
-
-
-def _seconds_left(command: RunWorkflow, journal: RunJournal, now: float) -> float:
-    """Until the deadline, which counts from the first executor's start."""
-    return command.timeout_s - (now - _began(journal)) / 1000
-
-
-def _began(journal: RunJournal) -> float:
-    """When the run would have begun had it never been parked; Unix milliseconds."""
-    return journal.entries[0].ts + parked_ms(journal.marks)

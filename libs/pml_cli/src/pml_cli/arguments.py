@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -41,6 +41,18 @@ def read_object(file: str, what: str) -> dict[str, JsonValue]:
     if not isinstance(parsed, dict):
         raise CommandError(f"{file}: {what} must be a JSON object", USAGE)
     return parsed
+
+
+def read_run(dag: str | None, args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The fields of a request that runs the DAG in a file, if one is named, with these arguments:
+    `{"tasks": …}`, or `{"dag": …, "args": …}` as a run is drawn. Raises CommandError."""
+    if dag is None:
+        return {"args": dict(args) or None}
+    document = read_object(dag, "the DAG")
+    drawn = document if "dag" in document else {"dag": document}
+    before = drawn.get("args")
+    given = {**(before if isinstance(before, dict) else {}), **args}
+    return {"dag": drawn["dag"], "args": given or None}
 
 
 def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[str, JsonValue]:

@@ -46,7 +46,8 @@ async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -
     ("body", "field"),
     [
         ({"code": "1", "cod": "2"}, "cod"),
-        ({"code": "1", "dag": {}}, "dag"),
+        ({"code": "1", "graph": {}}, "graph"),
+        ({"dag": {}}, "dag.tasks"),
         ({"code": 1}, "code"),
         ({"code": "1", "args": "x"}, "args"),
         ({"code": "1", "timeout": -1}, "timeout"),

@@ -5,9 +5,28 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of, request_hash
+from pml_gateway.domain.api import (
+    ExecuteRequest,
+    ExecuteResponse,
+    mode_of,
+    program_of,
+    request_hash,
+)
+from pml_gateway.domain.dag_source import Dag, DagTask, ToolSource
 from pml_gateway.domain.errors import InvalidRequest
 from services.gateway.tests.examples import workflow
+
+DAG = Dag(tasks=(DagTask(id="a", tool="fs:read"),))
+
+
+def test_whatever_the_source_there_is_a_program() -> None:
+    assert program_of(ExecuteRequest(code="return 1;")) == "return 1;"
+    assert program_of(ExecuteRequest(dag=DAG)) == (
+        'const t1 = await mcp.call("fs:read", {});\nreturn { "a": t1 };\n'
+    )
+    delegating = program_of(ExecuteRequest(tool=ToolSource(toolId="fs:read")))
+    assert delegating == 'return await mcp.call("fs:read", args);\n'
+    assert program_of(ExecuteRequest(intent="count")) is None
 
 
 @pytest.mark.parametrize(
@@ -15,6 +34,8 @@ from services.gateway.tests.examples import workflow
     [
         (ExecuteRequest(code="return 1;"), "direct"),
         (ExecuteRequest(code="return 1;", intent="count", name="a:b", timeout=3600), "direct"),
+        (ExecuteRequest(dag=DAG, name="a:b"), "direct"),
+        (ExecuteRequest(tool=ToolSource(toolId="fs:read"), name="a:b"), "direct"),
         (ExecuteRequest(capability="a:b", args={"n": 1}), "by_name"),
         (ExecuteRequest(capability="a:b", intent="count"), "by_name"),
         (ExecuteRequest(intent="count"), "suggest"),
@@ -31,6 +52,9 @@ def test_the_fields_given_tell_what_is_asked(request_: ExecuteRequest, mode: str
         (ExecuteRequest(), "code"),
         (ExecuteRequest(args={}), "code"),
         (ExecuteRequest(code="1", capability="a:b"), "capability"),
+        (ExecuteRequest(code="1", dag=DAG), "dag"),
+        (ExecuteRequest(dag=DAG, capability="a:b"), "capability"),
+        (ExecuteRequest(intent="count", name="a:c"), "name"),
         (ExecuteRequest(capability="a:b", name="a:c"), "name"),
         (ExecuteRequest(code="1", args={}, context={}), "context"),
         (ExecuteRequest(code="1", timeout=3601), "timeout"),
@@ -46,7 +70,7 @@ def test_fields_that_do_not_go_together_are_named(request_: ExecuteRequest, fiel
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"code": "1", "dag": {}}, "dag"),
+        ({"code": "1", "graph": {}}, "graph"),
         ({"code": ""}, "code"),
         ({"code": "1", "name": "No Colon"}, "name"),
         ({"code": "1", "timeout": 0}, "timeout"),

@@ -129,6 +129,20 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     out.show({"workflow": found, **traces}, Group(*readable))
 
 
+def dag(client: Client, out: Output, workflow: str) -> None:
+    """A run as a DAG: every call, what it waited for and what it was given."""
+    answer = client.get(f"/api/workflows/{workflow_id(workflow)}/dag")
+    drawn = cast(Json, answer.get("dag") or {"tasks": []})
+    table = Table("task", "tool", "waits for", "arguments", box=None)
+    for task in cast(list[Json], drawn["tasks"]):
+        waits = ", ".join(cast(list[str], task["dependsOn"]))
+        given = short(task["arguments"], 70)
+        table.add_row(*map(escape, (str(task["id"]), str(task["tool"]), waits, given)))
+    failed = ", ".join(cast(list[str], answer["left_out"]))
+    note = f"[dim]failed and left out: {escape(failed)}[/]" if failed else ""
+    out.show(answer, table, *([note] if note else []))
+
+
 def capability(client: Client, out: Output, wanted: str) -> None:
     """One capability: structure and learned paths."""
     found = client.get(f"/api/capabilities/{wanted}")

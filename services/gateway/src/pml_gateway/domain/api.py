@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from pydantic import (
@@ -21,14 +21,20 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.dag_source import (
+    Dag,
+    ToolId,
+    ToolSource,
+    program_of_dag,
+    program_of_tool,
+)
 from pml_gateway.domain.errors import InvalidRequest
 
 Intent = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 """Printable ASCII without spaces."""
 
-ToolId = Annotated[str, StringConstraints(pattern=r"^[^:]+:.+$", max_length=256)]
-"""`server:tool`."""
+_SOURCES: Final = ("code", "dag", "tool", "capability")
 
 Mode = Literal["direct", "by_name", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
@@ -41,7 +47,8 @@ class Request(BaseModel):
 
 
 class ExecuteRequest(Request):
-    """Run `code`, or the capability known as `capability`; with neither, find what serves `intent`.
+    """Run `code`, a `dag` of calls, one `tool`, or the capability known as `capability`; with none
+    of them, find what serves `intent`.
 
     `name` is what the program shall be learned by. `context` is another word for `args`. `timeout`
     is how many seconds the program may run. The same `idempotency_key` never runs it twice. In a
@@ -52,6 +59,8 @@ class ExecuteRequest(Request):
     intent: Intent | None = None
     code: Annotated[str, StringConstraints(min_length=1)] | None = None
     name: CapabilityName | None = None
+    dag: Dag | None = None
+    tool: ToolSource | None = None
     capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     args: JsonObject | None = None
     context: JsonObject | None = None
@@ -78,25 +87,42 @@ def dry_run_of(request: ExecuteRequest) -> DryRun | None:
     return DryRun(mocks=request.dry_run_mocks or {}) if request.dry_run else None
 
 
+def program_of(request: ExecuteRequest) -> str | None:
+    """The program that a request brings, whichever way it says it. Raises InvalidRequest."""
+    if request.dag is not None:
+        return program_of_dag(request.dag)
+    if request.tool is not None:
+        return program_of_tool(request.tool)
+    return request.code
+
+
 def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
     """What is asked for. Raises InvalidRequest that names the field which does not fit."""
     if request.args is not None and request.context is not None:
         raise InvalidRequest("context", "is another word for args: give one of them")
     if request.timeout is not None and request.timeout > max_timeout_s:
         raise InvalidRequest("timeout", f"is more than the {max_timeout_s:g} seconds allowed here")
-    if request.code is not None and request.capability is not None:
-        raise InvalidRequest("capability", "names what to run, and so does code: give one of them")
-    if request.name is not None and request.code is None:
-        raise InvalidRequest("name", "is for a program given as code; capability runs a known one")
     if request.dry_run_mocks is not None and not request.dry_run:
         raise InvalidRequest("dryRunMocks", "is for a dry run: give dryRun, too")
-    if request.code is not None:
-        return "direct"
-    if request.capability is not None:
-        return "by_name"
+    source = _source_of(request)
+    if request.name is not None and source in (None, "capability"):
+        raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a known one")
+    if source is not None:
+        return "by_name" if source == "capability" else "direct"
     if request.intent is None:
-        raise InvalidRequest("code", "is missing: give code, or capability, or at least an intent")
+        raise InvalidRequest(
+            "code", "is missing: give code, dag, tool or capability, or at least an intent"
+        )
     return "suggest"
+
+
+def _source_of(request: ExecuteRequest) -> str | None:
+    """The one field that says what to run. Raises InvalidRequest."""
+    given = [field for field in _SOURCES if getattr(request, field) is not None]
+    if len(given) > 1:
+        one, other = given[:2]
+        raise InvalidRequest(other, f"names what to run, and so does {one}: give one of them")
+    return given[0] if given else None
 
 
 class PlannedCall(Contract):

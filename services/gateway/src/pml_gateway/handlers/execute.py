@@ -17,7 +17,7 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of
+from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Workflow
@@ -62,7 +62,7 @@ class Executions:
             case "by_name":
                 code, known_as = await self._known(scope, request)
             case "direct":
-                code, known_as = request.code or "", ()
+                code, known_as = program_of(request) or "", ()
         await self.require_bus()
         asked = Asked(
             scope=scope,

@@ -5,9 +5,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 
+from pml_gateway.domain.dag_trace import DagView
+from pml_gateway.domain.dag_trace import view_of as dag_view
+from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.views import WorkflowPage, WorkflowView, view_of
 from pml_gateway.handlers.decide import unknown
-from pml_gateway.handlers.http_callers import NO_SUCH, CallerOf, api_router
+from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
 
@@ -33,5 +36,23 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
         if found is None:
             raise unknown(caller.scope, workflow_id)
         return view_of(found)
+
+    @router.get(
+        "/workflows/{workflow_id}/dag",
+        operation_id="get_workflow_dag",
+        responses={**NO_SUCH, **TOO_LATE},
+    )
+    async def get_workflow_dag(
+        workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> DagView:
+        """What a workflow did as a DAG of its calls, that can be run again as one."""
+        found = await workflows.get(caller.scope, workflow_id)
+        if found is None:
+            raise unknown(caller.scope, workflow_id)
+        if found.run is None:
+            raise Conflict(f"workflow {workflow_id} has not run to an end: it has no DAG")
+        structure = found.analysis.structure if found.analysis else None
+        calls, args = found.run.task_results, found.requested.args
+        return dag_view(workflow_id, calls, structure, args)
 
     return router

@@ -52,12 +52,13 @@ class DataFlow:
         return known
 
     def _same_as(self, node: Node, at: Instance) -> tuple[int, int]:
-        """A key that expressions share which are made from the same: uses of one name."""
-        inner = node.inner
-        binding = self._scopes.binding(inner)
-        if binding is None or (inner.index, at.number) in self._expansion.entered:
+        """A key that expressions share which are made from the same: those of one name alone."""
+        first = bisect_left(self._sources, node.index)
+        inside = [index for index in self._sources[first : first + 2] if index < node.stop]
+        if len(inside) != 1 or (inside[0], at.number) in self._expansion.entered:
             return node.index, at.number
-        return binding.node.index, at.number
+        binding = self._scopes.binding(self._tree.nodes[inside[0]])
+        return (node if binding is None else binding.node).index, at.number
 
     def exact(self, node: Node, at: Instance) -> tuple[str, Path] | None:
         """The one call that a value is the result of, and the part of that result."""

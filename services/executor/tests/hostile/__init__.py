@@ -1,0 +1,1 @@
+"""Programs that want out, or want everything."""

@@ -18,6 +18,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.health import report
 from pml_common.service import CannotStart
+from pml_executor.adapters.cgroups import Groups, find_groups
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
@@ -37,6 +38,7 @@ from pml_executor.domain.protocol import Program
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.walls import ENVIRONMENT
 from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.ports import SandboxBroken
 from pml_executor.settings import ExecutorSettings
 from pml_local.testing import eventually
 
@@ -285,15 +287,61 @@ async def test_memory_outside_the_heap_ends_a_run_as_the_heap_does(
     assert (fact.error.kind, "MiB of memory" in fact.error.message) == ("memory_limit", True)
 
 
+async def test_a_control_group_ends_what_nobody_watches_and_leaves_no_folder() -> None:
+    resources = Resources(max_rss_mib=128)
+    groups = find_groups(resources)
+    if "memory" not in groups.controllers:
+        pytest.skip("this process may make no control group for memory")
+    unwatched = replace(await in_the_open(site()), groups=groups, resources=Resources(4096))
+    sandbox = await DenoSandbox.start(unwatched)
+    code = "const kept = []; for (;;) kept.push(new Uint8Array(2 ** 24).fill(1));"
+    try:
+        await sandbox.run(Program(code=code, args={}, seed="0" * 32, now=0))
+        async with asyncio.timeout(20):
+            with pytest.raises(SandboxBroken, match="MiB of memory") as error:
+                await sandbox.receive()
+        assert error.value.kind == "memory_limit"
+    finally:
+        await sandbox.close()
+    assert not group_folders(groups)
+
+
+def group_folders(groups: Groups) -> list[Path]:
+    """Those that this process has made and not removed."""
+    mount, name = Path("/sys/fs/cgroup"), f"pml-sandbox-{os.getpid()}-*"
+    return [f for place in groups.controllers.values() for f in (mount / place.folder).glob(name)]
+
+
+async def test_many_processes_at_once_leave_no_group() -> None:
+    command = await best_walls(site())
+    if command.groups is None:
+        pytest.skip("this process may make no control group")
+    sandboxes = await asyncio.gather(*(DenoSandbox.start(command) for _ in range(6)))
+    assert len(group_folders(command.groups)) >= 6
+    await asyncio.gather(*(sandbox.close() for sandbox in sandboxes))
+    assert not group_folders(command.groups)
+
+
+def test_groups_of_an_executor_that_was_killed_are_swept_away() -> None:
+    groups = find_groups(Resources())
+    if not groups.controllers:
+        pytest.skip("this process may make no control group")
+    place = next(iter(groups.controllers.values()))
+    left = Path("/sys/fs/cgroup", place.folder, f"pml-sandbox-{2**22 + 1}-0")
+    left.mkdir()
+    find_groups(Resources())
+    assert not left.exists()
+
+
 async def test_who_ends_its_own_worker_is_noticed_at_once(tmp_path: Path) -> None:
     sandbox = await DenoSandbox.start(await in_the_open(site(bare_runtime(tmp_path))))
     began = perf_counter()
     await sandbox.run(Program(code="close();", args={}, seed="0" * 32, now=0))
     try:
         async with asyncio.timeout(10):
-            with pytest.raises(Exception, match="ended its own Worker") as error:
+            with pytest.raises(SandboxBroken, match="ended its own Worker") as error:
                 await sandbox.receive()
-        assert getattr(error.value, "kind", None) == "user_error"
+        assert error.value.kind == "user_error"
         assert perf_counter() - began < 5
     finally:
         await sandbox.close()
@@ -377,4 +425,4 @@ async def test_an_executor_tells_what_stands_and_is_healthy_without() -> None:
         status, body = await report(checks)
     assert status == 200
     told = cast("dict[str, str]", body["checks"])["walls"]
-    assert told == "none, rlimits, memory watchdog"
+    assert told.startswith("none, rlimits, memory watchdog")

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, descriptors, libraries
+from pml_executor.domain.cgroups import Place, killed, places, values
 from pml_executor.domain.deaths import Death, cause_of
 from pml_executor.domain.landlock import DATA, FOLDER, PROGRAM, Right, rule, rules_for, ruleset
 from pml_executor.domain.resources import Resources, resident_mib
@@ -120,3 +121,31 @@ def test_the_kernel_has_the_last_word_on_what_a_process_is_held_to() -> None:
     assert unconfined(capable, "seccomp") is None
     for outer in ("bubblewrap", "landlock"):
         assert "CapEff" in (unconfined(capable, outer) or "")
+
+
+V1 = """9:name=systemd:/
+8:pids:/
+5:cpu,memory:/box/of: ours
+0::/
+"""
+
+
+def test_control_groups_are_found_in_both_versions() -> None:
+    assert places(V1) == {"pids": Place("pids/", 1), "memory": Place("cpu,memory/box/of: ours", 1)}
+    mixed = "3:memory:/a\n0::/user.slice/b\n"
+    assert places(mixed) == {"memory": Place("memory/a", 1), "pids": Place("user.slice/b", 2)}
+    assert places("0::/\n") == {"memory": Place("", 2), "pids": Place("", 2)}
+    assert places("") == {}
+
+
+def test_a_control_group_bounds_memory_and_threads() -> None:
+    resources = Resources(max_rss_mib=256)
+    assert values("memory", Place("", 1), resources) == {"memory.limit_in_bytes": str(2**28)}
+    assert values("memory", Place("", 2), resources) == {"memory.max": str(2**28)}
+    assert values("pids", Place("", 2), resources) == {"pids.max": "128"}
+
+
+def test_whom_the_kernel_ended_for_memory_is_counted() -> None:
+    assert killed("low 0\noom 1\noom_kill 1\n")
+    assert not killed("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")
+    assert not killed("")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pml_common.contracts.error import ErrorKind
+from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
 from pml_executor.adapters.launch import Launch, Plain
 from pml_executor.adapters.watchdog import hold_to, outgrown
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 _READ_BYTES = 65_536
 _STDERR_LINES = 40
 _END_PATIENCE_S = 5.0
+_REMOVALS = 20
+_REMOVAL_INTERVAL_S = 0.01
 _HOST_ERRORS: dict[str, ErrorKind] = {
     "breach": "rejected",
     "oversize": "output_limit",
@@ -51,6 +54,7 @@ class DenoCommand:
     launch: Launch = field(default_factory=Plain)
     walls: Walls = NO_WALLS
     resources: Resources = field(default_factory=Resources)
+    groups: Groups | None = None
 
 
 class DenoSandbox:
@@ -65,6 +69,7 @@ class DenoSandbox:
         self._stderr_reader = asyncio.create_task(self._read_stderr())
         self._watchdog: asyncio.Task[None] | None = None
         self._outgrown = False
+        self._group: Group | None = None
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
@@ -81,7 +86,7 @@ class DenoSandbox:
                 hello = Hello(secret=secret, max_body_bytes=command.max_message_bytes)
                 sandbox._write(hello.model_dump_json().encode())
                 await sandbox._expect_ready()
-            hold_to(sandbox.pid, command.resources)
+            sandbox._hold()
         except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()
             why = str(error) or f"not ready within {command.start_patience_s:g} s"
@@ -133,6 +138,17 @@ class DenoSandbox:
         tasks = [task for task in (self._stderr_reader, self._watchdog) if task is not None]
         self._stderr_reader.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(_REMOVALS):
+            if self._group is None or self._group.remove():
+                break
+            await asyncio.sleep(_REMOVAL_INTERVAL_S)
+
+    def _hold(self) -> None:
+        """Set limits, before any code but our own runs there. Raises OSError."""
+        hold_to(self.pid, self._command.resources)
+        if self._command.groups is not None:
+            self._group = self._command.groups.new()
+            self._group.add(self.pid)
 
     async def _watch(self) -> None:
         await outgrown(self.pid, self._command.resources.max_rss_mib)
@@ -168,8 +184,9 @@ class DenoSandbox:
         except TimeoutError:
             return SandboxBroken("internal", "the sandbox process closed its output")
         await asyncio.wait({self._stderr_reader}, timeout=_END_PATIENCE_S)
+        outgrown = self._outgrown or (self._group is not None and self._group.ran_out())
         kind, text = cause_of(
-            Death(status, " ".join(self._stderr), self._outgrown),
+            Death(status, " ".join(self._stderr), outgrown),
             max_heap_mib=self._command.max_heap_mib,
             max_rss_mib=self._command.resources.max_rss_mib,
         )

@@ -7,8 +7,10 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
+from pml_executor.adapters.cgroups import Groups, find_groups
 from pml_executor.adapters.confined import confined_thread, landlock_abi
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
@@ -39,6 +41,11 @@ class Site:
     max_heap_mib: int
     resources: Resources
 
+    @cached_property
+    def groups(self) -> Groups:
+        """The control groups there can be."""
+        return find_groups(self.resources)
+
     def command(
         self, walls: Walls, launch: Launch, deno: str, runtime: str, leash: tuple[str, ...] = ()
     ) -> DenoCommand:
@@ -49,9 +56,14 @@ class Site:
             self.max_message_bytes,
             self.max_heap_mib,
             launch=launch,
-            walls=walls,
+            walls=replace(walls, further=(*walls.further, *self._limits())),
             resources=self.resources,
+            groups=self.groups if self.groups.controllers else None,
         )
+
+    def _limits(self) -> tuple[str, ...]:
+        held = ("rlimits", "memory watchdog") if sys.platform == "linux" else ()
+        return (*held, *(f"cgroup {name}" for name in self.groups.controllers))
 
 
 Build = Callable[[Site], Awaitable[DenoCommand]]
@@ -65,7 +77,7 @@ async def in_bubblewrap(site: Site) -> DenoCommand:
     program = seccomp_filter(_machine(), forks=False)
     shared = await _libraries(site.deno)
     command = bubblewrap(bwrap, str(site.deno), str(site.runtime), shared)
-    walls = Walls("bubblewrap", ("seccomp", *_LIMITS))
+    walls = Walls("bubblewrap", ("seccomp",))
     return site.command(walls, Bubblewrap(command, program), DENO, RUNTIME)
 
 
@@ -78,22 +90,20 @@ async def under_landlock(site: Site) -> DenoCommand:
     for path in leash[:1]:
         programs += [path, *await _libraries(Path(path))]
     rules = rules_for(map(str, programs), (str(site.runtime), "/proc"), _FILES)
-    return _confined(site, Walls("landlock", ("seccomp", *_LIMITS)), leash, rules)
+    return _confined(site, Walls("landlock", ("seccomp",)), leash, rules)
 
 
 async def under_a_filter(site: Site) -> DenoCommand:
     """A system call filter alone. Raises Unfit."""
-    return _confined(site, Walls("seccomp", _LIMITS), await find_leash(), None)
+    return _confined(site, Walls("seccomp"), await find_leash(), None)
 
 
 async def in_the_open(site: Site) -> DenoCommand:
     """Deno's own permissions alone."""
     launch, leash = Plain(), await find_leash()
-    walls = replace(NO_WALLS, further=_LIMITS)
-    return site.command(walls, launch, str(site.deno), str(site.runtime), leash)
+    return site.command(NO_WALLS, launch, str(site.deno), str(site.runtime), leash)
 
 
-_LIMITS = ("rlimits", "memory watchdog") if sys.platform == "linux" else ()
 _BEST_FIRST: tuple[tuple[Outer, Build], ...] = (
     ("bubblewrap", in_bubblewrap),
     ("landlock", under_landlock),

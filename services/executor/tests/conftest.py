@@ -32,6 +32,7 @@ from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.ports import SandboxPool, Tools
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.marked import instrumented
+from services.executor.tests.nested import ALL, ANSWERS
 
 T = TypeVar("T")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
@@ -135,6 +136,30 @@ async def deno_pool() -> AsyncGenerator[DenoPool]:
     command = await sandbox_command(settings)
     async with DenoPool(partial(DenoSandbox.start, command), PoolSize(spares=1)) as pool:
         yield pool
+
+
+@pytest.fixture
+def run_nesting(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> Callable[..., Awaitable[RunFinished]]:
+    """Runs a program that may call capabilities, in a real sandbox."""
+
+    async def run(
+        code: str,
+        injected: Sequence[InjectedCapability] = ALL,
+        tools: MemoryTools | None = None,
+        bus: Bus | None = None,
+        **command: object,
+    ) -> RunFinished:
+        executor = make_executor(bus or MemoryBus(), deno_pool, tools or MemoryTools(ANSWERS))
+        ready = make_command(code, injected=injected, **command)
+        (fact,) = await on_run_workflow(ready, executor)
+        assert isinstance(fact, RunFinished)
+        return fact
+
+    return run
 
 
 class _Life:

@@ -1,13 +1,12 @@
 """Programs that call capabilities, in real sandboxes (B4)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
-from pml_common.contracts.capability import InjectedCapability
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import (
@@ -15,74 +14,22 @@ from pml_common.contracts.trace import (
     CapabilityStart,
     DecisionTaken,
     LogWritten,
-    ToolStart,
     TraceEvent,
 )
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
-from services.executor.tests.nested import capability
+from services.executor.tests.nested import READ, calling, capability
 
 pytestmark = pytest.mark.integration
 
 Run = Callable[..., Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
-READ = capability(
-    "fs:read_json",
-    """const { path } = args;
-    console.log(path);
-    const file = await «__pml.at("n1", »mcp.fs.stat«)»({ path });
-    if («__pml.decide("d1", »file.exists«)») {
-      return await «__pml.at("n2", »mcp.fs.read«)»({ path });
-    }
-    throw new RangeError("nothing at " + path);""",
-)
-REPORT = capability(
-    "report:weekly",
-    """const day = await «__pml.at("n1", »capabilities.fs_read_json«)»({ path: "/day" });
-    return { day, got: args };""",
-)
-TOP = capability(
-    "top:all", """return await «__pml.at("n1", »capabilities.report_weekly«)»({ from: "top" });"""
-)
-DEEPER = capability("top:deeper", """return await «__pml.at("n1", »capabilities.top_all«)»({});""")
-ALL = (READ, REPORT, TOP, DEEPER)
-TOOLS = {"fs:stat": answering({"exists": True}), "fs:read": answering("text")}
-
-
-def calling(name: str, args: str = "{}") -> str:
-    """A program that calls one capability at n1."""
-    return f'return await __pml.at("n1", capabilities.{name})({args});'
-
-
-@pytest.fixture
-def run(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
-    deno_pool: DenoPool,
-) -> Run:
-    async def run(
-        code: str,
-        injected: Sequence[InjectedCapability] = ALL,
-        tools: MemoryTools | None = None,
-        bus: Bus | None = None,
-        **command: object,
-    ) -> RunFinished:
-        executor = make_executor(bus or MemoryBus(), deno_pool, tools or MemoryTools(TOOLS))
-        ready = make_command(code, injected=injected, **command)
-        (fact,) = await on_run_workflow(ready, executor)
-        assert isinstance(fact, RunFinished)
-        return fact
-
-    return run
-
 
 async def test_a_capability_and_the_tools_it_calls_are_both_traced(
-    run: Run, journal_of: JournalOf
+    run_nesting: Run, journal_of: JournalOf
 ) -> None:
     bus = MemoryBus()
-    fact = await run(calling("fs_read_json", '{ path: "/x" }'), bus=bus)
+    fact = await run_nesting(calling("fs_read_json", '{ path: "/x" }'), bus=bus)
 
     assert (fact.error, fact.result) == (None, "text")
     assert (fact.executed_path, fact.decisions) == (("n1",), ())
@@ -102,10 +49,10 @@ async def test_a_capability_and_the_tools_it_calls_are_both_traced(
 
 
 async def test_nested_calls_are_a_tree_in_the_order_of_their_times(
-    run: Run, journal_of: JournalOf
+    run_nesting: Run, journal_of: JournalOf
 ) -> None:
     bus = MemoryBus()
-    fact = await run(calling("top_all"), bus=bus)
+    fact = await run_nesting(calling("top_all"), bus=bus)
 
     assert fact.result == {"day": "text", "got": {"from": "top"}}
     assert [(one.name, one.node_id) for one in fact.nested] == [
@@ -126,8 +73,8 @@ async def test_nested_calls_are_a_tree_in_the_order_of_their_times(
         assert outer_start <= start <= end <= outer_end
 
 
-async def test_the_fourth_inside_one_another_is_refused(run: Run) -> None:
-    fact = await run(calling("top_deeper"))
+async def test_the_fourth_inside_one_another_is_refused(run_nesting: Run) -> None:
+    fact = await run_nesting(calling("top_deeper"))
     assert fact.error is not None
     assert fact.error.kind == "user_error"
     assert fact.error.message == (
@@ -150,17 +97,17 @@ PONG = capability("loop:pong", "return await capabilities.loop_ping({ n: args.n 
         ("loop_ping", "loop:ping → loop:pong → loop:ping"),
     ],
 )
-async def test_cycles_end_at_the_greatest_depth(run: Run, name: str, chain: str) -> None:
-    fact = await run(calling(name, "{ n: 0 }"), (SELF, PING, PONG))
+async def test_cycles_end_at_the_greatest_depth(run_nesting: Run, name: str, chain: str) -> None:
+    fact = await run_nesting(calling(name, "{ n: 0 }"), (SELF, PING, PONG))
     assert fact.error is not None
     assert fact.error.message.endswith(f"at most 3 deep, and this is {chain}")
     assert len(fact.nested) == 3
 
 
-async def test_capabilities_of_one_callable_name_are_told_apart(run: Run) -> None:
+async def test_capabilities_of_one_callable_name_are_told_apart(run_nesting: Run) -> None:
     one, other = capability("a:b_c", "return 1;"), capability("a:b-c", "return 2;")
     suffix = other.capability_id.hex[-4:]
-    fact = await run(
+    fact = await run_nesting(
         f"return [await capabilities.a_b_c(), await capabilities.a_b_c_{suffix}(),"
         " await mcp.call('cap:a:b-c'), await mcp.cap['a:b_c']()];",
         (one, other.model_copy(update={"called_as": ("a:b-c",)})),
@@ -168,8 +115,8 @@ async def test_capabilities_of_one_callable_name_are_told_apart(run: Run) -> Non
     assert (fact.error, fact.result) == (None, [1, 2, 2, 1])
 
 
-async def test_neither_side_gets_at_objects_of_the_other(run: Run) -> None:
-    fact = await run(
+async def test_neither_side_gets_at_objects_of_the_other(run_nesting: Run) -> None:
+    fact = await run_nesting(
         """const mine = { list: [1], when: undefined };
         const theirs = await capabilities.x_grow(mine);
         theirs.push("outside");
@@ -179,19 +126,19 @@ async def test_neither_side_gets_at_objects_of_the_other(run: Run) -> None:
     assert fact.result == [{"list": [1]}, [1, 2, "outside"], [1, 2]]
 
 
-async def test_an_error_keeps_its_capability_and_line_and_can_be_caught(run: Run) -> None:
+async def test_an_error_keeps_its_capability_and_line_and_can_be_caught(run_nesting: Run) -> None:
     tools = MemoryTools({"fs:stat": answering({"exists": False})})
     told = "fs:read_json, line 7: RangeError: nothing at /x"
     program = '\n\nreturn await «__pml.at("n1", »capabilities.fs_read_json«)»({ path: "/x" });'
 
-    escaped = await run(program, tools=tools)
+    escaped = await run_nesting(program, tools=tools)
     assert escaped.error is not None
     assert (escaped.error.kind, escaped.error.message) == ("user_error", told)
     assert (escaped.error.line, escaped.error.column) == (3, 27)
     assert escaped.nested[0].error is not None
     assert (escaped.nested[0].error.line, escaped.nested[0].error.column) == (7, 11)
 
-    caught = await run(
+    caught = await run_nesting(
         """try { await capabilities.fs_read_json({ path: "/x" }); }
         catch (e) { return [e.name, e.message]; }""",
         tools=tools,
@@ -199,9 +146,9 @@ async def test_an_error_keeps_its_capability_and_line_and_can_be_caught(run: Run
     assert caught.result == ["CapabilityError", told]
 
 
-async def test_a_tools_error_that_escapes_a_capability_names_the_tool(run: Run) -> None:
+async def test_a_tools_error_that_escapes_a_capability_names_the_tool(run_nesting: Run) -> None:
     tools = MemoryTools({"fs:stat": ending(ToolOutcome(status="tool_error", message="no disk"))})
-    fact = await run(calling("fs_read_json", '{ path: "/x" }'), tools=tools)
+    fact = await run_nesting(calling("fs_read_json", '{ path: "/x" }'), tools=tools)
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool, fact.error.node_id) == (
         "tool_error",
@@ -212,9 +159,11 @@ async def test_a_tools_error_that_escapes_a_capability_names_the_tool(run: Run) 
     assert fact.error.arguments == {"path": "/x"}
 
 
-async def test_what_a_capability_leaves_behind_ends_the_run_under_its_name(run: Run) -> None:
+async def test_what_a_capability_leaves_behind_ends_the_run_under_its_name(
+    run_nesting: Run,
+) -> None:
     stray = capability("x:stray", "\nPromise.reject(new Error('lost'));\nawait mcp.api.a({});")
-    fact = await run(calling("x_stray"), (stray,))
+    fact = await run_nesting(calling("x_stray"), (stray,))
     assert fact.error is not None
     assert fact.error.message == "x:stray, line 2: lost"
     assert fact.error.line is None
@@ -222,15 +171,17 @@ async def test_what_a_capability_leaves_behind_ends_the_run_under_its_name(run: 
     assert fact.nested[0].error.kind == "outcome_unknown"
 
 
-async def test_a_capability_that_does_not_load_is_named(run: Run) -> None:
-    fact = await run("return 1;", (READ, capability("x:bad", "\nconst a = 1; const a = 2;")))
+async def test_a_capability_that_does_not_load_is_named(run_nesting: Run) -> None:
+    fact = await run_nesting(
+        "return 1;", (READ, capability("x:bad", "\nconst a = 1; const a = 2;"))
+    )
     assert fact.error is not None
     assert fact.error.kind == "syntax"
     assert fact.error.message.startswith("x:bad, line 2: ")
 
 
-async def test_calls_side_by_side_keep_their_own_depth_and_parents(run: Run) -> None:
-    fact = await run(
+async def test_calls_side_by_side_keep_their_own_depth_and_parents(run_nesting: Run) -> None:
+    fact = await run_nesting(
         """return await Promise.all([3, 1, 2].map(async (i) => {
           for (let n = 0; n < i; n++) await null;
           return await __pml.at("n1", capabilities.top_all)({ i });
@@ -244,116 +195,3 @@ async def test_calls_side_by_side_keep_their_own_depth_and_parents(run: Run) -> 
         assert one.node_id == ("n1" if parent is None else f"{parent.node_id}/n1")
     assert len({task.parent_trace_id for task in fact.task_results}) == 3
     assert len({task.trace_id for task in fact.task_results}) == 6
-
-
-HOSTILE = {
-    "its caller's names": ("return typeof secret + typeof caller;", "undefinedundefined"),
-    "its caller's function": (
-        "try { return String(arguments.callee.caller); } catch { return 'no'; }",
-        "no",
-    ),
-    "the stack's functions": (
-        """try {
-          Error.prepareStackTrace = (_, sites) => sites.map((s) => typeof s.getFunction?.());
-        } catch { return "no"; }
-        const seen = new Error().stack;
-        return Array.isArray(seen) && seen.includes("function") ? seen : "no";""",
-        "no",
-    ),
-    "another interface": (
-        """const tries = [() => { capabilities.x_evil = 1; }, () => { mcp.fs = 1; },
-          () => { __pml.at = 1; }, () => Object.setPrototypeOf(capabilities, {})];
-        return tries.map((f) => { try { f(); return "set"; } catch { return "no"; } }).join();""",
-        "no,no,no,no",
-    ),
-    "the depth": (
-        """for (const o of [capabilities, mcp, __pml, console, args])
-          if (Object.getOwnPropertyNames(o).some((n) => /depth|chain|caller/.test(n))) return o;
-        return "no";""",
-        "no",
-    ),
-}
-
-
-@pytest.mark.parametrize(("code", "expected"), HOSTILE.values(), ids=HOSTILE)
-async def test_a_capability_cannot_reach(run: Run, code: str, expected: str) -> None:
-    fact = await run(
-        "const secret = 'mine'; return await capabilities.x_evil({});",
-        (capability("x:evil", code),),
-    )
-    assert (fact.error, fact.result) == (None, expected)
-
-
-async def test_a_program_that_replaces_what_it_can_calls_what_was_granted(run: Run) -> None:
-    fact = await run(
-        """for (const f of [
-          () => { capabilities.fs_read_json = () => "mine"; },
-          () => { Map.prototype.get = () => ({ number: 9, name: "evil", main: () => 1 }); },
-          () => { Array.prototype.includes = () => true; },
-          () => { String.prototype.startsWith = () => false; },
-          () => { Promise.prototype.then = () => "mine"; },
-          () => { Reflect.apply = () => "mine"; },
-        ]) try { f(); } catch {}
-        return await __pml.at("n1", capabilities.fs_read_json)({ path: "/x" });"""
-    )
-    assert (fact.error, fact.result) == (None, "text")
-    assert [one.capability.capability_id for one in fact.nested] == [READ.capability_id]
-    assert [task.tool for task in fact.task_results] == ["fs:stat", "fs:read"]
-
-
-@pytest.mark.parametrize("name", ["__proto__", "constructor", "hasOwnProperty", "toJSON2"])
-async def test_a_name_that_nobody_granted_ends_the_run(run: Run, name: str) -> None:
-    fact = await run(f"return await capabilities['{name}']({{}});")
-    assert fact.error is not None
-    assert (fact.error.kind, fact.error.tool) == ("denied", f"cap:{name}")
-
-
-async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
-    deno_pool: DenoPool,
-) -> None:
-    command = make_command(calling("fs_read_json"), injected=ALL)
-    changed = READ.model_copy(update={"code_hash": "other"})
-    command = command.model_copy(update={"injected": (changed,)})
-    (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, MemoryTools()))
-    assert isinstance(fact, RunFinished)
-    assert fact.error is not None
-    assert fact.error.message == "the grant does not cover capability fs:read_json as it is now"
-
-
-async def test_a_tool_outside_the_grant_is_refused_inside_a_capability_too(run: Run) -> None:
-    fact = await run(calling("fs_read_json", '{ path: "/x" }'), tools=None, **{"args": {}})
-    assert fact.success
-    refused = await run(
-        "return await capabilities.x_evil();",
-        (capability("x:evil", "return await mcp.net.send({});"),),
-    )
-    assert refused.error is not None
-    assert (refused.error.kind, refused.error.tool) == ("denied", "net:send")
-    assert refused.error.node_id == "dyn:cap:x_evil/dyn:net:send"
-
-
-async def test_a_run_calls_only_so_many_capabilities(run: Run, journal_of: JournalOf) -> None:
-    bus = MemoryBus()
-    fact = await run(
-        "for (;;) await capabilities.x_one();", (capability("x:one", "return 1;"),), bus=bus
-    )
-    assert fact.error is not None
-    assert fact.error.kind == "call_limit"
-    assert len(fact.nested) == 1000
-
-
-async def test_a_hot_loop_inside_capabilities_is_counted(run: Run, journal_of: JournalOf) -> None:
-    bus = MemoryBus()
-    hot = capability(
-        "x:hot", 'for (let i = 0; i < 5000; i++) __pml.took("d1", i % 2 ? "a" : "b"); return 1;'
-    )
-    code = 'for (let i = 0; i < 4; i++) await __pml.at("n1", capabilities.x_hot)();'
-    fact = await run(code, (hot,), bus=bus)
-    entries = await journal_of(bus, fact)
-    taken = [entry for entry in entries if isinstance(entry, DecisionTaken)]
-    assert sum(max(1, entry.counted) for entry in taken) == 20_000
-    assert len(taken) < 1_100
-    assert {entry.node_id for entry in taken} == {"n1/d1"}
-    assert not any(isinstance(entry, ToolStart) for entry in entries)

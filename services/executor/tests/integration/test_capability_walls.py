@@ -1,0 +1,136 @@
+"""What calls of capabilities cannot reach, and where they end (B4)."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.trace import (
+    DecisionTaken,
+    ToolStart,
+    TraceEvent,
+)
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.nested import ALL, READ, calling, capability
+
+pytestmark = pytest.mark.integration
+
+Run = Callable[..., Awaitable[RunFinished]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+
+
+HOSTILE = {
+    "its caller's names": ("return typeof secret + typeof caller;", "undefinedundefined"),
+    "its caller's function": (
+        "try { return String(arguments.callee.caller); } catch { return 'no'; }",
+        "no",
+    ),
+    "the stack's functions": (
+        """try {
+          Error.prepareStackTrace = (_, sites) => sites.map((s) => typeof s.getFunction?.());
+        } catch { return "no"; }
+        const seen = new Error().stack;
+        return Array.isArray(seen) && seen.includes("function") ? seen : "no";""",
+        "no",
+    ),
+    "another interface": (
+        """const tries = [() => { capabilities.x_evil = 1; }, () => { mcp.fs = 1; },
+          () => { __pml.at = 1; }, () => Object.setPrototypeOf(capabilities, {})];
+        return tries.map((f) => { try { f(); return "set"; } catch { return "no"; } }).join();""",
+        "no,no,no,no",
+    ),
+    "the depth": (
+        """for (const o of [capabilities, mcp, __pml, console, args])
+          if (Object.getOwnPropertyNames(o).some((n) => /depth|chain|caller/.test(n))) return o;
+        return "no";""",
+        "no",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), HOSTILE.values(), ids=HOSTILE)
+async def test_a_capability_cannot_reach(run_nesting: Run, code: str, expected: str) -> None:
+    fact = await run_nesting(
+        "const secret = 'mine'; return await capabilities.x_evil({});",
+        (capability("x:evil", code),),
+    )
+    assert (fact.error, fact.result) == (None, expected)
+
+
+async def test_a_program_that_replaces_what_it_can_calls_what_was_granted(run_nesting: Run) -> None:
+    fact = await run_nesting(
+        """for (const f of [
+          () => { capabilities.fs_read_json = () => "mine"; },
+          () => { Map.prototype.get = () => ({ number: 9, name: "evil", main: () => 1 }); },
+          () => { Array.prototype.includes = () => true; },
+          () => { String.prototype.startsWith = () => false; },
+          () => { Promise.prototype.then = () => "mine"; },
+          () => { Reflect.apply = () => "mine"; },
+        ]) try { f(); } catch {}
+        return await __pml.at("n1", capabilities.fs_read_json)({ path: "/x" });"""
+    )
+    assert (fact.error, fact.result) == (None, "text")
+    assert [one.capability.capability_id for one in fact.nested] == [READ.capability_id]
+    assert [task.tool for task in fact.task_results] == ["fs:stat", "fs:read"]
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "hasOwnProperty", "toJSON2"])
+async def test_a_name_that_nobody_granted_ends_the_run(run_nesting: Run, name: str) -> None:
+    fact = await run_nesting(f"return await capabilities['{name}']({{}});")
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.tool) == ("denied", f"cap:{name}")
+
+
+async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> None:
+    command = make_command(calling("fs_read_json"), injected=ALL)
+    changed = READ.model_copy(update={"code_hash": "other"})
+    command = command.model_copy(update={"injected": (changed,)})
+    (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, MemoryTools()))
+    assert isinstance(fact, RunFinished)
+    assert fact.error is not None
+    assert fact.error.message == "the grant does not cover capability fs:read_json as it is now"
+
+
+async def test_a_tool_outside_the_grant_is_refused_inside_a_capability_too(
+    run_nesting: Run,
+) -> None:
+    refused = await run_nesting(
+        "return await capabilities.x_evil();",
+        (capability("x:evil", "return await mcp.net.send({});"),),
+    )
+    assert refused.error is not None
+    assert (refused.error.kind, refused.error.tool) == ("denied", "net:send")
+    assert refused.error.node_id == "dyn:cap:x_evil/dyn:net:send"
+
+
+async def test_a_run_calls_only_so_many_capabilities(run_nesting: Run) -> None:
+    one = capability("x:one", "return 1;")
+    fact = await run_nesting("for (;;) await capabilities.x_one();", (one,))
+    assert fact.error is not None
+    assert fact.error.kind == "call_limit"
+    assert len(fact.nested) == 1000
+
+
+async def test_a_hot_loop_inside_capabilities_is_counted(
+    run_nesting: Run, journal_of: JournalOf
+) -> None:
+    bus = MemoryBus()
+    hot = capability(
+        "x:hot", 'for (let i = 0; i < 5000; i++) __pml.took("d1", i % 2 ? "a" : "b"); return 1;'
+    )
+    code = 'for (let i = 0; i < 4; i++) await __pml.at("n1", capabilities.x_hot)();'
+    fact = await run_nesting(code, (hot,), bus=bus)
+    entries = await journal_of(bus, fact)
+    taken = [entry for entry in entries if isinstance(entry, DecisionTaken)]
+    assert sum(max(1, entry.counted) for entry in taken) == 20_000
+    assert len(taken) < 1_100
+    assert {entry.node_id for entry in taken} == {"n1/d1"}
+    assert not any(isinstance(entry, ToolStart) for entry in entries)

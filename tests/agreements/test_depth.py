@@ -1,0 +1,14 @@
+"""Three places know how deep capabilities may call one another."""
+
+import re
+from pathlib import Path
+
+from pml_analyzer.domain import capabilities as analyzer
+from pml_executor.domain import capabilities as executor
+
+WORKER = Path(__file__).parents[2] / "services/executor/runtime/worker/capabilities.ts"
+
+
+def test_analyzer_executor_and_sandbox_allow_the_same_depth() -> None:
+    (deepest,) = re.findall(r"DEEPEST = (\d+);", WORKER.read_text(encoding="utf-8"))
+    assert int(deepest) == executor.DEEPEST == analyzer.DEEPEST

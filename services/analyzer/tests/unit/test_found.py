@@ -38,6 +38,18 @@ def test_a_function_expression_with_a_name_of_its_own(code: str, drawn: str, way
 
 
 NO_JAVASCRIPT = {
+    "new of what may be absent": ("new args.a?.b();", "1:5 new cannot make what ?. may leave out"),
+    "new of a call that may not be made": (
+        "new mcp.fs.read?.({})({});",
+        "1:5 new cannot make what ?. may leave out",
+    ),
+    "writing to what may be absent": ("args.a?.b = 1;", "1:1 What ?. leads to cannot be written"),
+    "adding to what may be absent": ("args.a?.b.c += 1;", "1:1 What ?. leads to cannot be written"),
+    "counting what may be absent": ("args.a?.b++;", "1:1 What ?. leads to cannot be written"),
+    "looping over what may be absent": (
+        "for (args.a?.b of [1]) {}",
+        "1:6 What ?. leads to cannot be written",
+    ),
     "a name that is half a character": ("return \\u{D800};", "1:8 \\u{D800} is no name"),
     "a member that is a space": ("return args.a\\u{20}b;", "1:13 a\\u{20}b is no name"),
     "a private name that is a digit": ("class A { #\\u0031 = 1; }", "1:11 #\\u0031 is no name"),
@@ -65,6 +77,9 @@ def test_what_only_the_grammar_takes_for_javascript_is_refused(code: str, compla
         "class A { #\\u0061 = 1; $\\u200c = 2; }",
         "return (args.a?.b)`x`;",
         "return args.a`x`?.b;",
+        "return new (class { a = args.b?.c; })();",
+        "return delete args.a?.b;",
+        "args[args.a?.b] = 1;",
         "return `${args.a?.b}\\u{20}`;",
     ],
 )

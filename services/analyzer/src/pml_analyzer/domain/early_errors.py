@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from pml_analyzer.domain.optional_chains import misplaced_chains
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
 _LOOPS: Final = frozenset({"do_statement", "for_in_statement", "for_statement", "while_statement"})
 _MEMBERS_OF_CLASSES: Final = frozenset({"class_static_block", "public_field_definition"})
-_CHAINED: Final = frozenset(
-    {"call_expression", "member_expression", "non_null_expression", "subscript_expression"}
-)
 _OCTAL_NUMBER: Final = re.compile(r"0[0-9_]")
 _ESCAPE: Final = re.compile(r"\\(?:([1-9]|0[0-9])|[\s\S])")
 """An escape in a literal; the group is there in an octal one."""
@@ -48,7 +46,7 @@ def early_errors(tree: Tree) -> Iterator[Problem]:
     yield from _misplaced(tree)
     yield from _without_value(tree)
     yield from _sloppy(tree)
-    yield from _templates(tree)
+    yield from misplaced_chains(tree)
 
 
 def _misplaced(tree: Tree) -> Iterator[Problem]:
@@ -208,25 +206,6 @@ def _sloppy(tree: Tree) -> Iterator[Problem]:
         operand = node["argument"].inner
         if node["operator"].kind == "delete" and operand.kind == "identifier":
             yield Problem(node.start, "delete takes a part of an object: set a name to undefined.")
-
-
-def _templates(tree: Tree) -> Iterator[Problem]:
-    for template in tree.of("template_string"):
-        if template.field == "arguments" and _is_optional(template.above["function"]):
-            message = (
-                "A template cannot follow ?. in a chain: put what is before it in parentheses."
-            )
-            yield Problem(template.start, message)
-
-
-def _is_optional(callee: Node) -> bool:
-    """Whether an optional chain leads to a callee."""
-    node = callee
-    while node.kind in _CHAINED:
-        if node.child("optional_chain") is not None:
-            return True
-        node = node.children[0]
-    return False
 
 
 def _octal_escapes(tree: Tree) -> Iterator[int]:

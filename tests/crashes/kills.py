@@ -15,6 +15,7 @@ EXECUTORS = 3
 TRIES = 3
 AGAIN = ("append 2: before", "append 2: after", "append 3: before")
 """Where a second executor dies: as it takes over, when it has, and before it appends its own."""
+LEFT_OUT = (0, 3)
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,12 @@ def every_point(calm: Mapping[str, Calm]) -> list[Trial]:
 
 
 def some_points(calm: Mapping[str, Calm]) -> list[Trial]:
-    """Of each program one point of each kind, another one for each program; one dies twice."""
+    """Of each program a point of five of the seven kinds, other ones for each; one dies twice."""
     once = [
         Trial(program, (of_kind[shift % len(of_kind)],))
         for shift, (program, run) in enumerate(calm.items())
-        for of_kind in by_kind(run.points).values()
+        for place, of_kind in enumerate(by_kind(run.points).values(), shift)
+        if place % 7 not in LEFT_OUT
     ]
     middle = calm["parallel"].points[len(calm["parallel"].points) // 2]
     return [*once, Trial("parallel", (middle, AGAIN[0]))]

@@ -23,7 +23,6 @@ from pml_common.contracts.gateway import CallTool
 from pml_common.telemetry.setup import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
-from pml_local.testing import eventually
 from tests.crashes.lives import Diaries, Life
 
 M = TypeVar("M", bound=Message)
@@ -82,15 +81,19 @@ class MortalBus(NatsBus):
         deed.comes_to("before")
         asking = asyncio.create_task(super().ask(query_type, query, timeout=timeout))
         if deed.is_doomed("during"):
-            await eventually(lambda: self._arrived(query), within=CALL_ARRIVES_WITHIN_S)
+            await self._arrives(query)
         deed.comes_to("during")
         answer = await asking
         deed.comes_to("after")
         return answer
 
-    def _arrived(self, query: CallTool) -> bool:
-        """Whether the tool has got the call."""
-        return {"tool": query.tool, "args": query.args} in self.diaries.calls()
+    async def _arrives(self, query: CallTool) -> None:
+        """Until the tool has got the call."""
+        # Imported here: the test library takes as long to load as half an executor.
+        from pml_local.testing import eventually
+
+        call = {"tool": query.tool, "args": query.args}
+        await eventually(lambda: call in self.diaries.calls(), within=CALL_ARRIVES_WITHIN_S)
 
 
 async def live(folder: Path) -> None:

@@ -80,3 +80,23 @@ async def test_the_key_of_a_dry_run_stands_for_no_real_one(world: World) -> None
     assert (await _asked(world, **key, dryRun=True))["workflowId"] == dry["workflowId"]
     wet = await world.http.post("/api/execute", json={"code": PROGRAM, **key})
     assert wet.status_code == 409
+
+
+async def test_mocks_answer_inside_capabilities_and_where_only_the_run_knows_the_tool(
+    world: World,
+) -> None:
+    one = "return await mcp.counting.step({ n: args.n });"
+    assert (await world.execute(one, args={"n": 7010}, name="dry:one"))["status"] == "success"
+
+    async def known() -> bool:
+        return (await world.http.get("/api/capabilities/dry:one")).status_code == 200
+
+    assert await eventually(known, within=10.0)
+    code = """const nested = await capabilities.dry_one({ n: 7011 });
+const told = await mcp.call("counting:" + args.which, { n: 7011 });
+return [nested, told];"""
+    mocks = {"counting:step": ["one", "two"]}
+    body = {"code": code, "args": {"which": "step"}, "dryRun": True, "dryRunMocks": mocks}
+    answer = (await world.http.post("/api/execute", json=body)).json()
+    assert (answer["status"], answer.get("result")) == ("success", ["one", "two"]), answer
+    assert world.steps()[7011] == 0

@@ -43,9 +43,12 @@ def test_a_mock_that_is_given_answers_a_read_only_tool_too() -> None:
 
 
 def test_a_call_known_only_when_it_runs_reaches_mocks_and_what_needs_no_approval() -> None:
-    dry = decided(DYNAMIC, DryRun(), ("fs:write", "allow"))
-    wet = decided(DYNAMIC, None, ("fs:write", "allow"))
+    rules: list[tuple[str, Verdict]] = [("fs:create", "deny"), ("fs:stat", "ask")]
+    dry, wet = decided(DYNAMIC, DryRun(), *rules), decided(DYNAMIC, None, *rules)
     assert (dry.verdict, wet.verdict) == ("allow", "ask")
-    assert {tool.tool for tool in dry.tools} == {tool.tool for tool in wet.tools}
-    assert {tool.tool for tool in dry.tools if tool.mocked} == {"fs:write"}
-    assert not any(tool.mocked for tool in wet.tools)
+    reads = {tool.tool_id for tool in TOOLS if tool.annotations.read_only} - {"fs:stat"}
+    writes = {tool.tool_id for tool in TOOLS if not tool.annotations.read_only} - {"fs:create"}
+    assert {tool.tool for tool in wet.tools} == reads
+    assert {tool.tool for tool in dry.tools if not tool.mocked} == reads
+    assert {tool.tool for tool in dry.tools if tool.mocked} == writes
+    assert (dry.askable, wet.askable.keys()) == ({}, {*writes, "fs:stat"})

@@ -71,10 +71,12 @@ def decide(
         used = {tool.tool for tool in tools}
         others = [tool for tool in known if tool.tool_id not in used]
         allowed = [tool for tool in others if policy.verdict_on(tool)[0] == "allow"]
-        tools += [_within_reach(tool, known.hash_of(tool), dry_run) for tool in allowed]
+        asked = [tool for tool in others if policy.verdict_on(tool)[0] == "ask"]
         if dry_run is None:
-            asked = (tool for tool in others if policy.verdict_on(tool)[0] == "ask")
             askable = {tool.tool_id: known.hash_of(tool) for tool in asked}
+        else:
+            allowed += filter(dry_run.answers, asked)
+        tools += [_within_reach(tool, known.hash_of(tool), dry_run) for tool in allowed]
     verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
     verdict = max(verdicts, key=_STRICTNESS.__getitem__)
     reasons = tuple(reason for one, reason in said if one == verdict)

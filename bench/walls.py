@@ -1,0 +1,75 @@
+"""What each kind of walls adds to a sandbox process, from its start until it is ready and killed.
+
+The kinds take turns, so that a busy machine is as unfair to one as to another; milliseconds.
+`uv run python bench/walls.py [rounds]`
+"""
+
+import asyncio
+import resource
+import statistics
+import sys
+from pathlib import Path
+from time import perf_counter
+
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.walls import (
+    Build,
+    Site,
+    Unfit,
+    in_bubblewrap,
+    in_the_open,
+    under_a_filter,
+    under_landlock,
+)
+from pml_executor.settings import ExecutorSettings
+
+KINDS: dict[str, Build] = {
+    "none": in_the_open,
+    "seccomp": under_a_filter,
+    "landlock": under_landlock,
+    "bubblewrap": in_bubblewrap,
+}
+
+
+def cpu_ms() -> float:
+    """What this process and its ended children have used."""
+    used = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used) * 1000
+
+
+async def start(command: DenoCommand) -> tuple[float, float]:
+    """Wall time until ready, and CPU with its end."""
+    before, began = cpu_ms(), perf_counter()
+    sandbox = await DenoSandbox.start(command)
+    took = (perf_counter() - began) * 1000
+    await sandbox.close()
+    return took, cpu_ms() - before
+
+
+async def main(rounds: int) -> None:
+    """One line for each kind that stands here."""
+    settings = ExecutorSettings()
+    site = Site(
+        deno=Path(settings.executor_deno),
+        runtime=settings.executor_runtime,
+        max_message_bytes=settings.limits.max_message_bytes,
+        max_heap_mib=settings.executor_max_heap_mib,
+        resources=settings.resources,
+    )
+    commands: dict[str, DenoCommand] = {}
+    for name, build in KINDS.items():
+        try:
+            commands[name] = await build(site)
+        except Unfit as error:
+            print(f"no {name}: {error}")
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            found[name].append(await start(command))
+    for name, pairs in found.items():
+        wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"{name:<12} until ready p50 {wall:6.1f}   CPU p50 {cpu:5.1f}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 40))

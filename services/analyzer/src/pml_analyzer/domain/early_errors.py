@@ -1,22 +1,18 @@
 """Early errors pass: what parses but no engine loads, because of where it stands.
 
-Told here, it is told before anybody approves; the grammar leaves these rules to others.
+Told here, it is told before anybody approves; the grammar leaves these rules to others. What no
+engine loads wherever it stands: misformed.py.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pml_analyzer.domain.optional_chains import misplaced_chains
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
 _LOOPS: Final = frozenset({"do_statement", "for_in_statement", "for_statement", "while_statement"})
 _MEMBERS_OF_CLASSES: Final = frozenset({"class_static_block", "public_field_definition"})
-_OCTAL_NUMBER: Final = re.compile(r"0[0-9_]")
-_ESCAPE: Final = re.compile(r"\\(?:([1-9]|0[0-9])|[\s\S])")
-"""An escape in a literal; the group is there in an octal one."""
 
 
 @dataclass(slots=True)
@@ -42,14 +38,7 @@ class _Function:
 
 
 def early_errors(tree: Tree) -> Iterator[Problem]:
-    """What an engine would refuse to load."""
-    yield from _misplaced(tree)
-    yield from _without_value(tree)
-    yield from _sloppy(tree)
-    yield from misplaced_chains(tree)
-
-
-def _misplaced(tree: Tree) -> Iterator[Problem]:
+    """What an engine would refuse to load, where it stands."""
     relevant = tree.of(*_CHECKED)
     if not relevant:
         return
@@ -181,42 +170,3 @@ _CHECKED: Final[dict[str, _Check]] = {
     "super": _super,
     "yield_expression": _yield,
 }
-
-
-def _without_value(tree: Tree) -> Iterator[Problem]:
-    for node in tree.of("variable_declarator"):
-        if node.child("value") is None and _needs_value(node):
-            yield Problem(node.start, f"{tree.text(node['name'])[:60]} needs a value: write = ….")
-
-
-def _needs_value(declarator: Node) -> bool:
-    kind = declarator.above.child("kind")
-    is_const = kind is not None and kind.kind == "const"
-    return is_const or declarator["name"].kind != "identifier"
-
-
-def _sloppy(tree: Tree) -> Iterator[Problem]:
-    """What only old scripts may do."""
-    for node in tree.of("number"):
-        if _OCTAL_NUMBER.match(tree.source.text, node.start):
-            yield Problem(node.start, "A number cannot begin with 0: write 0o for octal.")
-    for start in _octal_escapes(tree):
-        yield Problem(start, "Octal escapes are not allowed: write \\x and two digits.")
-    for node in tree.of("unary_expression"):
-        operand = node["argument"].inner
-        if node["operator"].kind == "delete" and operand.kind == "identifier":
-            yield Problem(node.start, "delete takes a part of an object: set a name to undefined.")
-
-
-def _octal_escapes(tree: Tree) -> Iterator[int]:
-    text = tree.source.text
-    if "\\" not in text:
-        return
-    for node in tree.of("string"):
-        for match in _ESCAPE.finditer(text, node.start, node.end):
-            if match[1] is not None:
-                yield match.start()
-    for node in tree.of("escape_sequence"):  # of templates; tags may have any
-        match = _ESCAPE.match(text, node.start)
-        if match is not None and match[1] is not None and node.above.field != "arguments":
-            yield node.start

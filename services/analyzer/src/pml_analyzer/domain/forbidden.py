@@ -10,6 +10,7 @@ from pml_analyzer.domain.characters import misplaced_characters
 from pml_analyzer.domain.early_errors import early_errors
 from pml_analyzer.domain.globals import FORBIDDEN, GLOBAL_OBJECTS, GLOBALS
 from pml_analyzer.domain.identifiers import faulty_names
+from pml_analyzer.domain.misformed import misformed
 from pml_analyzer.domain.origins import BOUND_ROOTS, Origins
 from pml_analyzer.domain.problems import Problem
 from pml_analyzer.domain.prototypes import prototype_tricks
@@ -57,6 +58,7 @@ def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
         _names(tree, scopes, origins),
         faulty_names(tree, scopes),
         early_errors(tree),
+        misformed(tree),
         _writes(tree, scopes),
         prototype_tricks(origins, builtins),
         _misused_tools(tree, origins),

@@ -76,12 +76,19 @@ class ProgramApi:
                 kind="call",
                 id=number,
                 within=self._within,
-                node=None if node is None else self._path + node,
+                node=self._node(node, tool),
                 tool=tool,
                 args=args or {},
             )
         )
         return await answer
+
+    def _node(self, node: str | None, tool: str) -> str | None:
+        """As the Worker names it: with the way to it, and by its tool inside a capability where
+        the call site was not seen."""
+        if node is None and self._within is None:
+            return None
+        return self._path + (node or f"dyn:{tool}")
 
     async def capability(
         self, node: str, capability: int, args: JsonObject | None = None

@@ -75,3 +75,12 @@ def test_capabilities_stand_under_what_called_them_among_the_tools_by_time() -> 
 
 def test_one_whose_caller_is_not_shown_stands_by_itself() -> None:
     assert _lines(_trace("a:alone", "elsewhere", "n2", 1))[1].startswith("└── ✓ capability a:alone")
+
+
+def test_a_dry_run_says_so_and_which_results_are_mocks() -> None:
+    wet = _trace("root", None, None, 100, ("fs:write", 101))
+    (task,) = wet.task_results
+    mocked = (task.model_copy(update={"mocked": True}),)
+    lines = _lines(wet.model_copy(update={"dry_run": True, "task_results": mocked}))
+    assert lines[1] == "└── ✓ dry run look around 5.0 ms priority 0.50"
+    assert lines[-1] == "    └── ✓ n1 fs:write 1.0 ms at 1.0 ms mock ok"

@@ -1,0 +1,149 @@
+"""Runs inside walls of each kind: limits, ends, and that a program cannot tell."""
+
+import asyncio
+import os
+import resource
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_executor.adapters.deno_pool import DenoPool, PoolSize
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.adapters.walls import (
+    in_the_open,
+)
+from pml_executor.domain.protocol import Program
+from pml_executor.domain.resources import Resources
+from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.ports import SandboxBroken
+from pml_local.testing import eventually
+from services.executor.tests.walled import bare_runtime, site, standing
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(sys.platform != "linux", reason="walls are the Linux kernel's"),
+]
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "seccomp", "none"])
+async def walls(request: pytest.FixtureRequest) -> DenoCommand:
+    return await standing(request.param)
+
+
+def link(path: str | Path) -> str:
+    return str(Path(path).readlink())
+
+
+def entries(path: str) -> list[Path]:
+    return list(Path(path).iterdir())
+
+
+async def test_a_process_is_held_to_its_limits_and_given_no_descriptor(walls: DenoCommand) -> None:
+    sandbox = await DenoSandbox.start(walls)
+    try:
+        for name in ("RLIMIT_CORE", "RLIMIT_FSIZE"):
+            assert resource.prlimit(sandbox.pid, getattr(resource, name)) == (0, 0)
+        assert resource.prlimit(sandbox.pid, resource.RLIMIT_NOFILE)[1] <= 256
+        held = {link(path).split(":")[0] for path in entries(f"/proc/{sandbox.pid}/fd")}
+        assert held <= {"pipe", "socket", "anon_inode", "/dev/null", "/dev/urandom"}
+    finally:
+        await sandbox.close()
+
+
+async def test_a_killed_process_leaves_nothing(walls: DenoCommand) -> None:
+    sandbox = await DenoSandbox.start(walls)
+    await sandbox.run(Program(code="for (;;) ;", args={}, seed="0" * 32, now=0))
+    await sandbox.close()
+    assert not sandbox.alive
+    await eventually(lambda: not Path(f"/proc/{sandbox.pid}").exists())
+    await sandbox.close()
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 13])
+async def test_a_start_given_up_midway_leaves_nothing(walls: DenoCommand, turns: int) -> None:
+    mark = f"--seed={os.getpid()}{turns}"
+    command = replace(walls, argv=[*walls.argv, mark])
+    start = asyncio.create_task(DenoSandbox.start(command))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    await eventually(lambda: not any(mark in words for words in command_lines()))
+
+
+def command_lines() -> list[str]:
+    lines: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_text(encoding="utf-8", errors="replace"))
+    return lines
+
+
+RunIn = Callable[[DenoCommand, str], Awaitable[RunFinished]]
+
+
+@pytest.fixture
+def run_in(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    finish: Callable[[RunWorkflow, Executor], Awaitable[RunFinished]],
+) -> RunIn:
+    async def run(command: DenoCommand, code: str) -> RunFinished:
+        async with DenoPool(lambda: DenoSandbox.start(command), PoolSize(spares=1)) as pool:
+            executor = make_executor(MemoryBus(), pool, MemoryTools())
+            return await finish(make_command(code), executor)
+
+    return run
+
+
+async def test_a_program_cannot_tell_what_stands_around_it(
+    walls: DenoCommand, run_in: RunIn
+) -> None:
+    code = """const names = Object.getOwnPropertyNames(globalThis).sort();
+    const at = new Error("x").stack!.split("\\n").length;
+    return [names.length, at, typeof navigator, Date.now() > 0, await mcp.api.a({ x: 1 })];"""
+    inside = await run_in(walls, code)
+    outside = await run_in(await in_the_open(site()), code)
+    assert inside.error is None
+    assert inside.result == outside.result
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const kept = []; for (;;) kept.push(new Uint8Array(2 ** 24).fill(1));",
+        "return new Uint8Array(2 ** 31).fill(1).length;",
+        "const kept = []; for (;;) kept.push(new Array(1000).fill({}));",
+    ],
+    ids=["many buffers", "one large buffer", "heap"],
+)
+async def test_memory_outside_the_heap_ends_a_run_as_the_heap_does(
+    walls: DenoCommand, run_in: RunIn, code: str
+) -> None:
+    held = replace(walls, resources=Resources(max_rss_mib=256))
+    fact = await run_in(held, code)
+    assert fact.error is not None
+    assert (fact.error.kind, "MiB of memory" in fact.error.message) == ("memory_limit", True)
+
+
+async def test_who_ends_its_own_worker_is_noticed_at_once(tmp_path: Path) -> None:
+    sandbox = await DenoSandbox.start(await in_the_open(site(bare_runtime(tmp_path))))
+    began = perf_counter()
+    await sandbox.run(Program(code="close();", args={}, seed="0" * 32, now=0))
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(SandboxBroken, match="ended its own Worker") as error:
+                await sandbox.receive()
+        assert error.value.kind == "user_error"
+        assert perf_counter() - began < 5
+    finally:
+        await sandbox.close()

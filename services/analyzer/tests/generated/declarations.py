@@ -1,6 +1,5 @@
 """Declarations of generated programs: variables, tools by other names, functions."""
 
-from abc import abstractmethod
 from dataclasses import replace
 
 from services.analyzer.tests.generated.choices import Function, Scope
@@ -33,7 +32,7 @@ class Declarations(Parallel):
         """const, let or var, destructured or not."""
         free = [name for name in ("@4@", "@5@") if name not in taken]
         if not free:
-            return f"void {self.value(scope)};", scope
+            return f"void {self.value(scope)}§", scope
         name = free[0]
         taken.add(name)
         value = self.value(scope)
@@ -50,18 +49,18 @@ class Declarations(Parallel):
         after = scope.with_names(name)
         if word == "let":
             after = replace(after, lets=(*scope.lets, name))
-        return f"{word} {target[0]}~=~{target[1]};", after
+        return f"{word} {target[0]}~=~{target[1]}§", after
 
     def alias(self, scope: Scope, taken: set[str]) -> tuple[str, Scope]:
         """A tool or a server under a local name."""
         taken |= {"@17@", "@18@"}
         text, callee = self.among(
             (
-                ("const @17@~=~mcp.fs.read;", "@17@"),
-                ("const {~fs:~@18@~}~=~mcp;", "@18@.stat"),
-                ("const {~read:~@17@~}~=~mcp.fs;", "@17@"),
-                ("const @18@~=~mcp.fs,~@17@~=~@18@.read;", "@17@"),
-                ("let @17@;~@17@~=~mcp.fs.write;", "@17@"),
+                ("const @17@~=~mcp.fs.read§", "@17@"),
+                ("const {~fs:~@18@~}~=~mcp§", "@18@.stat"),
+                ("const {~read:~@17@~}~=~mcp.fs§", "@17@"),
+                ("const @18@~=~mcp.fs,~@17@~=~@18@.read§", "@17@"),
+                ("let @17@§~@17@~=~mcp.fs.write§", "@17@"),
             )
         )
         return text, replace(scope, callees=(*scope.callees, callee))
@@ -92,10 +91,10 @@ class Declarations(Parallel):
         if kind == 0:
             return f"{word}function {made.name}({text})~{self.body(inner)}"
         if kind == 1:
-            return f"const {made.name}~=~{word}({text}) =>~{self.value(inner)};"
+            return f"const {made.name}~=~{word}({text}) =>~{self.value(inner)}§"
         if kind == 2:
-            return f"const {made.name}~=~{word}function~({text})~{self.body(inner)};"
-        return f"const {made.name}~=~{word}({text}) =>~{self.body(inner)};"
+            return f"const {made.name}~=~{word}function~({text})~{self.body(inner)}§"
+        return f"const {made.name}~=~{word}({text}) =>~{self.body(inner)}§"
 
     def recursive(self, made: Function, scope: Scope, group: tuple[Function, ...]) -> str:
         """A function that may call those of its group, itself among them, with one less."""
@@ -104,15 +103,15 @@ class Declarations(Parallel):
         )
         others = tuple(f for f in scope.functions if _COUNT not in f.first)
         inner = replace(scope.inside("@6@", waits=made.is_async), functions=(*others, *again))
-        stop = f"if~(!({_COUNT}~>~0~&&~{_COUNT}~<~4))~return {self.leaf(inner)};~"
+        stop = f"if~(!({_COUNT}~>~0~&&~{_COUNT}~<~4))~return {self.leaf(inner)}§~"
         body = self.block(inner, ending=True, opening=stop)
         word = "async " if made.is_async else ""
         kind = self.below(4) if len(group) == 1 and made.name != _OWN else 0
         if kind == 2:
-            return f"const {made.name}~=~{word}({_COUNT},~@6@) =>~{body};"
+            return f"const {made.name}~=~{word}({_COUNT},~@6@) =>~{body}§"
         if kind == 3:
             own = body.replace(f"{made.name}(", f"{_OWN}(")
-            return f"const {made.name}~=~{word}function {_OWN}({_COUNT},~@6@)~{own};"
+            return f"const {made.name}~=~{word}function {_OWN}({_COUNT},~@6@)~{own}§"
         return f"{word}function {made.name}({_COUNT},~@6@)~{body}"
 
     def parameters(self, scope: Scope) -> tuple[str, tuple[str, ...]]:
@@ -127,9 +126,3 @@ class Declarations(Parallel):
                 ("{~a:~@6@~=~2~}~=~{},~@7@", ("@6@", "@7@")),
             )
         )
-
-    @abstractmethod
-    def block(
-        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
-    ) -> str:
-        """`{ … }`."""

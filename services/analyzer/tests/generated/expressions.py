@@ -23,6 +23,7 @@ _LITERALS: Final = (
     "Object()",
     "[1,~2]",
     "`t${1}`",
+    "'\U0001f600'",
 )
 _FROM_CALLER: Final = ("args.a", "free", "args.list", "args.o", "args.none", "args.n")
 _OPERATORS: Final = ("===", "+", "!==", ">", "<=")
@@ -45,6 +46,8 @@ class Expressions(Choices):
             (5, self.conditional),
             (4, self.composed),
             (4, self.operation),
+            (3, self.mixed),
+            (1, lambda s: f"({self.value(s)}).k"),
             (4, self.assignment),
             (3, self.optional),
             (3, self.method),
@@ -114,6 +117,19 @@ class Expressions(Choices):
         """A choice between two values."""
         return f"({self.value(scope)}~{self.among(_SHORT)}~{self.value(scope)})"
 
+    def mixed(self, scope: Scope) -> str:
+        """Choices in each other, without the parentheses that they do not need."""
+        one, two, three = (self.value(scope) for _ in range(3))
+        return self.among(
+            (
+                f"({one}~&&~{two}~||~{three})",
+                f"({one}~||~{two}~&&~{three})",
+                f"({one}~??~{two}~??~{three})",
+                f"({one}~?~{two}~:~{three}~?~1~:~{self.value(scope)})",
+                f"({one}~===~1~||~!{two}~&&~{three})",
+            )
+        )
+
     def conditional(self, scope: Scope) -> str:
         """`? :`."""
         return f"({self.value(scope)}~?~{self.value(scope)}~:~{self.value(scope)})"
@@ -142,6 +158,8 @@ class Expressions(Choices):
         """A write to a local or a member, also by `&&=`, `||=` and `??=`."""
         member = self.among((f"{BOX}.p", f"{BOX}.q", f"{BOX}['r']"))
         target = self.among(scope.lets) if scope.lets and self.below(3) else member
+        if self.one_in(6):
+            return f"([{target}~=~{self.value(scope)}]~=~[{self.value(scope)}])"
         operator = self.among(("=", "&&=", "||=", "??=", "+="))
         return f"({target}~{operator}~{self.value(scope)})"
 
@@ -160,6 +178,10 @@ class Expressions(Choices):
         """An array method with a callback that waits for nothing."""
         body = self.callback(scope)
         items = self.items(scope)
+        if scope.waits and self.one_in(6):
+            inner = scope.inside("@6@", "@7@", waits=True)
+            text = self.block(inner, ending=True, opening="await~@6@§~")
+            return f"(await~{items}.reduce(async (@6@,~@7@) =>~{text},~null))"
         if self.one_in(6):
             inner = self.value(scope.inside("@6@", "@7@", waits=False))
             return f"{items}.reduce((@6@,~@7@) =>~{inner},~{self.value(scope)})"
@@ -176,6 +198,8 @@ class Expressions(Choices):
             return f"function~(@6@)~{self.body(inner)}"
         if kind == 3:
             return f"(@6@) =>~{self.body(inner)}"
+        if self.one_in(6):
+            return f"(@6@) =>~({{~a:~{self.value(inner)}~}})"
         return f"@6@ =>~{self.value(inner)}" if kind == 2 else f"(@6@) =>~{self.value(inner)}"
 
     def invoked(self, scope: Scope) -> str:
@@ -209,6 +233,12 @@ class Expressions(Choices):
     @abstractmethod
     def recursive(self, made: Function, scope: Scope, group: tuple[Function, ...]) -> str:
         """A function that may call those of its group, with one less."""
+
+    @abstractmethod
+    def block(
+        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
+    ) -> str:
+        """`{ … }`."""
 
     @abstractmethod
     def body(self, scope: Scope) -> str:

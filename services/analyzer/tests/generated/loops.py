@@ -30,6 +30,7 @@ class Loops(Parallel):
             (3, lambda s: self._while(scope, s, label if is_labelled else "")),
             (2, lambda s: self._for_in(scope, s, label if is_labelled else "")),
             (2, lambda s: self._do(scope, s, label if is_labelled else "")),
+            (1, lambda s: self._endless(s, label if is_labelled else "")),
         )
 
     def _for_of(self, scope: Scope, inner: Scope, label: str) -> str:
@@ -62,13 +63,18 @@ class Loops(Parallel):
     def _while(self, scope: Scope, inner: Scope, label: str) -> str:
         condition = self.condition(scope, 2)
         round_ = self.round(inner)
-        return f"{{~let {_COUNTER}~=~0;~{_head(label)}while~({condition})~{round_}~}}"
+        return f"{{~let {_COUNTER}~=~0§~{_head(label)}while~({condition})~{round_}~}}"
 
     def _do(self, scope: Scope, inner: Scope, label: str) -> str:
         condition = self.condition(scope, 2)
         round_ = self.round(inner)
-        text = f"do~{round_}~while~({condition});"
-        return f"{{~let {_COUNTER}~=~1;~{_head(label)}{text}~}}"
+        text = f"do~{round_}~while~({condition})§"
+        return f"{{~let {_COUNTER}~=~1§~{_head(label)}{text}~}}"
+
+    def _endless(self, inner: Scope, label: str) -> str:
+        head = self.among(("for~(;;)", "while~(true)"))
+        stop = f"if~({_COUNTER}++~>~1)~break§~"
+        return f"{{~let {_COUNTER}~=~0§~{_head(label)}{head}~{self.block(inner, opening=stop)}~}}"
 
     def condition(self, scope: Scope, most: int) -> str:
         """Holds for so many rounds at most."""
@@ -86,12 +92,6 @@ class Loops(Parallel):
     @abstractmethod
     def simple(self, scope: Scope) -> str:
         """One short statement."""
-
-    @abstractmethod
-    def block(
-        self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
-    ) -> str:
-        """`{ … }`."""
 
 
 def _head(label: str) -> str:

@@ -6,13 +6,13 @@ from services.analyzer.tests.generated.choices import Scope
 from services.analyzer.tests.generated.expressions import BOX
 from services.analyzer.tests.generated.statements import Statements
 
-FIRST = "await~mcp.fs.list({~v:~0~});"
+FIRST = "await~mcp.fs.list({~v:~0~})§"
 """A call that every program begins with: a structure does not tell its beginning from functions
 that may not run, where one comes first."""
 
 _LETS = ("@0@", "@1@", "@2@", "@3@")
-_HEAD = f"let @0@~=~1,~@1@,~@2@~=~'s',~@3@~=~[0];~const {BOX}~=~{{~q:~0~}};"
-_DYNAMIC = ("void mcp[args.s].read({});", "void args.list.map(mcp.fs.stat);")
+_HEAD = f"let @0@~=~1,~@1@,~@2@~=~'s',~@3@~=~[0]§~const {BOX}~=~{{~q:~0~}}§"
+_DYNAMIC = ("void mcp[args.s].read({})§", "void args.list.map(mcp.fs.stat)§")
 
 
 def program(choices: bytes, *, dynamic: bool = True) -> str:

@@ -35,17 +35,17 @@ class Statements(Declarations, Loops):
                 for function in scope.functions[known:]:
                     only = replace(scope, functions=(function,))
                     uses = range(self.below(3))
-                    written += [f"{self.target(scope)}{self.used(only)};" for _ in uses]
+                    written += [f"{self.target(scope)}{self.used(only)}§" for _ in uses]
             else:
                 written.append(self.statement(scope))
         if ending:
-            written.append(f"return {self.value(scope)};")
+            written.append(f"return {self.value(scope)}§")
         return "~".join([*written, *last])
 
     def statement(self, scope: Scope) -> str:
         """One statement that declares nothing round it."""
         if self.is_enough:
-            return f"{BOX}.p~=~{self.leaf(scope)};"
+            return f"{BOX}.p~=~{self.leaf(scope)}§"
         return self.pick(
             scope,
             (10, self.expression),
@@ -61,7 +61,7 @@ class Statements(Declarations, Loops):
 
     def expression(self, scope: Scope) -> str:
         """An expression for its effect, or for a local to remember."""
-        return f"{self.target(scope)}{self.value(scope)};"
+        return f"{self.target(scope)}{self.value(scope)}§"
 
     def target(self, scope: Scope) -> str:
         """What an expression statement begins with."""
@@ -77,9 +77,9 @@ class Statements(Declarations, Loops):
         """Promises that are waited for later, or not at all."""
         mapped = self.mapped(scope)
         if not scope.waits or self.one_in(3):
-            return f"void {mapped};"
+            return f"void {mapped}§"
         between = self.expression(scope)
-        return f"{{~const @4@~=~{mapped};~{between}~await~Promise.all(@4@);~}}"
+        return f"{{~const @4@~=~{mapped}§~{between}~await~Promise.all(@4@)§~}}"
 
     def branch(self, scope: Scope) -> str:
         """if, else if, else; with and without braces."""
@@ -115,12 +115,12 @@ class Statements(Declarations, Loops):
         """return, throw, break or continue."""
         kind = self.below(6)
         if kind > 2 and scope.exits:
-            return f"{self.among(scope.exits)};"
+            return f"{self.among(scope.exits)}§"
         if kind == 1:
-            return f"throw {self.value(scope)};"
+            return f"throw {self.value(scope)}§"
         if kind == 2:
-            return f"return {self.value(scope)};"
-        return "throw new Error('thrown');" if kind == 0 else f"{self.expression(scope)}"
+            return f"return {self.value(scope)}§"
+        return "throw new Error('thrown')§" if kind == 0 else f"{self.expression(scope)}"
 
     def attempt(self, scope: Scope) -> str:
         """try with catch, finally or both."""
@@ -153,10 +153,11 @@ class Statements(Declarations, Loops):
     def case(self, scope: Scope) -> str:
         """What a case does; half of them fall through."""
         lines = "~".join(self.statement(scope) for _ in range(self.below(3)))
-        return f"{lines}~break;" if self.one_in(2) else lines
+        return f"{lines}~break§" if self.one_in(2) else lines
 
     def labelled_block(self, scope: Scope) -> str:
         """A block that can be left."""
         label = f"l{scope.labels}"
         inner = replace(scope, labels=scope.labels + 1, exits=(*scope.exits, f"break {label}"))
-        return f"{label}:~{self.block(inner)}"
+        # The grammar reads a block of one labelled block, if that is empty, as an object.
+        return f"{label}:~{{~;~{self.block(inner)}~}}"

@@ -20,6 +20,7 @@ from services.analyzer.tests.recorder import Outcome
 Run = Callable[[Sequence[str]], list[Outcome]]
 
 TOO_MANY_WAYS: Final = "its path can be read in too many ways"
+_LAYOUTS: Final = ((" ", True), ("\n", True), (" ", False), ("\n", False), (" // c\n", True))
 _IN_TYPE_ERRORS: Final = re.compile(r"(?:.* )?(is not (?:a function|iterable)|as it is)\b.*")
 """What the engine says of a text that it quotes: instrumented, the text is another."""
 
@@ -55,8 +56,9 @@ def generate(count: int, *, seed_: int) -> list[bytes]:
 
 
 def written(choices: bytes) -> str:
-    """The program that these choices make; every other one has many lines."""
-    return render(program(choices), layout="\n" if len(choices) % 2 else " ")
+    """The program that these choices make; most have many lines."""
+    layout, semicolons = _LAYOUTS[len(choices) % len(_LAYOUTS)]
+    return render(program(choices), layout=layout, semicolons=semicolons)
 
 
 def tried(programs: Sequence[str], run: Run) -> list[Trial]:

@@ -65,7 +65,8 @@ def _calls_on_mcp(code: str) -> set[tuple[int, int]]:
         node = waiting.pop()
         waiting.extend(node.children)
         if node.type == "call_expression" and (node.text or b"").startswith(b"mcp."):
-            found.add((node.start_point.row + 1, node.start_point.column + 1))
+            before = code.encode()[: node.start_byte].decode()
+            found.add((before.count("\n") + 1, len(before) - before.rfind("\n")))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.crashes.ground import Ground, key_of, workflow_of
@@ -41,9 +41,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a trial; not `reached`: the run was over, or another's, before its point."""
+    """What came of a trial, the last time it was run; not `reached`: the run was over, or
+    another's, before its point."""
 
     trial: Trial
+    run: str
     reached: bool
     faults: Sequence[str]
 
@@ -70,26 +72,31 @@ async def killed(ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Cal
 
     async def one(trial: Trial) -> Result:
         async with room:
-            result = await _killed(ground, trial, calm[trial.program], 1)
-            for attempt in range(2, TRIES + 1):
-                if not result.reached:
-                    result = await _killed(ground, trial, calm[trial.program], attempt)
-            return result
+            return await tried(lambda run: _killed(ground, trial, calm[trial.program], run), trial)
 
     return await asyncio.gather(*map(one, trials))
 
 
-async def _killed(ground: Ground, trial: Trial, calm: Calm, attempt: int) -> Result:
-    run = key_of(f"{trial.name}, try {attempt}")
+async def tried(run_as: Callable[[str], Awaitable[Result]], trial: Trial) -> Result:
+    """A trial, again if the machine was too slow for it: a sign of life that comes late hands the
+    run to another executor before the point."""
+    result = await run_as(key_of(f"{trial.name}, try 1"))
+    for attempt in range(2, TRIES + 1):
+        if not result.reached:
+            result = await run_as(key_of(f"{trial.name}, try {attempt}"))
+    return result
+
+
+async def _killed(ground: Ground, trial: Trial, calm: Calm, run: str) -> Result:
     workflow = workflow_of(run)
     ground.diaries.plan(workflow, Plan(trial.at, signal.SIGKILL))
     try:
         answer = await ground.answer(trial.program, run)
         diary = await ground.settled(workflow)
     except (TimeoutError, AssertionError) as error:
-        return Result(trial, True, [f"it does not end: {error}"])
+        return Result(trial, run, True, [f"it does not end: {error}"])
     found = faults(await ground.told(run, answer), calm.told)
-    return Result(trial, _died_at(diary) == trial.at, found)
+    return Result(trial, run, _died_at(diary) == trial.at, found)
 
 
 def _died_at(diary: Sequence[Line]) -> tuple[str, ...]:

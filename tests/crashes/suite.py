@@ -10,6 +10,8 @@ from tests.crashes.kills import EXECUTORS, Result, calm_runs, every_point, kille
 from tests.crashes.lives import kind_of
 from tests.crashes.programs import PROGRAMS
 
+MANY, SOME = 200, 36
+
 
 @dataclass(frozen=True)
 class Report:
@@ -18,32 +20,35 @@ class Report:
     kills: Sequence[Result]
     zombies: Sequence[Result]
     afterwards: Sequence[str]
+    fewest: int
+    """Points without which nothing is shown."""
 
     @property
-    def reached(self) -> Sequence[Result]:
-        """The kills that came about where they were meant to."""
-        return [result for result in self.kills if result.reached]
+    def points(self) -> Sequence[Result]:
+        """One for each point at which an executor was killed as it was meant to."""
+        return [result for result in self.kills if result.reached and len(result.trial.at) == 1]
 
     @property
     def failures(self) -> Sequence[str]:
         """Everything that is wrong, in words."""
-        trials = [*self.kills, *self.zombies]
-        return [f"{r.trial.name}: {f}" for r in trials for f in r.faults] + [
-            f"afterwards: {fault}" for fault in self.afterwards
+        trials, points = [*self.kills, *self.zombies], len(self.points)
+        return [
+            *(f"{result.run}: {fault}" for result in trials for fault in result.faults),
+            *(f"afterwards: {fault}" for fault in self.afterwards),
+            *([f"only {points} points were come to"] if points < self.fewest else ()),
         ]
 
     def lines(self) -> list[str]:
         """For a reader; the last line sums up."""
-        reached = self.reached
-        kinds = Counter(kind_of(result.trial.at[0]) for result in reached)
-        points = {result.trial for result in reached if len(result.trial.at) == 1}
-        twice = len(reached) - len(points)
-        missed = [result.trial.name for result in self.kills if not result.reached]
+        kinds = Counter(kind_of(result.trial.at[0]) for result in self.points)
+        twice = sum(result.reached for result in self.kills) - len(self.points)
+        zombies = sum(result.reached for result in self.zombies)
+        missed = [r.trial.name for r in (*self.kills, *self.zombies) if not r.reached]
         return [
             *self.failures,
             *(f"not come to: {name}" for name in missed),
             *(f"{count:4d} killed {kind}" for kind, count in sorted(kinds.items())),
-            f"{len(points)} points, {twice} more killed twice, {len(self.zombies)} zombies, "
+            f"{len(self.points)} points, {twice} more killed twice, {zombies} zombies, "
             f"failures {len(self.failures)}",
         ]
 
@@ -51,7 +56,7 @@ class Report:
 async def crash_suite(
     ground: Ground, *, every: bool, say: Callable[[str], None] = lambda _: None
 ) -> Report:
-    """Every point, or of each program one of each kind."""
+    """Every point of every program, or a sample of them."""
     async with ground.executors(EXECUTORS):
         calm = await calm_runs(ground)
         trials = every_point(calm) if every else some_points(calm)
@@ -62,7 +67,7 @@ async def crash_suite(
     say(f"{len(freezes)} zombies")
     async with ground.executors(2):
         woken = await zombies.frozen(ground, freezes, calm)
-        afterwards = await zombies.of_use_again(ground, freezes, calm)
+        afterwards = await zombies.of_use_again(ground, woken, calm)
     letters = await ground.bus.dead_letters()
     buried = [f"buried: {letter}" for letter in letters]
-    return Report(kills, woken, [*afterwards, *buried])
+    return Report(kills, woken, [*afterwards, *buried], MANY if every else SOME)

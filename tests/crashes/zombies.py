@@ -9,23 +9,28 @@ from functools import partial
 import psutil
 
 from pml_local.testing import eventually
-from tests.crashes.ground import Ground, key_of, workflow_of
-from tests.crashes.kills import Calm, Result, Trial, by_kind
+from tests.crashes.ground import Ground, workflow_of
+from tests.crashes.kills import Calm, Result, Trial, by_kind, tried
 from tests.crashes.lives import Line, Plan, kind_of
 from tests.crashes.verdict import faults
 
 FREEZES_WITHIN_S = 30.0
 WAKES_WITHIN_S = 20.0
 ROUNDS = 20
+NOBODY = -1
 
 
 async def frozen(ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Calm]) -> list[Result]:
     """The trials, one at a time: of two executors one is frozen while the other one finishes."""
-    return [await _frozen(ground, trial, calm[trial.program]) for trial in trials]
+
+    async def one(trial: Trial) -> Result:
+        run_as = partial(_frozen, ground, trial, calm[trial.program])
+        return await tried(lambda run: run_as(f"zombie-{run}"), trial)
+
+    return [await one(trial) for trial in trials]
 
 
-async def _frozen(ground: Ground, trial: Trial, calm: Calm) -> Result:
-    run = _name(trial)
+async def _frozen(ground: Ground, trial: Trial, calm: Calm, run: str) -> Result:
     workflow = workflow_of(run)
     ground.diaries.plan(workflow, Plan(trial.at, signal.SIGSTOP))
     diary = partial(ground.diaries.read, workflow)
@@ -33,11 +38,13 @@ async def _frozen(ground: Ground, trial: Trial, calm: Calm) -> Result:
     try:
         pid = await eventually(lambda: _stopped(diary(), trial.at[0]), FREEZES_WITHIN_S)
         answer, _ = await running, await ground.settled(workflow)
+        if pid == NOBODY:
+            return Result(trial, run, False, [])
         before = await ground.told(run, answer), await ground.appends(workflow)
         os.kill(pid, signal.SIGCONT)
         how = await eventually(lambda: _end(diary()), WAKES_WITHIN_S)
     except (TimeoutError, AssertionError) as error:
-        return Result(trial, True, [f"it does not end: {error}"])
+        return Result(trial, run, True, [f"it does not end: {error}"])
     finally:
         running.cancel()
     found = faults(before[0], calm.told)
@@ -45,15 +52,13 @@ async def _frozen(ground: Ground, trial: Trial, calm: Calm) -> Result:
         found.append("the one that woke up has called, appended or stated something")
     if (expected := _expected_end(trial.at[0], calm.points)) != how:
         found.append(f"the one that woke up ended with {how}, not {expected}")
-    return Result(trial, True, found)
-
-
-def _name(trial: Trial) -> str:
-    return key_of(f"zombie {trial.name}")
+    return Result(trial, run, True, found)
 
 
 def _stopped(diary: Sequence[Line], point: str) -> int | None:
-    """The process that stands still at this point of its first life."""
+    """The process that stands still at this point of its first life; NOBODY once it never will."""
+    if any(line.what == "done" for line in diary):
+        return NOBODY
     pid = next((line.pid for line in diary if (line.life, line.point) == (1, point)), None)
     return pid if pid and psutil.Process(pid).status() == psutil.STATUS_STOPPED else None
 
@@ -73,11 +78,12 @@ def _expected_end(point: str, calm: Sequence[str]) -> str:
 
 
 async def of_use_again(
-    ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Calm]
+    ground: Ground, results: Sequence[Result], calm: Mapping[str, Calm]
 ) -> list[str]:
     """Programs run undisturbed until each executor that was frozen has finished one; what is wrong
     with them."""
-    woken = {ground.diaries.read(workflow_of(_name(trial)))[0].pid for trial in trials}
+    diaries = (ground.diaries.read(workflow_of(result.run)) for result in results)
+    woken = {diary[0].pid for diary in diaries}
     found, program = list[str](), "sequential"
     for number in range(ROUNDS):
         if not woken:

@@ -1,9 +1,11 @@
 """An MCP server whose tools count themselves: one line per real call in a file it was given.
 
 `python counting_server.py FOLDER`. `step` waits for `FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists,
-so that a test can stop the world in the middle of a call.
+so that a test can stop the world in the middle of a call; cancelled there, it leaves
+`FOLDER/cancelled-<n>`.
 """
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -24,7 +26,11 @@ async def step(n: int) -> str:
     with (FOLDER / "steps.log").open("a", encoding="utf-8") as marks:
         marks.write(f"{n}\n")
     if (FOLDER / f"hold-{n}").exists():
-        await eventually((FOLDER / f"gate-{n}").exists, within=PATIENCE_S)
+        try:
+            await eventually((FOLDER / f"gate-{n}").exists, within=PATIENCE_S)
+        except asyncio.CancelledError:
+            (FOLDER / f"cancelled-{n}").touch()
+            raise
     return f"step {n} done"
 
 

@@ -10,7 +10,7 @@ import typer
 from pml_cli.approvals import approvals
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
-from pml_cli.options import AsJson, Home, Url
+from pml_cli.options import AsJson, Home, Reason, Url
 from pml_cli.session import session
 
 app = typer.Typer(
@@ -135,6 +135,15 @@ def execute(
     request = {key: value for key, value in fields.items() if value is not None}
     with session(url, as_json=as_json) as (client, out):
         raise typer.Exit(execution.execute(client, out, request))
+
+
+@app.command()
+def cancel(workflow: str, reason: Reason = None, url: Url = None, as_json: AsJson = False) -> None:
+    """End a workflow wherever it stands, and say what it has done."""
+    from pml_cli.commands import execution
+
+    with session(url, as_json=as_json) as (client, out):
+        raise typer.Exit(execution.cancel(client, out, workflow, reason))
 
 
 @app.command()

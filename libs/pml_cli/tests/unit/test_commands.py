@@ -158,6 +158,19 @@ def test_a_decision_is_sent_for_the_workflow(
     assert gateway.asked[0][1] == sent
 
 
+@pytest.mark.parametrize(("kind", "code"), [("cancelled", 0), ("tool_error", 1)])
+def test_a_workflow_is_cancelled_and_says_how_it_ended(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str, code: int
+) -> None:
+    error = {"kind": kind, "message": "it has called nothing"}
+    answer = {"status": "error", "workflowId": WORKFLOW, "error": error}
+    gateway.answers[f"POST /api/workflows/{WORKFLOW}/cancel"] = (200, answer)
+    assert pml(monkeypatch, "cancel", WORKFLOW) == code
+    assert pml(monkeypatch, "cancel", WORKFLOW, "--reason", "why not") == code
+    sent = [body for _, body in gateway.asked]
+    assert sent == [{"wait": True}, {"wait": True, "reason": "why not"}]
+
+
 def test_what_a_run_waits_for_in_its_midst_is_answered_by_its_own_id(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from pml_common.bus.port import Bus
-from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW
+from pml_common.contracts.catalog import (
+    CANCEL_RUN,
+    EXECUTOR_ON_CANCEL_RUN,
+    EXECUTOR_ON_RUN_WORKFLOW,
+)
 from pml_common.health import Checks, told
 from pml_common.service import CannotStart
 from pml_executor.adapters.bus_journal import BusJournal
@@ -17,7 +21,9 @@ from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.adapters.walls import Site, best_walls, in_the_open
 from pml_executor.domain.walls import ADVICE
+from pml_executor.handlers.on_cancel_run import on_cancel_run
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.handlers.running import Running
 from pml_executor.settings import ExecutorSettings
 
 log = logging.getLogger(__name__)
@@ -62,5 +68,8 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
             now=lambda: time.time() * 1000,
             limits=settings.limits,
         )
-        await bus.consume(EXECUTOR_ON_RUN_WORKFLOW, partial(on_run_workflow, executor=executor))
+        running = Running(partial(on_run_workflow, executor=executor))
+        await bus.listen(CANCEL_RUN, running.stop)
+        await bus.consume(EXECUTOR_ON_RUN_WORKFLOW, running.run)
+        await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, executor=executor))
         yield {"sandbox": pool.check, "walls": told(str(command.walls))}

@@ -166,6 +166,7 @@ async def hear(parts: Parts) -> None:
     await bus.listen(catalog.WORKFLOW_FINISHED, parts.newsroom.hear)
     await bus.listen(catalog.APPROVAL_REQUESTED, parts.newsroom.hear)
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.hear)
+    await bus.listen(catalog.RUN_FINISHED, parts.calls.on_run_finished)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
     await bus.consume(
         catalog.GATEWAY_ON_EXECUTION_ANALYZED,

@@ -15,7 +15,7 @@ from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.grant import outdated, refusal
 from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
 from pml_gateway.domain.mcp_answers import answer_of_tool
-from pml_gateway.domain.parking import done, lines_of
+from pml_gateway.domain.parking import lines_of
 from pml_gateway.domain.views import view_of
 from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import (
@@ -69,7 +69,7 @@ def test_a_command_names_the_tools_that_a_person_may_be_asked_about() -> None:
     assert "fs:write" not in command.grant.tools
 
 
-def test_what_a_run_waits_for_is_asked_with_what_it_has_done() -> None:
+def test_what_a_run_waits_for_is_asked_with_what_it_has_calls_made() -> None:
     now, command = running()
     before = now.approval
     fact = parked(command, calls=[made(), made()])
@@ -173,7 +173,7 @@ def test_what_nobody_can_agree_to_ends_the_run(
     assert why in failed.error.message
 
 
-def test_a_denial_ends_it_and_says_what_was_done() -> None:
+def test_a_denial_ends_it_and_says_what_was_calls_made() -> None:
     now, _ = standing()
     failed, (told, _) = after(now, answer(now, outcome="denied", reason="too late"))
     assert isinstance(told, ApprovalDecided)
@@ -224,15 +224,6 @@ def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
     went_on, _ = after(now, answer(now))
     with pytest.raises(Conflict, match="already"):
         answerable(went_on, None, later(12))
-
-
-def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
-    lost = WorkflowError(kind="outcome_unknown", message="the run ended before")
-    failed = WorkflowError(kind="tool_error", message="no such file")
-    assert done([]) == "It has called nothing."
-    assert done([made(error=failed), made("fs:write", error=lost)]) == (
-        "It has called fs:read. Nobody knows how these calls ended: fs:write."
-    )
 
 
 def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:

@@ -13,6 +13,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
 from pml_gateway.domain.happenings import (
     Analyzed,
+    Cancelled,
     Due,
     Happening,
     NotAnalyzed,
@@ -56,7 +57,7 @@ EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
 def happenings(draw: st.DrawFn) -> Happening:
     """Anything that can happen to our workflow, or to another."""
     at, of = draw(MOMENTS), draw(EITHER)
-    match draw(st.integers(0, 5)):
+    match draw(st.integers(0, 6)):
         case 0:
             verdict = draw(st.sampled_from(("allow", "ask", "ask", "deny")))
             holder = draw(st.sampled_from((None, None, APPROVAL)))
@@ -73,6 +74,8 @@ def happenings(draw: st.DrawFn) -> Happening:
             return RunEnded(finished(of, error=error), at)
         case 4:
             return Parked(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
+        case 5:
+            return Cancelled("mira", at)
         case _:
             return Due(at)
 

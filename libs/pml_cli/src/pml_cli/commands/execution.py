@@ -133,6 +133,18 @@ def decide(client: Client, out: Output, workflow: str, decided: Decided) -> int:
     return 0
 
 
+def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> int:
+    """End a workflow and wait until it has; 0 unless it ended otherwise before."""
+    body: dict[str, object] = {"wait": True}
+    with out.busy("cancelling…"):
+        answer = client.post(
+            f"/api/workflows/{workflow_id(workflow)}/cancel",
+            body if reason is None else body | {"reason": reason},
+        )
+    code, error = show_answer(out, answer), cast(Json, answer.get("error") or {})
+    return 0 if error.get("kind") == "cancelled" else code
+
+
 def workflow_id(text: str) -> str:
     """A workflow's id as typed. Raises CommandError."""
     try:

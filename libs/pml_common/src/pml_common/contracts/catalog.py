@@ -76,6 +76,7 @@ TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
 EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
 RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow)
+CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun)
 TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded)
 WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
@@ -93,6 +94,7 @@ MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
     EXECUTION_ANALYZED,
     ANALYSIS_REJECTED,
     RUN_WORKFLOW,
+    CANCEL_RUN,
     TRACE_RECORDED,
     WORKFLOW_PARKED,
     RUN_FINISHED,
@@ -141,6 +143,7 @@ GATEWAY_ON_RUN_FINISHED = Consumer("gateway", RUN_FINISHED)
 EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     "executor", RUN_WORKFLOW, ack_wait_s=5.0, max_deliver=20, max_in_flight=8
 )
+EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN)
 LEARNER_ON_RUN_FINISHED = Consumer("learner", RUN_FINISHED)
 
 CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
@@ -154,6 +157,7 @@ CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
     GATEWAY_ON_WORKFLOW_PARKED,
     GATEWAY_ON_RUN_FINISHED,
     EXECUTOR_ON_RUN_WORKFLOW,
+    EXECUTOR_ON_CANCEL_RUN,
     LEARNER_ON_RUN_FINISHED,
 )
 

@@ -12,17 +12,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, TaskResult, TraceEvent
 
 
-class RunCommand(Command):
-    """About one run; all that its end is told with."""
-
-    workflow_id: UUID
-    principal: str
-    capability: CapabilityIdentity
-    intent: str | None = None
-    args: JsonObject = Field(default_factory=dict)
-
-
-class RunWorkflow(RunCommand):
+class RunWorkflow(Command):
     """Run this instrumented program under this grant.
 
     `insertions` are as in `ExecutionAnalyzed`: by them places in errors become the author's.
@@ -33,6 +23,11 @@ class RunWorkflow(RunCommand):
     run parks. `timeout_s` does not count the time in which it is parked.
     """
 
+    workflow_id: UUID
+    principal: str
+    capability: CapabilityIdentity
+    intent: str | None = None
+    args: JsonObject = Field(default_factory=dict)
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
     injected: tuple[InjectedCapability, ...] = ()
@@ -41,6 +36,14 @@ class RunWorkflow(RunCommand):
     repeatable_tools: tuple[str, ...] = ()
     askable: dict[str, str] = Field(default_factory=dict)
     timeout_s: float = Field(gt=0)
+
+
+class CancelRun(Command):
+    """End a run wherever it stands; `run` is the command that it goes by, `why` is in words."""
+
+    workflow_id: UUID
+    run: RunWorkflow
+    why: str
 
 
 class WantedCall(Contract):

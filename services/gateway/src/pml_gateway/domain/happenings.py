@@ -50,6 +50,16 @@ class Settled:
 
 
 @dataclass(frozen=True)
+class Cancelled:
+    """Its caller, or somebody else who may, wants no more of it."""
+
+    by: str
+    at: datetime
+    reason: str | None = None
+    repeatable_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunEnded:
     """The program ended."""
 
@@ -65,4 +75,4 @@ class Due:
     repeatable_tools: tuple[str, ...] = ()
 
 
-Happening = Analyzed | NotAnalyzed | Parked | Settled | RunEnded | Due
+Happening = Analyzed | NotAnalyzed | Parked | Settled | Cancelled | RunEnded | Due

@@ -1,12 +1,11 @@
 """A run that stands at a call which a person must agree to (B7, F4)."""
 
-from collections import Counter
 from collections.abc import Sequence
 
+from pml_common.calls_made import calls_made
 from pml_common.contracts.decision import Decision, ToolDecision
-from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.error import ErrorKind, WorkflowError
 from pml_common.contracts.executor import WantedCall, WorkflowParked
-from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.workflow_state import Workflow
 
 
@@ -42,7 +41,7 @@ def sentence(workflow: Workflow, parked: WorkflowParked) -> str:
     where = f" on line {' or '.join(map(str, lines))}" if lines else ""
     return (
         f"The run waits at its call of {parked.wanted.tool}{where}, which nobody could see before "
-        f"it ran: ask. {done(parked.task_results)}"
+        f"it ran: ask. {calls_made(parked.task_results)}"
     )
 
 
@@ -55,32 +54,15 @@ def lines_of(workflow: Workflow, wanted: WantedCall) -> Sequence[int]:
     return sorted({call.line for call in calls})
 
 
-def done(calls: Sequence[TaskResult]) -> str:
-    """`It has called fs:read (2 times), fs:stat.`; what nobody knows the end of is told apart."""
-    ended = [call for call in calls if not _is_open(call)]
-    unknown = [call for call in calls if _is_open(call)]
-    told = f"It has called {_counted(ended)}." if ended else "It has called nothing."
-    if unknown:
-        told += f" Nobody knows how these calls ended: {_counted(unknown)}."
-    return told
-
-
-def _is_open(call: TaskResult) -> bool:
-    return call.error is not None and call.error.kind == "outcome_unknown"
-
-
-def _counted(calls: Sequence[TaskResult]) -> str:
-    times = Counter(call.tool for call in calls)
-    return ", ".join(f"{tool} ({n} times)" if n > 1 else tool for tool, n in times.items())
-
-
-def stopped(workflow: Workflow, parked: WorkflowParked, why: str) -> WorkflowError:
+def stopped(
+    workflow: Workflow, parked: WorkflowParked, why: str, kind: ErrorKind = "denied"
+) -> WorkflowError:
     """The end of a run that nobody let go on, in the words of `why`."""
     wanted = parked.wanted
     lines = lines_of(workflow, wanted)
     return WorkflowError(
-        kind="denied",
-        message=f"{why}. The run had stopped there. {done(parked.task_results)}",
+        kind=kind,
+        message=f"{why}. The run had stopped there. {calls_made(parked.task_results)}",
         node_id=wanted.node_id,
         line=lines[0] if len(lines) == 1 else None,
         column=wanted.column,

@@ -6,13 +6,16 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.executor import RunWorkflow
 from pml_gateway.domain.dry_run import mocks_of
 from pml_gateway.domain.grant import extend, issue
-from pml_gateway.domain.happenings import Analyzed, Due, Settled
+from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, Settled
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow_state import Workflow
 
+Moment = Analyzed | Settled | Cancelled | Due
+"""What a command may follow from."""
+
 
 def run_command(
-    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled | Due, rules: Rules
+    workflow: Workflow, analysis: ExecutionAnalyzed, now: Moment, rules: Rules
 ) -> RunWorkflow:
     """With a grant that outlives the run; made anew, it is the same command."""
     approved_by = workflow.approval.decided_by if workflow.approval else None

@@ -19,9 +19,11 @@ from pml_common.contracts.gateway import (
     WorkflowFinished,
 )
 from pml_gateway.domain import failures, parking
+from pml_gateway.domain.cancellation import cancel_run, cancelled
 from pml_gateway.domain.grant import is_ours
 from pml_gateway.domain.happenings import (
     Analyzed,
+    Cancelled,
     Due,
     Happening,
     NotAnalyzed,
@@ -31,7 +33,13 @@ from pml_gateway.domain.happenings import (
 )
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.run_command import run_command
-from pml_gateway.domain.workflow_state import Approval, ApprovalOutcome, State, Workflow
+from pml_gateway.domain.workflow_state import (
+    Approval,
+    ApprovalOutcome,
+    State,
+    Workflow,
+    hopeless_at,
+)
 
 __all__ = ["Approval", "ApprovalOutcome", "State", "Step", "Workflow", "advance"]
 
@@ -51,6 +59,8 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
             return _fail(workflow, failures.not_analyzed(happening.rejection), happening.at)
         case "awaiting_approval", Settled():
             return _settle(workflow, happening, rules)
+        case "requested" | "awaiting_approval" | "running", Cancelled():
+            return _cancel(workflow, happening, rules)
         case "running", Parked() if _concerns(workflow, happening.fact):
             return _park(workflow, happening, rules)
         case "running", RunEnded() if _concerns(workflow, happening.run):
@@ -86,6 +96,9 @@ def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
     fact = parked.fact
     if fact.command_id != workflow.run_command_id:
         return workflow, ()
+    if workflow.error is not None:
+        why, kind = workflow.error.message, workflow.error.kind
+        return _fail(workflow, parking.stopped(workflow, fact, why, kind), parked.at)
     why_not = parking.unaskable(workflow, fact)
     if why_not is None and not is_ours(fact.grant, rules.secret):
         why_not = "the grant of the parked run is not this gateway's"
@@ -165,6 +178,22 @@ def _answered(
     return replace(workflow, approval=answer), told
 
 
+def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
+    """End at once what no executor has in hand; have the one that runs it end the rest."""
+    error, approval, analysis = cancelled(workflow, wish), workflow.approval, workflow.analysis
+    if workflow.state == "running" and analysis is not None:
+        if workflow.error is not None:
+            return workflow, ()
+        run = run_command(workflow, analysis, wish, rules)
+        after = replace(workflow, error=error, due_at=wish.at + rules.patience)
+        return after, (cancel_run(run, error),)
+    if approval is None or workflow.state != "awaiting_approval":
+        return _fail(workflow, error, wish.at)
+    decided, told = _answered(workflow, approval, "denied", wish.by, wish.at, wish.reason)
+    after, effects = _fail(decided, error, wish.at)
+    return after, (told, *effects)
+
+
 def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     """End what nobody approved and what nobody will finish any more; ask again, under the same
     ids and ever more rarely, for what stands still."""
@@ -176,23 +205,16 @@ def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
             late = parking.stopped(workflow, parked, late.message)
         after, effects = _fail(decided, late, at)
         return after, (told, *effects)
-    if at >= _hopeless_at(workflow, rules):
+    if at >= hopeless_at(workflow, rules):
         return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
     rarely = at + max(rules.patience, at - workflow.requested.requested_at)
     if workflow.state == "running" and analysis is not None:
+        if workflow.error is not None:
+            run = run_command(workflow, analysis, due, rules)
+            return replace(workflow, due_at=rarely), (cancel_run(run, workflow.error),)
         after, effects = _run(workflow, analysis, due, rules)
         return replace(after, due_at=max(rarely, after.due_at or at)), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
-
-
-def _hopeless_at(workflow: Workflow, rules: Rules) -> datetime:
-    """When the first grant of a run has expired, or what should be analysed has waited as long."""
-    if workflow.state != "running":
-        return workflow.requested.requested_at + rules.grant_slack
-    approval = workflow.approval
-    decided_at = approval.decided_at if approval else None
-    began = decided_at or workflow.requested.requested_at
-    return began + timedelta(seconds=workflow.timeout_s) + rules.grant_slack
 
 
 def _run(
@@ -209,7 +231,7 @@ def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:
 
 def _finish(workflow: Workflow, ended: RunEnded) -> Step:
     state: State = "succeeded" if ended.run.success else "failed"
-    return _end(replace(workflow, state=state, run=ended.run), ended.at)
+    return _end(replace(workflow, state=state, run=ended.run, error=None), ended.at)
 
 
 def _end(workflow: Workflow, at: datetime) -> Step:

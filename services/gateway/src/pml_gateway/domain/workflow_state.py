@@ -1,7 +1,7 @@
 """A workflow as it stands."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
+from pml_gateway.domain.rules import Rules
 
 State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
 ApprovalOutcome = Literal["approved", "denied", "expired"]
@@ -36,7 +37,7 @@ class Workflow:
     """One execution.
 
     `request_hash` tells whether a repeated request asks the same; `error` is why it failed without
-    a run; at `due_at` the next thing should have happened.
+    a run, or why its run is being cancelled; at `due_at` the next thing should have happened.
     """
 
     requested: ExecutionRequested
@@ -72,3 +73,13 @@ class Workflow:
         """The id of the command that its run goes by now; a new one after each approval."""
         cause = self.approval.approval_id if self.approval else self.requested.event_id
         return ids.effect_id(cause, "run-workflow")
+
+
+def hopeless_at(workflow: Workflow, rules: Rules) -> datetime:
+    """When the first grant of a run has expired, or what should be analysed has waited as long."""
+    if workflow.state != "running":
+        return workflow.requested.requested_at + rules.grant_slack
+    approval = workflow.approval
+    decided_at = approval.decided_at if approval else None
+    began = decided_at or workflow.requested.requested_at
+    return began + timedelta(seconds=workflow.timeout_s) + rules.grant_slack

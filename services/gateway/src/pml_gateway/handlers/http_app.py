@@ -10,9 +10,11 @@ from starlette.routing import BaseRoute
 from pml_common.bus.port import Bus
 from pml_common.health import Checks
 from pml_gateway.handlers.agents import Agents
+from pml_gateway.handlers.cancel import Cancellations
 from pml_gateway.handlers.decide import Decisions
 from pml_gateway.handlers.http_approvals import approval_routes
 from pml_gateway.handlers.http_callers import caller_of
+from pml_gateway.handlers.http_cancel import cancel_routes
 from pml_gateway.handlers.http_capabilities import capability_routes
 from pml_gateway.handlers.http_discover import discover_routes
 from pml_gateway.handlers.http_errors import add_error_handlers
@@ -62,6 +64,7 @@ def rest_app(
         discover_routes(agents, who),
         workflow_routes(workflows, who),
         event_routes(workflows, bus, who),
+        cancel_routes(Cancellations(agents.executions), who),
         approval_routes(workflows, Decisions(agents.executions, tools), who),
         capability_routes(bus, who),
         trace_routes(bus, who),

@@ -10,6 +10,7 @@ from uuid import UUID
 from opentelemetry import trace
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
@@ -56,6 +57,7 @@ class ToolCalls:
         self._secret = secret
         self._now = now
         self._being_made: dict[tuple[Scope, UUID], _Made] = {}
+        self._under_way: dict[asyncio.Task[ToolOutcome], tuple[Scope, UUID]] = {}
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
@@ -77,6 +79,12 @@ class ToolCalls:
             raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
         return made.outcome.result()
 
+    async def on_run_finished(self, run: RunFinished) -> None:
+        """Cancel what an ended run still calls: nobody waits for it, and how it ends is unknown."""
+        ended = run.scope, run.workflow_id
+        for task in [task for task, owner in self._under_way.items() if owner == ended]:
+            task.cancel()
+
     async def close(self) -> None:
         """Give up what is still being made; whoever comes next finds it in the ledger."""
         tasks = [made.outcome for made in self._being_made.values()]
@@ -95,7 +103,21 @@ class ToolCalls:
             settled = await self._begin(call, entry)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        return settled or await self._keep(call, entry, await self._call(call))
+        return settled or await self._keep(call, entry, await self._see_through(call))
+
+    async def _see_through(self, call: CallTool) -> ToolOutcome:
+        """The call's outcome, unless its run ends before."""
+        task = asyncio.create_task(self._call(call))
+        self._under_way[task] = call.scope, call.workflow_id
+        try:
+            await asyncio.wait({task})
+        finally:
+            del self._under_way[task]
+            task.cancel()
+        if task.cancelled():
+            message = f"the run ended while {call.tool} was being called; the call was cancelled"
+            return ToolOutcome(status="unknown", message=message)
+        return task.result()
 
     async def _begin(self, call: CallTool, entry: Entry) -> ToolOutcome | None:
         """What is known already; None: the call is ours to make.

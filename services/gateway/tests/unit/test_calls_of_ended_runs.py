@@ -1,0 +1,76 @@
+"""Tool calls whose run ends while they are made."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.handlers.on_call_tool import ToolCalls
+from services.gateway.tests.examples import (
+    AT,
+    ELSEWHERE,
+    SECRET,
+    WRITE,
+    call,
+    finished,
+    workflow,
+)
+from services.gateway.tests.world import FakeServers
+
+OURS = workflow(key="ours")
+
+
+class Hanging(FakeServers):
+    """Tools that do not answer; `cancelled` tells that a call was given up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
+
+    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+        self.made.append(tool_id)
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        raise AssertionError("nobody answers here")
+
+
+async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
+    servers, ledger = Hanging(), MemoryCallLedger()
+    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    asked = call(OURS, WRITE)
+    answer = asyncio.create_task(calls.on_call_tool(asked))
+    async with asyncio.timeout(5):
+        await servers.begun.wait()
+        await calls.on_run_finished(finished(workflow(key="theirs", scope=ELSEWHERE)))
+        assert not servers.cancelled.is_set()
+        await calls.on_run_finished(finished(OURS))
+        outcome = await answer
+        assert servers.cancelled.is_set()
+        assert outcome.status == "unknown"
+        assert "the run ended while fs:write was being called" in (outcome.message or "")
+        assert await calls.on_call_tool(asked) == outcome
+    assert servers.made == ["fs:write"]
+
+
+async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> None:
+    servers, ledger = Hanging(), MemoryCallLedger()
+    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    asked = call(OURS, WRITE)
+    answer = asyncio.create_task(calls.on_call_tool(asked))
+    async with asyncio.timeout(5):
+        await servers.begun.wait()
+        await calls.close()
+        await servers.cancelled.wait()
+        with pytest.raises(asyncio.CancelledError):
+            await answer
+    known = await ledger.find(asked)
+    assert known is not None
+    assert known.outcome is None

@@ -1,0 +1,93 @@
+"""Workflows that somebody wants no more of, and executors that are told to stop."""
+
+import os
+import signal
+from typing import cast
+
+import pytest
+
+from pml_local.testing import eventually
+from tests.e2e.world import Json, World
+
+pytestmark = pytest.mark.e2e
+
+TWO_CALLS = """
+const looked = await mcp.counting.peek({ path: "/" });
+return [looked, await mcp.counting.step({ n: args.n })];
+"""
+
+
+async def _holding(world: World, n: int, **more: object) -> str:
+    """A workflow whose run waits inside `step(n)`."""
+    world.hold(n)
+    asked = await world.http.post(
+        "/api/execute", json={"code": TWO_CALLS, "args": {"n": n}, "timeout": 60, **more}
+    )
+    workflow = str(asked.json()["workflowId"])
+    await world.approve(workflow)
+    await eventually(lambda: world.steps()[n] == 1, within=20.0)
+    return workflow
+
+
+async def test_a_cancelled_run_stops_at_once_and_says_what_it_has_done_and_what_is_unknown(
+    world: World,
+) -> None:
+    workflow = await _holding(world, 800)
+    path = f"/api/workflows/{workflow}/cancel"
+    answer = await world.http.post(path, json={"reason": "no longer needed", "wait": True})
+    assert answer.status_code == 200, answer.text
+    error = cast(Json, answer.json()["error"])
+    assert error["kind"] == "cancelled"
+    assert error["message"] == (
+        "local cancelled it: no longer needed. It has called counting:peek. "
+        "Nobody knows how these calls ended: counting:step."
+    )
+    await eventually(lambda: (world.folder / "cancelled-800").exists(), within=10.0)
+    again = await world.http.post(path, json={})
+    assert again.status_code == 409, again.text
+    assert "nothing to cancel" in again.text
+
+
+async def test_a_program_that_calls_nothing_is_stopped_too(world: World) -> None:
+    code = "await mcp.counting.peek({ path: '/' }); while (true) {}"
+    answer = await world.http.post("/api/execute", json={"code": code, "timeout": 1})
+    assert answer.json()["error"]["kind"] == "timeout"
+    asked = await world.http.post(
+        "/api/execute",
+        json={"code": "await mcp.counting.step({ n: 810 }); while (true) {}", "timeout": 60},
+    )
+    workflow = str(asked.json()["workflowId"])
+    await world.approve(workflow)
+    await eventually(lambda: world.steps()[810] == 1, within=20.0)
+    path = f"/api/workflows/{workflow}/cancel"
+    answer = await world.http.post(path, json={"wait": True})
+    assert answer.json()["error"]["kind"] == "cancelled", answer.text
+
+
+async def test_what_waits_for_approval_is_cancelled_and_nothing_of_it_runs(world: World) -> None:
+    asked = await world.http.post(
+        "/api/execute", json={"code": "return await mcp.counting.step({ n: 820 });"}
+    )
+    workflow = asked.json()["workflowId"]
+    answer = await world.http.post(f"/api/workflows/{workflow}/cancel", json={})
+    assert answer.json()["error"]["message"] == "local cancelled it. Nothing of it had run."
+    late = await world.http.post(
+        f"/api/workflows/{workflow}/approval", json={"decision": "approve"}
+    )
+    assert late.status_code == 409, late.text
+    assert world.steps()[820] == 0
+
+
+async def test_an_executor_that_is_told_to_stop_leaves_its_run_to_the_next(world: World) -> None:
+    workflow = await _holding(world, 830)
+    old = world.stack.pid_of("executor")
+    os.kill(old, signal.SIGTERM)
+    await eventually(
+        lambda: "executor" in world.stack.parts and world.stack.pid_of("executor") != old,
+        within=40.0,
+    )
+    assert (await world.workflow(workflow))["status"] == "running"
+    world.release(830)
+    ended = await world.end_of(workflow, within=40.0)
+    assert ended["status"] == "success", ended
+    assert world.steps()[830] == 1

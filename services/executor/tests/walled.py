@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,12 @@ def bare_runtime(folder: Path) -> Path:
         text = path.read_text(encoding="utf-8").replace("!KEPT.includes(name)", "false")
         target.write_text(text, encoding="utf-8")
     return folder
+
+
+def command_lines() -> list[str]:
+    """Of every process, its words apart by zeros."""
+    lines: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_text(encoding="utf-8", errors="replace"))
+    return lines

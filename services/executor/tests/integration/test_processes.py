@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -19,6 +20,7 @@ from pml_executor.domain.protocol import Program
 from pml_executor.ports import SandboxUnavailable
 from pml_executor.settings import ExecutorSettings
 from pml_local.testing import eventually
+from services.executor.tests.walled import command_lines
 
 pytestmark = pytest.mark.integration
 
@@ -121,3 +123,36 @@ async def test_a_start_given_up_midway_leaves_nothing(turns: int) -> None:
     start.cancel()
     with pytest.raises(asyncio.CancelledError):
         await start
+
+
+STARTER = """
+import asyncio, sys
+from pml_executor.adapters.deno_sandbox import DenoSandbox
+from pml_executor.app import sandbox_command
+from pml_executor.settings import ExecutorSettings
+from dataclasses import replace
+
+async def main(mark):
+    command = await sandbox_command(ExecutorSettings())
+    command = replace(command, argv=[*command.argv, mark])
+    print("starting", flush=True)
+    await asyncio.gather(*(DenoSandbox.start(command) for _ in range(4)))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("milliseconds", [0, 1, 2, 4, 8])
+async def test_no_half_started_sandbox_outlives_a_killed_executor(milliseconds: int) -> None:
+    mark = f"--starter-{os.getpid()}-{milliseconds}"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", STARTER, mark, stdout=PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        assert await process.stdout.readline() == b"starting\n"
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), milliseconds / 1000)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    await eventually(lambda: not any(mark in line for line in command_lines()))

@@ -5,7 +5,6 @@ import os
 import resource
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -25,7 +24,7 @@ from pml_executor.domain.resources import Resources
 from pml_executor.handlers.on_run_workflow import Executor
 from pml_executor.ports import SandboxBroken
 from pml_local.testing import eventually
-from services.executor.tests.walled import bare_runtime, site, standing
+from services.executor.tests.walled import bare_runtime, command_lines, site, standing
 
 pytestmark = [
     pytest.mark.integration,
@@ -78,14 +77,6 @@ async def test_a_start_given_up_midway_leaves_nothing(walls: DenoCommand, turns:
     with pytest.raises(asyncio.CancelledError):
         await start
     await eventually(lambda: not any(mark in words for words in command_lines()))
-
-
-def command_lines() -> list[str]:
-    lines: list[str] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            lines.append(path.read_text(encoding="utf-8", errors="replace"))
-    return lines
 
 
 RunIn = Callable[[DenoCommand, str], Awaitable[RunFinished]]

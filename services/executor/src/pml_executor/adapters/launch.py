@@ -60,7 +60,9 @@ class Bubblewrap:
             os.write(program[1], self.program)  # fits in the pipe
             os.close(program[1])
             command = (*self.command, *descriptors(*given), *argv)
-            child = await Child.start(command, environment, inherited=given)
+            # Its own end of the reading side: else bwrap, told to write when its parent is dead,
+            # would die of that and leave its child waiting for ever.
+            child = await Child.start(command, environment, inherited=(*given, info[0]))
         except BaseException:
             told.close()
             raise

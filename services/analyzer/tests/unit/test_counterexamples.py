@@ -71,6 +71,15 @@ CASES = {
         "const g = () => 1; const f = (a = g()) => mcp.fs.stat({ a }); mcp.fs.list({}); f(); f(1);",
         "n1>n2",
     ),
+    "a finally that only jumps inside itself leaves every way as it is": (
+        "try { if (args.a) return 1; await mcp.fs.stat({}); } finally { x: { break x; } }"
+        " mcp.fs.read({});",
+        "d1>n1:false n1>n2",
+    ),
+    "a function in parentheses, and under another type": (
+        "const f = () => mcp.fs.read({}); (f)(); (f as any)();",
+        "n1>n2",
+    ),
 }
 
 

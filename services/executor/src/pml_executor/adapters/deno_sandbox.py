@@ -108,7 +108,8 @@ class DenoSandbox:
 
     async def run(self, program: Program) -> None:
         """See Sandbox."""
-        self._watchdog = asyncio.create_task(self._watch(), name=f"watchdog-{self.pid}")
+        if self._watchdog is None:
+            self._watchdog = asyncio.create_task(self._watch(), name=f"watchdog-{self.pid}")
         self._write(program.model_dump_json().encode())
 
     async def receive(self) -> ProgramMessage:

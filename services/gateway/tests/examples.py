@@ -11,19 +11,18 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.capability import CapabilityIdentity, NestedCapability
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, RunWorkflow, WantedCall, WorkflowParked
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
     Argument,
     CapabilityNode,
     Diagnostic,
-    DynamicCall,
     LiteralArgument,
     StaticStructure,
     TaskNode,
 )
-from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition, args_hash
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.api import ExecuteRequest
@@ -155,39 +154,6 @@ def rejected(of: Workflow, *diagnostics: Diagnostic) -> AnalysisRejected:
         workflow_id=of.workflow_id,
         kind="syntax",
         diagnostics=found,
-    )
-
-
-def by_name(of: Workflow, verdict: Verdict = "ask") -> ExecutionAnalyzed:
-    """Its analysis: it reads, and calls a tool that only its run will tell; a person may be asked
-    about fs:write then."""
-    analysis = analyzed(of, verdict)
-    askable = {WRITE.tool_id: WRITE.definition_hash}
-    call = DynamicCall(expression="mcp.call(tool, {})", line=4, column=9)
-    decision = analysis.decision.model_copy(update={"askable": askable})
-    return analysis.model_copy(update={"dynamic_calls": (call,), "decision": decision})
-
-
-def parked(
-    under: RunWorkflow, args: JsonObject | None = None, *, calls: Sequence[TaskResult] = ()
-) -> WorkflowParked:
-    """The run of a command stands at a call of fs:write."""
-    given: JsonObject = args or {"path": "/a"}
-    return WorkflowParked(
-        scope=under.scope,
-        event_id=ids.effect_id(under.command_id, "workflow-parked"),
-        workflow_id=under.workflow_id,
-        command_id=under.command_id,
-        wanted=WantedCall(
-            node_id="dyn:fs:write",
-            occurrence=0,
-            tool=WRITE.tool_id,
-            definition_hash=WRITE.definition_hash,
-            args_hash=args_hash(given),
-            preview=given,
-        ),
-        grant=under.grant,
-        task_results=tuple(calls),
     )
 
 

@@ -41,6 +41,11 @@ export function placeIn(text: unknown, prelude: number): Place {
   return NOWHERE;
 }
 
+/** Where in the program an error was made. */
+export function placeOf(error: Error, prelude: number): Place {
+  return placeIn(read(error, "stack"), prelude);
+}
+
 /** Anything thrown, in words. */
 export function describe(thrown: unknown, prelude: number): Failure {
   if (thrown instanceof RealError) {

@@ -3,7 +3,7 @@ import { type Caller, Capabilities, PROGRAM, type Program } from "./capabilities
 import { Clock, dateOf } from "./clock.ts";
 import { consoleOf } from "./console.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
-import { describe, describeLoad, moduleHead } from "./failure.ts";
+import { describe, describeLoad, moduleHead, placeOf } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
 import { Outbox } from "./outbox.ts";
 import { apply, deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
@@ -105,7 +105,7 @@ let addFailureListeners: (fail: (thrown: unknown) => void) => void;
 /** Everything that touches what the program will not find any more. */
 function prepare(port: MessagePort): void {
   const outbox = new Outbox(port.postMessage.bind(port));
-  const calls = new Calls(outbox);
+  const calls = new Calls(outbox, (site) => placeOf(site, PRELUDE.length));
   const timers = new Timers(clock, () => calls.settled);
   const deliver = (answer: Answer & { now: number }) => {
     clock.reach(answer.now);

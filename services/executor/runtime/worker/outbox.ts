@@ -1,5 +1,5 @@
 /** What leaves the Worker, as texts; see `pml_executor.domain.protocol`. */
-import type { Failure } from "./failure.ts";
+import type { Failure, Place } from "./failure.ts";
 import { flat, toJson } from "./json_safe.ts";
 import { join, push, slice, soon } from "./primordials.ts";
 import { Tally } from "./tally.ts";
@@ -25,8 +25,16 @@ export class Outbox implements Bridge {
     this.#post = post;
   }
 
-  call(id: number, within: number | null, node: string | null, tool: string, args: string): void {
-    const head = flat({ kind: "call", id, within, node, tool });
+  call(
+    id: number,
+    within: number | null,
+    node: string | null,
+    tool: string,
+    args: string,
+    place: Place | null = null,
+  ): void {
+    const call = { kind: "call", id, within, node, tool };
+    const head = flat(place === null ? call : { ...call, ...place });
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 

@@ -36,6 +36,22 @@ Deno.test("notes of one task leave together, before what follows them", async ()
   ]);
 });
 
+Deno.test("a call that nobody saw beforehand leaves with its place", () => {
+  const { sent, outbox } = stage();
+  outbox.call(0, null, null, "fs:read", "{}", { line: 2, column: 5, module: null });
+  deepStrictEqual(sent, [{
+    kind: "call",
+    id: 0,
+    within: null,
+    node: null,
+    tool: "fs:read",
+    line: 2,
+    column: 5,
+    module: null,
+    args: {},
+  }]);
+});
+
 Deno.test("what was only counted leaves before the end of the program", () => {
   for (const end of ["returned", "threw"] as const) {
     const { sent, outbox } = stage();

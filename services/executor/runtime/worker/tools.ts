@@ -17,11 +17,19 @@ import {
   weakGet,
   weakSet,
 } from "./primordials.ts";
+import type { Place } from "./failure.ts";
 import { toJson } from "./json_safe.ts";
 
 /** What leaves the Worker while the program runs; see `pml_executor.domain.protocol`. */
 export interface Bridge {
-  call(id: number, within: number | null, node: string | null, tool: string, args: string): void;
+  call(
+    id: number,
+    within: number | null,
+    node: string | null,
+    tool: string,
+    args: string,
+    place: Place | null,
+  ): void;
 }
 
 /** The executor's answer to a call. */
@@ -43,13 +51,16 @@ interface Waiting {
 /** Calls under way, and which call each tool error came from. */
 export class Calls {
   #bridge: Bridge;
+  #placeOf: (site: Error) => Place | null;
   #next = 0;
   #waiting = new RealMap<number, Waiting>();
   #failed = new RealWeakMap<object, number>();
   #open = 0;
 
-  constructor(bridge: Bridge) {
+  /** `placeOf` tells where a call stands that nobody saw beforehand. */
+  constructor(bridge: Bridge, placeOf: (site: Error) => Place | null = () => null) {
     this.#bridge = bridge;
+    this.#placeOf = placeOf;
   }
 
   /** Whether every call was answered. */
@@ -74,7 +85,7 @@ export class Calls {
       const id = this.#next++;
       mapSet(this.#waiting, id, { resolve, reject, site });
       this.#open++;
-      this.#bridge.call(id, within, node, tool, args);
+      this.#bridge.call(id, within, node, tool, args, node === null ? this.#placeOf(site) : null);
     });
   }
 

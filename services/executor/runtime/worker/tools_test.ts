@@ -86,3 +86,15 @@ Deno.test("the interface cannot be changed", () => {
   strictEqual(mcp.then, undefined);
   strictEqual("fs" in mcp, true);
 });
+
+Deno.test("only of a call that nobody saw beforehand the place is told", () => {
+  const places: unknown[] = [];
+  const bridge: Bridge = {
+    call: (_id, _within, _node, _tool, _args, place) => void places.push(place),
+  };
+  const place = { line: 4, column: 2, module: null };
+  const calls = new Calls(bridge, () => place);
+  void calls.make(null, "fs:read", {});
+  void calls.make("n1", "fs:read", {});
+  deepStrictEqual(places, [place, null]);
+});

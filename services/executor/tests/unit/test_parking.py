@@ -11,10 +11,8 @@ from pydantic import JsonValue
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.executor import (
-    ParkMark,
     RunFinished,
     RunWorkflow,
-    WantedCall,
     WorkflowParked,
 )
 from pml_common.contracts.gateway import ToolOutcome
@@ -23,7 +21,6 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.domain.parking import is_parked, parked_ms, parked_under, preview
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 
 MakeCommand = Callable[..., RunWorkflow]
@@ -233,36 +230,3 @@ async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once(
         if not died:
             return
     raise AssertionError("no executor lived long enough")
-
-
-def mark(ts: float, *, wanted: bool) -> ParkMark:
-    call = WantedCall(
-        node_id="dyn:mail:send",
-        occurrence=0,
-        tool=WANTED,
-        definition_hash="mails",
-        args_hash="",
-        preview={},
-    )
-    return ParkMark(command_id=uuid4(), ts=ts, wanted=call if wanted else None)
-
-
-def test_marks_tell_whether_and_for_how_long_a_run_waits() -> None:
-    marks = [mark(10, wanted=True), mark(25, wanted=False), mark(30, wanted=True)]
-    assert (is_parked([]), parked_ms([])) == (False, 0)
-    assert (is_parked(marks[:1]), parked_ms(marks[:1])) == (True, 0)
-    assert (is_parked(marks[:2]), parked_ms(marks[:2])) == (False, 15)
-    assert (is_parked(marks), parked_ms(marks)) == (True, 15)
-    assert parked_ms([mark(9, wanted=True), mark(3, wanted=False)]) == 0
-    assert parked_under(marks[0].command_id, marks) == marks[0].wanted
-    assert parked_under(marks[1].command_id, marks) is None
-    assert parked_under(uuid4(), marks) is None
-
-
-def test_long_arguments_are_shown_in_part() -> None:
-    shown = preview({"n": 1, "text": "x" * 300, "list": ["y" * 300]})
-    assert shown["n"] == 1
-    assert shown["text"] == "x" * 239 + "…"
-    assert str(shown["list"]).startswith('["yyy')
-    assert len(str(shown["list"])) == 240
-    assert len(preview({f"a{n}": n for n in range(50)})) == 20

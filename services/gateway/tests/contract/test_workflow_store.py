@@ -22,14 +22,13 @@ from services.gateway.tests.examples import (
     RULES,
     SCOPE,
     analyzed,
-    by_name,
     finished,
     later,
     made,
-    parked,
     rejected,
     workflow,
 )
+from services.gateway.tests.standing import by_name, parked
 from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 

@@ -5,11 +5,14 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.contracts.executor import RunWorkflow
 from pml_gateway.domain.approval import answerable
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed
+from pml_gateway.domain.happenings import Analyzed, Parked, Settled
 from pml_gateway.domain.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
+from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.steps import after
 
 NEW = workflow()
 WAITING, _ = advance(NEW, Analyzed(analyzed(NEW, "ask"), AT), RULES)
@@ -42,6 +45,21 @@ def test_a_decision_counts_once() -> None:
     assert "at 2026-11-21T09:30:00+00:00 already" in told(settled("denied"))
     assert "ended at 2026-11-21" in told(settled("expired"))
     assert told(settled("approved", None)).endswith(f"{NEW.workflow_id} already")
+
+
+def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
+    of = workflow()
+    now, effects = after(of, Analyzed(by_name(of, "allow"), AT))
+    command = effects[-1]
+    assert isinstance(command, RunWorkflow)
+    now, _ = after(now, Parked(parked(command), later(5)))
+    assert now.approval is not None
+    assert answerable(now, now.approval.approval_id, later(6)) == now.approval
+    with pytest.raises(Conflict, match="look at it and name it"):
+        answerable(now, None, later(6))
+    went_on, _ = after(now, Settled(now.approval.approval_id, "approved", "mira", later(7)))
+    with pytest.raises(Conflict, match="already"):
+        answerable(went_on, None, later(12))
 
 
 def test_a_decision_counts_in_time_and_for_its_own_approval() -> None:

@@ -15,13 +15,12 @@ from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     analyzed,
-    by_name,
     finished,
     later,
     made,
-    parked,
     workflow,
 )
+from services.gateway.tests.standing import by_name, parked
 from services.gateway.tests.steps import after, approve, asking
 
 WISH = Cancelled("mira", later(5), "no longer needed")

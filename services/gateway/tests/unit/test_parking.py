@@ -10,8 +10,6 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.approval import answerable
-from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.grant import outdated, refusal
 from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
 from pml_gateway.domain.mcp_answers import answer_of_tool
@@ -23,14 +21,13 @@ from services.gateway.tests.examples import (
     ELSEWHERE,
     SECRET,
     WRITE,
-    by_name,
     call,
     finished,
     later,
     made,
-    parked,
     workflow,
 )
+from services.gateway.tests.standing import by_name, parked
 from services.gateway.tests.steps import after, approve
 
 OTHER: JsonObject = {"path": "/b"}
@@ -213,17 +210,6 @@ def test_nobody_deciding_in_time_ends_it_too() -> None:
     assert failed.error is not None
     assert "nobody approved it in time" in failed.error.message
     assert "It has called" in failed.error.message
-
-
-def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
-    now, _ = standing()
-    assert now.approval is not None
-    assert answerable(now, now.approval.approval_id, later(6)) == now.approval
-    with pytest.raises(Conflict, match="look at it and name it"):
-        answerable(now, None, later(6))
-    went_on, _ = after(now, answer(now))
-    with pytest.raises(Conflict, match="already"):
-        answerable(went_on, None, later(12))
 
 
 def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:

@@ -25,13 +25,12 @@ from pml_gateway.domain.workflow import State, advance
 from services.gateway.tests.examples import (
     ELSEWHERE,
     RULES,
-    by_name,
     finished,
     later,
-    parked,
     rejected,
     workflow,
 )
+from services.gateway.tests.standing import by_name, parked
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)

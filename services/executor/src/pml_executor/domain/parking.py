@@ -16,7 +16,9 @@ from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall, Wor
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.finished import task_results
+from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call
+from pml_executor.domain.protocol import CallMade
 
 PREVIEW_LENGTH = 240
 """Characters of JSON (F3)."""
@@ -32,13 +34,14 @@ class Parking(Exception):
         self.wanted = wanted
 
 
-def allowed_alone(command: RunWorkflow, call: Call) -> bool:
+def allowed_alone(command: RunWorkflow, call: Call, made: CallMade) -> bool:
     """Whether a person has agreed to this very call. Raises Parking where one may be asked."""
     if command.grant.granted_as(call.tool, call.args) is not None:
         return True
     definition_hash = command.askable.get(call.tool)
     if definition_hash is None:
         return False
+    line, column = _place(command, made)
     raise Parking(
         WantedCall(
             node_id=call.node_id,
@@ -47,8 +50,18 @@ def allowed_alone(command: RunWorkflow, call: Call) -> bool:
             definition_hash=definition_hash,
             args_hash=call.args_hash,
             preview=preview(call.args),
+            line=line,
+            column=column,
         )
     )
+
+
+def _place(command: RunWorkflow, made: CallMade) -> tuple[int, int] | tuple[None, None]:
+    """The author's line and column; a call in a capability has none in the program."""
+    if made.line is None or made.column is None or made.module is not None:
+        return None, None
+    program = Instrumented.of(command)
+    return program.place(program.offset(made.line, made.column))
 
 
 def preview(args: JsonObject) -> JsonObject:

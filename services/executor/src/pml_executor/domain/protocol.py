@@ -53,7 +53,8 @@ class Answer(Contract):
 
 class CallMade(Contract):
     """The program called a tool; `node` is None where the call site was not seen beforehand,
-    `within` the call of a capability that it did so in."""
+    `within` the call of a capability that it did so in. Line and column, of the text that runs, are
+    told where `node` is not; `module` is the number of the capability whose text that is."""
 
     kind: Literal["call"]
     id: int = Field(ge=0)
@@ -61,6 +62,9 @@ class CallMade(Contract):
     node: _NodeId | None
     tool: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     args: JsonObject
+    line: int | None = None
+    column: int | None = None
+    module: int | None = None
 
 
 class Entered(Contract):

@@ -127,7 +127,7 @@ class Attempt:
         self._allowance.call(node_id, len(to_json(message.args)))
         call = self.journal.call(node_id, message.tool, message.args)
         refused = refused_call(self.command.grant, message.tool, node_id)
-        if refused is not None and not allowed_alone(self.command, call):
+        if refused is not None and not allowed_alone(self.command, call, message):
             raise RunEnded(refused)
         self._calls[message.id] = call
         self._asked_as[call.key] = message.id

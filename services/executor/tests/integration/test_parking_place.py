@@ -1,0 +1,43 @@
+"""Where a real program stands that waits for a person."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.executor import RunWorkflow, WorkflowParked
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.executor import Executor
+from pml_executor.handlers.on_run_workflow import on_run_workflow
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = """\
+const say = (name, text) => mcp.call(name, { text });
+await «__pml.at("n1", »mcp.fs.read«)»({});
+if (args.loud) await mcp.mail.shout({ text: "x" });
+return await say("mail:send", "y".repeat(1000));
+"""
+
+
+@pytest.mark.parametrize(("loud", "line", "column"), [(True, 3, 31), (False, 1, 33)])
+async def test_a_call_that_nobody_saw_is_told_with_its_place(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+    loud: bool,
+    line: int,
+    column: int,
+) -> None:
+    tools = MemoryTools()
+    command = make_command(PROGRAM, {"loud": loud}).model_copy(
+        update={"askable": {"mail:send": "a", "mail:shout": "b"}}
+    )
+    async with asyncio.timeout(20):
+        (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, tools))
+    assert isinstance(fact, WorkflowParked)
+    assert (fact.wanted.line, fact.wanted.column) == (line, column)
+    assert len(str(fact.wanted.preview["text"])) <= 240
+    assert tools.made == {"fs:read": 1}

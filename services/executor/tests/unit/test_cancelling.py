@@ -100,6 +100,19 @@ async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal(
     assert not fact.success
 
 
+async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    executor = make_executor(MemoryBus(), MemoryPool({"two": two_calls}), Slow())
+    fact = await finish(make_command("two", timeout_s=0.3), executor)
+    assert fact.error is not None
+    assert fact.error.kind == "timeout"
+    assert fact.error.message == (
+        "the run took longer than the 0.3 s it had. It has called fs:read. "
+        "Nobody knows how these calls ended: fs:write."
+    )
+
+
 async def test_a_run_that_no_executor_took_up_yet_never_runs(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pml_common.bus.errors import Retryable
+from pml_common.calls_made import calls_made
 from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_executor.domain import events
 from pml_executor.domain.deadline import began, seconds_left
 from pml_executor.domain.endings import Ending, ending_of, first_cause
-from pml_executor.domain.finished import finished
+from pml_executor.domain.finished import finished, task_results
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
     is_parked,
@@ -65,7 +66,9 @@ async def _ending(
     except TimeoutError:
         if not limit.expired():
             raise
-        message = f"the run took longer than the {command.timeout_s:g} s it had"
+        await store.append()
+        done = calls_made(task_results(journal.entries))
+        message = f"the run took longer than the {command.timeout_s:g} s it had. {done}"
         return Ending(error=WorkflowError(kind="timeout", message=message))
     except SandboxUnavailable as error:
         raise Retryable(str(error)) from error

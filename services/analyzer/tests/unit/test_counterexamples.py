@@ -22,8 +22,8 @@ CASES = {
         "n1>n2 n2>n3 n1>n3 n3>n4 n2>n4 n1>n4",
     ),
     "a value that is there already wins a race": (
-        "await Promise.race([1, (async () => { await mcp.fs.stat({}); await mcp.fs.read({}); })()]);"
-        " mcp.fs.list({});",
+        "await Promise.race([1, (async () => { await mcp.fs.stat({}); await mcp.fs.read({}); })()"
+        "]); mcp.fs.list({});",
         "f1>n1 n1>n2 n2>j1 f1>j1 j1>n3",
     ),
     "for all of them it waits for the others": (

@@ -13,7 +13,7 @@ BOX: Final = "@16@"
 """An object of every program, for writes to members."""
 
 _LITERALS: Final = tuple(
-    "1 null 's' 0 true undefined [] Object() [1,~2] `t${1}` '\U0001f600'".split(" ")
+    ["1", "null", "'s'", "0", "true", "undefined", "[]", "Object()", "[1,~2]", "`t${1}`", "'😀'"]
 )
 _FROM_CALLER: Final = ("args.a", "free", "args.list", "args.o", "args.none", "args.n")
 _OPERATORS: Final = ("===", "+", "!==", ">", "<=")

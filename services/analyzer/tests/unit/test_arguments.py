@@ -92,9 +92,10 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     "nothing": ("", {}),
     "an empty object": ("{}", {}),
     "shorthand": ("{ path }", {"path": parameter("path")}),
-    "methods": (
-        "{ m() {}, get g() { return 1 } }",
-        {"m": reference("m() {}"), "g": reference("get g() { return 1 }")},
+    "methods": ("{ m() {}, a: 1 }", {"m": reference("m() {}"), "a": literal(1)}),
+    "a getter may change what stands beside it": (
+        "{ get g() { return 1 }, a: 1 }",
+        {"...{ get g() { return 1 }, a: 1 }": reference("{ get g() { return 1 }, a: 1 }")},
     ),
     "an object by name": ("options", {"...options": parameter("options")}),
     "all arguments": ("args", {"...args": reference("args")}),

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from pml_analyzer.domain.constants import json_value
 from pml_analyzer.domain.data_flow import DataFlow
-from pml_analyzer.domain.entries import Entry, entries
+from pml_analyzer.domain.entries import Entry, entries, is_plain
 from pml_analyzer.domain.expansion import Instance
 from pml_analyzer.domain.handed_in import Given, HandedIn
 from pml_analyzer.domain.origins import Origins
@@ -36,6 +36,7 @@ _DEEPEST: Final = 30
 _SPACES: Final = re.compile(r"\s+")
 _MOST_NAMES: Final = 10
 _DEFAULTING: Final = frozenset({"??", "||"})
+_DEFAULTING_WRITES: Final = frozenset({"??=", "||="})
 
 
 class ArgumentReader:
@@ -46,6 +47,7 @@ class ArgumentReader:
         self._origins = origins
         self._flow = flow
         self._handed_in = handed_in
+        self._changed = _changed_arguments(origins)
 
     def read(self, given: Node | None, at: Instance) -> dict[str, Argument]:
         """The arguments of a call by name."""
@@ -53,7 +55,7 @@ class ArgumentReader:
 
     def _value(self, node: Node, at: Instance, depth: int) -> Argument:
         node = node.inner
-        if depth < _DEEPEST and node.kind == "object":
+        if depth < _DEEPEST and is_plain(node):
             fields = self._fields(node, at, depth + 1)
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
@@ -102,9 +104,13 @@ class ArgumentReader:
         if isinstance(origin, Constant) and _is_json(origin, node):
             return LiteralArgument(value=cast(JsonValue, origin.value))
         path = parameter_path(self._origins, node) if given is None else _given_path(origin)
-        if path and path[0] is not None:
+        if path and path[0] is not None and not self._is_changed(path):
             return ParameterArgument(parameter_name=dotted(path))
         return self._reference(node, at) if given is None else self._outside(given)
+
+    def _is_changed(self, path: Path) -> bool:
+        """Whether the program writes to a part of the caller's arguments, or to what it is in."""
+        return any(path[: len(changed)] == changed for changed in self._changed)
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
         return ReferenceArgument(expression=self.expression(node), node_id=self._producer(node, at))
@@ -129,6 +135,21 @@ class ArgumentReader:
         some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
         text = _SPACES.sub(" ", some)
         return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
+
+
+def _changed_arguments(origins: Origins) -> list[Path]:
+    """The parts of the caller's arguments that the program writes to, defaults left aside."""
+    written = [
+        origins.of(target.node)
+        for target in origins.scopes.member_writes
+        if not _is_default(target.node.above)
+    ]
+    return [origin.path for origin in written if isinstance(origin, FromArguments)]
+
+
+def _is_default(assignment: Node) -> bool:
+    is_augmented = assignment.kind == "augmented_assignment_expression"
+    return is_augmented and assignment["operator"].kind in _DEFAULTING_WRITES
 
 
 def _is_json(found: Constant, node: Node) -> bool:

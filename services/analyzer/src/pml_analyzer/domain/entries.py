@@ -8,7 +8,7 @@ from pml_analyzer.domain.bindings import Binding
 from pml_analyzer.domain.origins import MEMBERS, Origins
 from pml_analyzer.domain.values import CallByName, Constant, FromTools, as_key
 from pml_analyzer.syntax.literals import string_value
-from pml_analyzer.syntax.tree import Node
+from pml_analyzer.syntax.tree import WRAPPERS, Node
 
 _MOST_OPENED: Final = 50
 
@@ -30,7 +30,7 @@ def entries(origins: Origins, node: Node) -> Iterator[Entry]:
     while waiting:
         found = waiting.pop().inner
         held = held_object(origins, found)
-        if found.kind == "object":
+        if is_plain(found):
             waiting.extend(reversed(found.children))
         elif held is not None:
             waiting.append(held)
@@ -71,18 +71,61 @@ def _held(origins: Origins, binding: Binding) -> Node | None:
     is_small = len(held.children) <= _MOST_OPENED
     if not is_small or any(child.kind == "spread_element" for child in held.children):
         return None
-    return held if all(_only_reads(origins, use) for use in binding.uses) else None
+    return held if stays_as_written(origins, binding, held) else None
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node is an object literal in which nothing runs when it is read: a getter could
+    change the rest."""
+    return node.kind == "object" and not any(map(is_accessor, node.children))
+
+
+def is_accessor(node: Node) -> bool:
+    """Whether an entry of an object or class is a getter or setter."""
+    return node.kind == "method_definition" and any(
+        child.kind in ("get", "set") for child in node.children
+    )
+
+
+def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
+    """Whether nobody can change the object or list literal that a name holds. What is inside it
+    could be changed under another name, once it is read."""
+    if held.kind == "object" and not is_plain(held):
+        return False
+    is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
+    return all(
+        _is_given_to_tool(origins, use) or (is_flat and _only_reads(origins, use))
+        for use in binding.uses
+    )
+
+
+def _holds_changeable(child: Node) -> bool:
+    value = child.children[-1] if child.kind == "pair" else child
+    return value.inner.kind in ("array", "object", "spread_element")
 
 
 def _only_reads(origins: Origins, use: Node) -> bool:
-    """Whether a use reads parts of an object, copies it, or hands it to a tool."""
+    """Whether a use reads parts of an object, or copies it."""
     above = use.above
-    if above.kind in MEMBERS and above.operand is use:
-        is_called = above.field == "function"
-        return not is_called and above.index not in origins.changed_members
-    if above.kind == "arguments" and above.above.kind == "call_expression":
-        return isinstance(origins.of(above.above["function"]), FromTools | CallByName)
-    return above.kind == "spread_element"
+    if above.kind not in MEMBERS or above.operand is not use:
+        return above.kind == "spread_element"
+    is_read = above.field != "function" and above.index not in origins.changed_members
+    whole = above
+    while whole.above.kind in WRAPPERS:
+        whole = whole.above
+    is_deleted = whole.above.kind == "unary_expression" and whole.above["operator"].kind == "delete"
+    return is_read and not is_deleted
+
+
+def _is_given_to_tool(origins: Origins, use: Node) -> bool:
+    """Whether a tool is given the object, or one with it in it: what it gets is a copy."""
+    above = use.above
+    if above.kind in ("spread_element", "pair") or use.kind == "shorthand_property_identifier":
+        whole = above if above.kind == "object" else above.above
+        above = whole.above
+    if above.kind != "arguments" or above.above.kind != "call_expression":
+        return False
+    return isinstance(origins.of(above.above["function"]), FromTools | CallByName)
 
 
 def _key(origins: Origins, key: Node) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pml_analyzer.domain.bindings import Binding
-from pml_analyzer.domain.entries import entries
+from pml_analyzer.domain.entries import entries, is_plain, stays_as_written
 from pml_analyzer.domain.expansion import Expansion, Instance
 from pml_analyzer.domain.origins import MEMBERS, Origins
 from pml_analyzer.syntax.patterns import Part, Path, Step, targets
@@ -12,6 +12,7 @@ from pml_analyzer.syntax.tree import WRAPPERS, Node
 
 _MOST_STEPS: Final = 100
 _OPENING: Final = MEMBERS | WRAPPERS
+_CHANGEABLE: Final = frozenset({"array", "object"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ class HandedIn:
         self._origins = origins
         self._expansion = expansion
         self._given: dict[int, dict[int, Given]] = {}
+        tree = origins.tree
+        self._are_arguments_used = any(
+            tree.name(node) == "arguments" for node in origins.scopes.free
+        )
 
     def given(self, declared: Node, at: Instance) -> Given | None:
         """What a parameter, by the name that declares it, is given where its function is entered;
@@ -59,7 +64,9 @@ class HandedIn:
             return None
         rest = (*opened, *current.path)
         value, inside = self._picked(given.value, given.path)
-        if not inside and self._is_only_read(binding):
+        if value.inner.kind in _CHANGEABLE and not self._is_unchanged(binding, value, given):
+            return None if value is given.value else Given(given.value, given.path + rest, given.at)
+        if not inside:
             value, rest = self._picked(value, rest)
         return Given(value, (*inside, *rest), given.at)
 
@@ -74,7 +81,7 @@ class HandedIn:
 
     def _picked(self, node: Node, path: Path) -> tuple[Node, Path]:
         """Steps into object literals, as far as each key stands there once."""
-        while path and node.inner.kind == "object":
+        while path and is_plain(node.inner):
             listed = list(entries(self._origins, node))
             named = [entry for entry in listed if entry.key == path[0]]
             if len(named) != 1 or any(entry.key is None for entry in listed):
@@ -115,18 +122,16 @@ class HandedIn:
         return found
 
     def _stays(self, binding: Binding) -> bool:
-        """Whether a name keeps the value it is given."""
-        return not any(use.index in self._origins.scopes.written for use in binding.uses)
+        """Whether a name keeps the value it is given: neither it nor a `var` of its name gets
+        another."""
+        is_written = any(use.index in self._origins.scopes.written for use in binding.uses)
+        return not is_written and sum(not part.is_default for part in binding.parts) == 1
 
-    def _is_only_read(self, binding: Binding) -> bool:
-        """Whether nobody can change the object that a name holds: its parts are read, no more."""
-        changed = {target.node.index for target in self._origins.scopes.member_writes}
-        return all(
-            use.above.kind in MEMBERS
-            and use.above.operand is use
-            and use.above.index not in changed
-            for use in binding.uses
-        )
+    def _is_unchanged(self, binding: Binding, value: Node, given: Given) -> bool:
+        """Whether nobody can change the object or list that a name holds, under whatever name."""
+        is_rest = binding.node.above.kind == "rest_pattern"
+        has_others = bool(given.path) or is_rest or self._are_arguments_used
+        return not has_others and stays_as_written(self._origins, binding, value.inner)
 
 
 def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:

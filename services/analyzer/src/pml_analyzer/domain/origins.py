@@ -158,7 +158,9 @@ class Origins:
         if left is None:
             return negative(value) if sign == "-" else UNKNOWN
         other = self.of(left)
-        if isinstance(other, Constant) and other.type == value.type == "string":
+        if sign == "-" or not isinstance(other, Constant):
+            return UNKNOWN
+        if other.type == value.type == "string":
             return composed(f"{other.value}{value.value}")
         return UNKNOWN
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pml_analyzer.domain.bindings import Binding, BindingKind, Scopes
 from pml_analyzer.domain.callbacks import given_to
+from pml_analyzer.domain.hoisting import may_be_early
 from pml_analyzer.syntax.patterns import Part, Target, targets
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
@@ -50,6 +51,8 @@ class _Resolver:
         self._writes: list[Target] = []
         self._member_writes: list[Target] = []
         self._redeclared: list[Node] = []
+        self._variables: list[tuple[Node, Binding]] = []
+        """Declarations with `var`."""
 
     def resolve(self) -> Scopes:
         visitors = self._VISITORS
@@ -60,6 +63,8 @@ class _Resolver:
             if visit is not None:
                 visit(self, node)
         free = [node for node, scope in self._uses if not self._look_up(node, scope)]
+        for declarator, binding in self._variables:
+            binding.starts_absent |= may_be_early(declarator, binding)
         return Scopes(
             bindings=self._bindings,
             free=free,
@@ -146,8 +151,11 @@ class _Resolver:
         self._declare_variables(
             name, kind.kind if kind else "var", () if value is None else (Part(value),)
         )
-        if value is None and name.kind == "identifier":
-            self._binding_of[name.index].starts_absent = True
+        if name.kind == "identifier":
+            binding = self._binding_of[name.index]
+            binding.starts_absent |= value is None
+            if binding.kind == "var":
+                self._variables.append((node, binding))
 
     def _for_in(self, node: Node) -> None:
         self._enter(node)

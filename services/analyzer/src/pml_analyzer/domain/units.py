@@ -11,9 +11,20 @@ from pml_analyzer.syntax.tree import WRAPPERS, Node, Tree
 _NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
 """Functions whose body runs when they are called; a generator's runs later."""
 
-_LATE: Final = frozenset({"await_expression"}) | _NAMEABLE
+_LATE: Final = frozenset({"await_expression", "new_expression"}) | _NAMEABLE
 """What a parameter's default must not hold: it would run before the body begins. Nor may it call
 anything but what the language has."""
+
+
+_SELF_RUNNING: Final = (
+    *("Proxy", "Symbol", "definePropert", "toPrimitive", "toString", "valueOf", "\\u"),
+)
+"""One of them is in texts whose values run functions when they are read; getters aside."""
+
+
+_GENERATORS: Final = ("generator_function", "generator_function_declaration")
+_MARKS: Final = frozenset({"get", "*"})
+"""Say that a method is a getter, or a generator."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,10 +85,31 @@ def _is_written(binding: Binding, scopes: Scopes) -> bool:
 
 def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
     parameters = function.child("parameters")
+    if parameters is not None and not _is_simple(parameters) and _runs_by_itself(tree):
+        return True
     return parameters is not None and any(
         node.kind in _LATE
         or (node.kind == "call_expression" and not _is_built_in(tree, node["function"], scopes))
         for node in tree.subtree(parameters)
+    )
+
+
+def _is_simple(parameters: Node) -> bool:
+    """Whether all parameters are names alone: taking them in runs nothing."""
+    return all(
+        one.child("value") is None
+        and (pattern := one.child("pattern")) is not None
+        and pattern.kind == "identifier"
+        for one in parameters.children
+    )
+
+
+def _runs_by_itself(tree: Tree) -> bool:
+    """Whether something of the program's own may run where a value is only read."""
+    is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
+    return is_said or any(
+        method.kind != "method_definition" or any(child.kind in _MARKS for child in method.children)
+        for method in tree.of("method_definition", *_GENERATORS)
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pml_analyzer.domain.bindings import Binding
+from pml_analyzer.domain.folding import literal
 from pml_analyzer.domain.origins import MEMBERS, Origins
 from pml_analyzer.domain.values import CallByName, Constant, FromTools, as_key
 from pml_analyzer.syntax.literals import string_value
@@ -132,6 +133,8 @@ def _key(origins: Origins, key: Node) -> str | None:
     tree = origins.tree
     if key.kind == "computed_property_name":
         found = origins.of(key.children[0])
+    elif key.kind == "number":  # 0x1 is "1"
+        found = literal(tree, key)
     else:
         text = tree.text(key)
         return string_value(text) if key.kind == "string" else tree.name(key)

@@ -14,7 +14,7 @@ from pml_analyzer.domain.callbacks import given_function, looping_method, method
 from pml_analyzer.domain.calls import Calls
 from pml_analyzer.domain.choices import arms, is_plain
 from pml_analyzer.domain.origins import Origins
-from pml_analyzer.domain.units import Unit
+from pml_analyzer.domain.units import Unit, runs_by_itself
 from pml_analyzer.syntax.tree import FUNCTIONS, Node, Tree
 
 MarkKind = Literal["call", "decision", "loop", "parallel", "entry", "written"]
@@ -139,7 +139,9 @@ class _Finder:
     def _is_short_circuit(self, node: Node) -> bool:
         if not arms(node) or not self._places.within(node["right"]):
             return False
-        return node.kind == "binary_expression" or is_plain(node["left"])
+        if node.kind == "binary_expression" or node["left"].inner.kind == "identifier":
+            return True
+        return is_plain(node["left"]) and not runs_by_itself(self._tree)  # it is read twice
 
     def _is_attempt(self, node: Node) -> bool:
         handler = node.child("handler")

@@ -85,7 +85,7 @@ def _is_written(binding: Binding, scopes: Scopes) -> bool:
 
 def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
     parameters = function.child("parameters")
-    if parameters is not None and not _is_simple(parameters) and _runs_by_itself(tree):
+    if parameters is not None and not _is_simple(parameters) and runs_by_itself(tree):
         return True
     return parameters is not None and any(
         node.kind in _LATE
@@ -104,7 +104,7 @@ def _is_simple(parameters: Node) -> bool:
     )
 
 
-def _runs_by_itself(tree: Tree) -> bool:
+def runs_by_itself(tree: Tree) -> bool:
     """Whether something of the program's own may run where a value is only read."""
     is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
     return is_said or any(

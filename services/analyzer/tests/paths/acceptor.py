@@ -22,7 +22,8 @@ Step = tuple[str, str | None]
 _MOST: Final = 1_000
 """How many ways may be followed at once."""
 
-_PATIENCE: Final = 50_000
+_MOST_GROUPS: Final = 50
+_PATIENCE: Final = 40_000
 """How many silent moves may be looked at for one path."""
 
 _Move = tuple[Marking, Place, Stack]
@@ -56,10 +57,10 @@ class _Reading:
             vertex = self._net.reported(node_id)
             found: set[Marking] = set()
             for marking in markings:
-                after = self._step(marking, vertex, outcome or "")
-                found.update(one.tidy(self._is_over) for one in after)
-                if len(found) > _MOST:
-                    raise TooManyWays
+                for after in self._step(marking, vertex, outcome or ""):
+                    found.add(after.tidy(self._is_over))
+                    if len(found) > _MOST:
+                        raise TooManyWays
             if not found:
                 return position
             markings = found
@@ -119,14 +120,14 @@ class _Reading:
                 left = self._left(marking, stack, vertex)
                 if left is None:
                     continue
+                self._patience -= 1
+                if self._patience < 0:
+                    raise TooManyWays
                 yield *left, vertex
                 for further in self._through(*left, vertex):
                     if further not in seen:
                         seen.add(further)
                         waiting.append(further)
-                self._patience -= 1
-            if self._patience < 0:
-                raise TooManyWays
 
     def _left(self, marking: Marking, stack: Stack, vertex: str) -> tuple[Marking, Stack] | None:
         """The groups that a strand is in still when it comes to a vertex; None: it cannot."""
@@ -145,6 +146,8 @@ class _Reading:
         if self._net.is_loop(vertex):
             yield marking, (vertex, ""), stack
         elif self._net.is_fork(vertex):
+            if len(marking.groups) > _MOST_GROUPS:
+                raise TooManyWays
             opened, number = marking.opened(vertex, stack)
             yield from self._from_group(opened, number)
         elif self._net.is_join(vertex) and stack:
@@ -161,9 +164,9 @@ class _Reading:
             for found in self._all_there(marking, number):
                 yield found, *after
         elif kind == "allSettled":
-            yield marking.without_ended(number).closed(number), *after
+            yield marking.without_ended(number).ended(number), *after
         elif arrived:
-            yield marking.closed(number), *after
+            yield marking.closed(number).tidy(self._is_over), *after
 
     def _all_there(self, marking: Marking, number: int) -> Iterator[Marking]:
         """The markings in which every strand of a group has come to its join."""
@@ -177,7 +180,7 @@ class _Reading:
         else:
             missing = self._net.missing(group.fork, group.used)
             if not missing:
-                yield marking.closed(number)
+                yield marking.ended(number)
                 return
             start = missing[0]
             moves = [(marking.used(number, start), (group.fork, start), group.inner)]

@@ -74,6 +74,12 @@ class Marking:
         """Nothing waits for this group any more."""
         return self.changed(replace(self[number], is_closed=True))
 
+    def ended(self, number: int) -> "Marking":
+        """All of a group is there; what else went on inside may still do so."""
+        if any(number in one.stack for one in (*self.strands, *self.groups)):
+            return self.closed(number)
+        return replace(self, groups=tuple(g for g in self.groups if g.number != number))
+
     def tidy(self, is_over: Callable[[Group], bool]) -> "Marking":
         """Without the closed groups in which nothing can happen, or the same as in another."""
         busy = {number for one in (*self.strands, *self.groups) for number in one.stack}

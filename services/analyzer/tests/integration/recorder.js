@@ -91,10 +91,12 @@ class Run {
       decide: (node, value) => (this.report(node, String(Boolean(value))), value),
       absent: (node, value) => (this.report(node, String(value == null)), value),
       last: (...values) => values.at(-1),
-      subject: (node, value) => (open.set(node, true), value),
+      subject: (node, value) => (open.set(node, (open.get(node) ?? 0) + 1), value),
       chosen: (node, outcome) => {
-        if (open.get(node)) this.report(node, outcome);
-        open.delete(node);
+        const choices = open.get(node) ?? 0;
+        if (choices === 0) return;
+        open.set(node, choices - 1);
+        this.report(node, outcome);
       },
       took: (node, outcome) => this.report(node, outcome),
       round: (node) => this.report(node, null),

@@ -148,7 +148,7 @@ class Expressions(Choices):
         """A write to a local or a member, also by `&&=`, `||=` and `??=`."""
         member = self.among((f"{BOX}.p", f"{BOX}.q", f"{BOX}['r']"))
         target = self.among(scope.lets) if scope.lets and self.below(3) else member
-        if self.one_in(6):
+        if self.one_in(6) and target in scope.lets:
             return f"([{target}~=~{self.value(scope)}]~=~[{self.value(scope)}])"
         operator = self.among(("=", "&&=", "||=", "??=", "+="))
         return f"({target}~{operator}~{self.value(scope)})"

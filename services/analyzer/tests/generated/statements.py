@@ -143,7 +143,9 @@ class Statements(Declarations, Loops):
         for _ in range(self.below(4)):
             test = tests.pop(self.below(len(tests)))
             if self.one_in(8):
-                test = self.value(scope)
+                # It waits for nothing and enters nothing: of two in the same switch at the same
+                # time, the first to choose is told as the choice of both.
+                test = self.value(replace(scope, waits=False, functions=()))
             cases.append(f"case {test}:~{self.case(inner)}")
         if self.one_in(2):
             cases.insert(self.below(len(cases) + 1), f"default:~{self.case(inner)}")

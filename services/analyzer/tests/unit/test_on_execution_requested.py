@@ -145,7 +145,9 @@ async def test_long_programs_are_analysed_beside_the_event_loop(
         limits: Limits,
         capabilities: Library,
         known_as: Sequence[str],
+        dry_run: bool,
     ) -> Analysis | Rejection:
+        assert not dry_run
         threads.append(threading.get_ident())
         return analyze(code, tools=tools, policy=policy, limits=limits)
 

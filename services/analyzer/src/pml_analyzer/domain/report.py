@@ -1,12 +1,16 @@
 """An analysis as JSON, for people and programs that read it offline."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from pydantic import JsonValue
 
 from pml_analyzer.domain.analysis import Analysis, Rejection
 from pml_common.contracts.base import Contract
 from pml_common.contracts.tool import JsonObject
+
+_DECISION: Final = {"verdict", "reasons", "tools"}
+"""What may be asked about in a run is the executor's matter."""
 
 
 def to_json(outcome: Analysis | Rejection) -> JsonObject:
@@ -20,7 +24,7 @@ def to_json(outcome: Analysis | Rejection) -> JsonObject:
         "static_structure": _object(outcome.structure),
         "dynamic_calls": _list(outcome.dynamic_calls),
         "diagnostics": _list(outcome.diagnostics),
-        "decision": _object(outcome.decision),
+        "decision": outcome.decision.model_dump(mode="json", include=_DECISION),
         "parameters_schema": outcome.parameters_schema,
         "code_hash": outcome.code_hash,
         "instrumented": outcome.instrumented,

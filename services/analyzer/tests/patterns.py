@@ -29,7 +29,8 @@ FOLDER: Final = Path(__file__).with_name("patterns")
 
 @dataclass(frozen=True)
 class Pattern:
-    """One case; `facts` by name: nodes, edges, data, given, dynamic, path."""
+    """One case; `facts` by name: nodes, edges, data, given, dynamic, path. One that is `apart` has
+    parts that run side by side without a fork, so that no single way leads through them."""
 
     group: str
     shows: str
@@ -115,7 +116,8 @@ def write() -> None:
     runs = run([analysis.instrumented for analysis in analyses])
     texts: dict[str, str] = {}
     for case, analysis, outcome in zip(every, analyses, runs, strict=True):
-        facts = {**known(analysis), **ran(outcome)}
+        kept = {name: text for name, text in case.facts.items() if name == "apart"}
+        facts = {**known(analysis), **ran(outcome), **kept}
         told = "".join(f"=> {name} {text}\n" for name, text in facts.items())
         texts[case.group] = f"{texts.get(case.group, '')}\n# {case.shows}\n{case.code}\n{told}"
     for group, text in texts.items():

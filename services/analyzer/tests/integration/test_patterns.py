@@ -22,7 +22,8 @@ def test_patterns_take_the_path_that_the_table_says() -> None:
 
 
 def test_patterns_run_as_written_and_their_paths_are_ways_through_their_structures() -> None:
-    programs = [_begun(p) for p in patterns() if not understood(p.code).dynamic_calls]
+    judged = [p for p in patterns() if "apart" not in p.facts]
+    programs = [_begun(p) for p in judged if not understood(p.code).dynamic_calls]
     wrong = {trial.code: trial.complaint for trial in tried(programs, run) if trial.complaint}
     assert not wrong
 

@@ -68,10 +68,8 @@ class _Reading:
 
     def _step(self, marking: Marking, vertex: str, outcome: str) -> Iterator[Marking]:
         """Where a run may be after one more report."""
-        for move in self._movers(marking):
-            for before, stack, reached in self._silently(move):
-                if reached != vertex:
-                    continue
+        for move in self._movers(marking, vertex):
+            for before, stack in self._silently(move, vertex):
                 yield before.with_strand(Strand((vertex, outcome), stack))
                 if self._overlapping and self._net.may_overlap(vertex):
                     yield self._overlapped(before, vertex, stack)
@@ -82,26 +80,28 @@ class _Reading:
         marking = marking.with_strand(Strand((vertex.removesuffix("+"), ""), stack))
         return marking.with_strand(Strand((vertex, ""), (*stack, number)))
 
-    def _movers(self, marking: Marking, inside: Stack = ()) -> Iterator[_Move]:
-        """Every strand that may move, and that may begin, in these groups."""
+    def _movers(self, marking: Marking, goal: str, inside: Stack = ()) -> Iterator[_Move]:
+        """Every strand in these groups that may move to a vertex, or begin and move there."""
         for strand in dict.fromkeys(marking.strands):
-            if strand.stack[: len(inside)] == inside:
+            if strand.stack[: len(inside)] == inside and self._net.leads(strand.place, goal):
                 yield marking.without(strand), strand.place, strand.stack
         for group in marking.groups:
             if group.inner[: len(inside)] == inside:
-                yield from self._from_group(marking, group.number)
+                yield from self._from_group(marking, group.number, goal)
 
-    def _from_group(self, marking: Marking, number: int) -> Iterator[_Move]:
+    def _from_group(self, marking: Marking, number: int, goal: str) -> Iterator[_Move]:
         """A strand of a group begins; or all that began are there."""
         group = marking[number]
         if not self._net.is_fork(group.fork):
             return
         for start in self._net.next((group.fork, "")):
+            if not self._net.leads((group.fork, start), goal):
+                continue
             if self._net.is_repeated(group.fork, start):
                 yield marking, (group.fork, start), group.inner
             elif start not in group.used:
                 yield marking.used(number, start), (group.fork, start), group.inner
-        if not group.is_closed:
+        if not group.is_closed and self._net.leads((self._net.join_of(group.fork), ""), goal):
             yield from self._met(marking, number, arrived=False)
 
     def _is_over(self, group: Group) -> bool:
@@ -111,8 +111,8 @@ class _Reading:
             start in group.used and not self._net.is_repeated(group.fork, start) for start in starts
         )
 
-    def _silently(self, move: _Move) -> Iterator[tuple[Marking, Stack, str]]:
-        """Every vertex that a strand comes to without a report, with the marking without it."""
+    def _silently(self, move: _Move, goal: str) -> Iterator[tuple[Marking, Stack]]:
+        """The ways of a strand to a vertex without a report; with the marking without it."""
         waiting, seen = [move], {move}
         while waiting:
             marking, place, stack = waiting.pop()
@@ -123,8 +123,11 @@ class _Reading:
                 self._patience -= 1
                 if self._patience < 0:
                     raise TooManyWays
-                yield *left, vertex
-                for further in self._through(*left, vertex):
+                if vertex == goal:
+                    yield left
+                if not self._net.leads((vertex, ""), goal):
+                    continue
+                for further in self._through(*left, vertex, goal):
                     if further not in seen:
                         seen.add(further)
                         waiting.append(further)
@@ -141,7 +144,7 @@ class _Reading:
             marking, stack = marking.closed(group.number), stack[:-1]
         return marking, stack
 
-    def _through(self, marking: Marking, stack: Stack, vertex: str) -> Iterator[_Move]:
+    def _through(self, marking: Marking, stack: Stack, vertex: str, goal: str) -> Iterator[_Move]:
         """Through a vertex that is not reported."""
         if self._net.is_loop(vertex):
             yield marking, (vertex, ""), stack
@@ -149,7 +152,7 @@ class _Reading:
             if len(marking.groups) > _MOST_GROUPS:
                 raise TooManyWays
             opened, number = marking.opened(vertex, stack)
-            yield from self._from_group(opened, number)
+            yield from self._from_group(opened, number, goal)
         elif self._net.is_join(vertex) and stack:
             group = marking[stack[-1]]
             if vertex == self._net.join_of(group.fork) and not group.is_closed:
@@ -171,12 +174,13 @@ class _Reading:
     def _all_there(self, marking: Marking, number: int) -> Iterator[Marking]:
         """The markings in which every strand of a group has come to its join."""
         group = marking[number]
+        join = self._net.join_of(group.fork)
         strands, groups = marking.children(number)
         if strands:
             first = strands[0]
             moves = [(marking.without(first), first.place, first.stack)]
         elif groups:
-            moves = list(self._movers(marking, groups[0].inner))
+            moves = list(self._movers(marking, join, groups[0].inner))
         else:
             missing = self._net.missing(group.fork, group.used)
             if not missing:
@@ -185,6 +189,6 @@ class _Reading:
             start = missing[0]
             moves = [(marking.used(number, start), (group.fork, start), group.inner)]
         for move in moves:
-            for found, stack, vertex in self._silently(move):
-                if stack == group.inner and vertex == self._net.join_of(group.fork):
+            for found, stack in self._silently(move, join):
+                if stack == group.inner:
                     yield from self._all_there(found, number)

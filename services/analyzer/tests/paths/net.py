@@ -44,6 +44,7 @@ class Net:
         for entry in self._entries():
             self._add(START, entry)
         self._reached = self._from(START[0])
+        self._silent: dict[Place, set[str]] = {}
         self._regions: dict[str, Collection[str]] = {}
 
     def _add(self, place: Place, to: str) -> None:
@@ -57,6 +58,20 @@ class Net:
             return (outcome,)
         found = self._ways.get(place, {})
         return {**found, **self._ways.get((vertex, ""), {})} if outcome else found
+
+    def leads(self, place: Place, vertex: str) -> bool:
+        """Whether a vertex may come after a place with nothing reported between."""
+        known = self._silent.get(place)
+        if known is None:
+            known = self._silent[place] = set[str]()
+            waiting = [place]
+            while waiting:
+                for after in self.next(waiting.pop()):
+                    if after not in known:
+                        known.add(after)
+                        if self.is_fork(after) or self.is_join(after) or self.is_loop(after):
+                            waiting.append((after, ""))
+        return vertex in known
 
     def reported(self, node_id: str) -> str:
         """The vertex at which a node is reported; a fork or join nowhere."""

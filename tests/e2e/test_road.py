@@ -180,6 +180,3 @@ async def test_a_call_known_only_when_it_runs_reaches_what_needs_no_approval_onc
     looked = await world.execute(code, args={"tool": "peek", "given": {"path": "/nowhere"}})
     assert looked["status"] == "success", looked
     assert looked["result"] == {"path": "/nowhere", "exists": False}
-    stepped = await world.execute(code, args={"tool": "step", "given": {"n": 902}})
-    assert cast(Json, stepped["error"])["kind"] == "denied"
-    assert world.steps()[902] == 0

@@ -8,7 +8,7 @@ from services.analyzer.tests.library import KNOWN
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.wellformed import faults
 
-LONGEST_S = 0.25
+LONGEST_S = 1.0
 LONGEST_S_PER_CHARACTER = 20e-6
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 from services.analyzer.tests.generated.programs import program
 from services.analyzer.tests.generated.text import render
 from services.analyzer.tests.generated.trial import (
-    TOO_MANY_WAYS,
+    UNCLEAR,
     generate,
     tried,
     written,
@@ -36,7 +36,7 @@ def main() -> int:
         trials = tried([written(choices) for choices in made], run)
         steps += sum(trial.steps for trial in trials)
         for choices, trial in zip(made, trials, strict=True):
-            if trial.complaint == TOO_MANY_WAYS:
+            if trial.complaint in UNCLEAR:
                 unclear += 1
             elif trial.complaint is not None:
                 wrong += 1

@@ -20,6 +20,9 @@ from services.analyzer.tests.recorder import Outcome
 Run = Callable[[Sequence[str]], list[Outcome]]
 
 TOO_MANY_WAYS: Final = "its path can be read in too many ways"
+NOT_LOADED: Final = "as written it does not load: the transpiler or the engine is at fault"
+UNCLEAR: Final = (TOO_MANY_WAYS, NOT_LOADED)
+"""Complaints that say nothing about the program."""
 _LAYOUTS: Final = ((" ", True), ("\n", True), (" ", False), ("\n", False), (" // c\n", True))
 _IN_TYPE_ERRORS: Final = re.compile(r"(?:.* )?(is not (?:a function|iterable)|as it is)\b.*")
 """What the engine says of a text that it quotes: instrumented, the text is another."""
@@ -27,7 +30,7 @@ _IN_TYPE_ERRORS: Final = re.compile(r"(?:.* )?(is not (?:a function|iterable)|as
 
 @dataclass(frozen=True)
 class Trial:
-    """A program that was tried; `complaint` is what is wrong with it, if anything."""
+    """A program that was tried; `complaint` is what is wrong with it, or why that is not clear."""
 
     code: str
     complaint: str | None
@@ -80,7 +83,7 @@ def tried(programs: Sequence[str], run: Run) -> list[Trial]:
 
 def _trial(code: str, analysis: Analysis, plain: Outcome, marked: Outcome) -> Trial:
     if isinstance(plain, str):
-        return Trial(code, f"as written it does not load: {plain}")
+        return Trial(code, NOT_LOADED)
     if isinstance(marked, str):
         return Trial(code, f"instrumented it does not load: {marked}")
     complaint = _behaviour(plain, marked) or _calls(analysis, marked) or _path(analysis, marked)

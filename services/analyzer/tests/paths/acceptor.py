@@ -19,11 +19,11 @@ from services.analyzer.tests.paths.net import Net, Place
 Step = tuple[str, str | None]
 """A reported node, and the outcome of a decision."""
 
-_MOST: Final = 300
+_MOST: Final = 1_000
 """How many ways may be followed at once."""
 
 _MOST_GROUPS: Final = 50
-_PATIENCE: Final = 5_000
+_PATIENCE: Final = 40_000
 """How many silent moves may be looked at for one path."""
 
 _Move = tuple[Marking, Place, Stack]

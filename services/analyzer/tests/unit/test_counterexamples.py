@@ -80,6 +80,16 @@ CASES = {
         "const f = () => mcp.fs.read({}); (f)(); (f as any)();",
         "n1>n2",
     ),
+    "what is thrown side by side is settled": (
+        "await Promise.allSettled([(async () => { await mcp.fs.stat({}); throw 1; })()]);"
+        " mcp.fs.list({});",
+        "f1>n1 n1>j1 j1>n2",
+    ),
+    "but not for those that wait for success": (
+        "await Promise.all([(async () => { await mcp.fs.stat({}); throw 1; })()]);"
+        " mcp.fs.list({});",
+        "f1>n1",
+    ),
 }
 
 

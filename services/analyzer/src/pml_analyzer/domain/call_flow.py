@@ -106,8 +106,9 @@ class CallFlow:
         given = combined(node)
         if given is None or given.kind == "array":
             parts = tuple(map(self.flow, given.children)) if given is not None else ()
-            first_ends = combinator(self._tree, node) in ("race", "any")
-            return NOTHING, Parallel(node.index, parts, False, first_ends)
+            kind = combinator(self._tree, node)
+            first_ends, settles = kind in ("race", "any"), kind == "allSettled"
+            return NOTHING, Parallel(node.index, parts, False, first_ends, settles)
         before, body = self._handed_over(given)
         return before, Parallel(node.index, (body,), is_repeated=True)
 

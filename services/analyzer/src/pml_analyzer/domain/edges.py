@@ -212,10 +212,10 @@ class _Drawing:
         ways = [self.draw(part, started, at) for part in flow.parts]
         # What makes no call is over at once: the others are waited for, unless the first ends it.
         ends = [way.end for way in ways if way.end != started or flow.first_ends]
-        if flow.is_repeated or not ends:
-            ends.append(started)
-        joined = self._pass(self._expansion.joins[flow.at, at.number], merged(ends))
-        leaving = Ways(joined)
+        if flow.settles:
+            ends += [way.jumps.pop(("throw", None), None) for way in ways]
+        ends += [started] if flow.is_repeated or not ends else []
+        leaving = Ways(self._pass(self._expansion.joins[flow.at, at.number], merged(ends)))
         leaving.take(*ways)
         return leaving
 

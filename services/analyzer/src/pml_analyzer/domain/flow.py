@@ -80,12 +80,13 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class Parallel:
     """Parts side by side; a repeated one runs once for each of some items, if there are any.
-    `first_ends`: what follows waits for one of them only."""
+    `first_ends`: what follows waits for one of them only; `settles`: also for what fails."""
 
     at: int
     parts: "tuple[Flow, ...]"
     is_repeated: bool
     first_ends: bool = False
+    settles: bool = False
 
 
 @dataclass(frozen=True, slots=True)

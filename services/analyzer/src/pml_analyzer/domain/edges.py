@@ -215,7 +215,10 @@ class _Drawing:
         if flow.settles:
             ends += [way.jumps.pop(("throw", None), None) for way in ways]
         ends += [started] if flow.is_repeated or not ends else []
-        leaving = Ways(self._pass(self._expansion.joins[flow.at, at.number], merged(ends)))
+        over = merged(ends)
+        # A join that nothing reaches leads nowhere.
+        end = over and self._pass(self._expansion.joins[flow.at, at.number], over)
+        leaving = Ways(end)
         leaving.take(*ways)
         return leaving
 

@@ -12,7 +12,7 @@ from math import log
 from time import process_time
 
 from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.toolbox import Tools
+from pml_analyzer.domain.decision.toolbox import Tools
 from pml_analyzer.syntax import parser
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.decision import Policy

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.domain.declarations import declarations
+from pml_analyzer.domain.typing.declarations import declarations
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.schemas import CATALOGUE, livemcpbench
 

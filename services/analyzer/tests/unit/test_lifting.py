@@ -4,7 +4,7 @@ import pytest
 
 from pml_analyzer.domain.analysis import Rejection
 from pml_analyzer.domain.lifted import Lifted, lifted
-from pml_analyzer.domain.readable import Limits
+from pml_analyzer.domain.text.readable import Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     Argument,

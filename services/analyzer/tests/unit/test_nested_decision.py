@@ -3,7 +3,7 @@
 import pytest
 
 from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.capabilities import DEEPEST
+from pml_analyzer.domain.decision.capabilities import DEEPEST
 from pml_common.contracts.decision import Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
     KNOWN,

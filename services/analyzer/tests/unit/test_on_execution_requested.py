@@ -10,8 +10,8 @@ import pytest
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
-from pml_analyzer.domain.capabilities import Library
-from pml_analyzer.domain.readable import Limits
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import CatalogUnavailable

@@ -3,7 +3,15 @@
 import pytest
 from pydantic import JsonValue
 
-from pml_analyzer.domain.type_text import block, comment, indented, key, literal, pascal, unique
+from pml_analyzer.domain.typing.type_text import (
+    block,
+    comment,
+    indented,
+    key,
+    literal,
+    pascal,
+    unique,
+)
 from services.analyzer.tests.schemas import HOSTILE_TEXTS
 
 SPEAKING = {name: text for name, text in HOSTILE_TEXTS.items() if name != "empty"}

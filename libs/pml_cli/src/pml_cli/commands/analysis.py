@@ -6,9 +6,9 @@ from typing import Literal
 
 from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analyzer.domain.analysis import analyze as read
-from pml_analyzer.domain.capabilities import Library
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.decision.toolbox import Tools
 from pml_analyzer.domain.report import to_json
-from pml_analyzer.domain.toolbox import Tools
 from pml_cli.arguments import read_source
 from pml_cli.commands.program_lines import answers
 from pml_cli.documents import read_library, read_policy, read_tools

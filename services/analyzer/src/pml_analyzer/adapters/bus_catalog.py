@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.domain.toolbox import Tools
+from pml_analyzer.domain.decision.toolbox import Tools
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Asker

@@ -15,8 +15,8 @@ from pml_analyzer.adapters.deno_checker_process import (
     CheckerLost,
     CheckerProcess,
 )
-from pml_analyzer.domain.declarations import NONE, as_module, declarations
-from pml_analyzer.domain.type_check import (
+from pml_analyzer.domain.typing.declarations import NONE, as_module, declarations
+from pml_analyzer.domain.typing.type_check import (
     CheckedModule,
     Finding,
     checked_module,

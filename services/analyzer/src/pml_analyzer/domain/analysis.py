@@ -5,25 +5,28 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
-from pml_analyzer.domain.arguments import ArgumentReader
-from pml_analyzer.domain.calls import CallSite
-from pml_analyzer.domain.capabilities import Library
-from pml_analyzer.domain.control_flow import control_flow
-from pml_analyzer.domain.data_flow import DataFlow
-from pml_analyzer.domain.decision import ToolUse, decide
-from pml_analyzer.domain.edges import TooManyEdges, edges_of
-from pml_analyzer.domain.expansion import Instance, TooManyNodes
-from pml_analyzer.domain.forbidden import forbidden
-from pml_analyzer.domain.handed_in import HandedIn
-from pml_analyzer.domain.injected import injected
-from pml_analyzer.domain.marks import Mark
+from pml_analyzer.domain.arguments.arguments import ArgumentReader
+from pml_analyzer.domain.arguments.data_flow import DataFlow
+from pml_analyzer.domain.arguments.handed_in import HandedIn
+from pml_analyzer.domain.arguments.provides import provides_edges
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.decision.decision import ToolUse, decide
+from pml_analyzer.domain.decision.toolbox import Toolbox
 from pml_analyzer.domain.meaning import Meaning, ambiguous_arguments, instrumented, understand
 from pml_analyzer.domain.nodes import dynamic_calls, nodes_of
-from pml_analyzer.domain.normal_form import code_hash
-from pml_analyzer.domain.parameters import parameters_schema
-from pml_analyzer.domain.problems import Problem, diagnostic
-from pml_analyzer.domain.provides import provides_edges
-from pml_analyzer.domain.readable import (
+from pml_analyzer.domain.parameters.parameters import parameters_schema
+from pml_analyzer.domain.rules.forbidden import forbidden
+from pml_analyzer.domain.rules.warnings import warnings
+from pml_analyzer.domain.running.injected import injected
+from pml_analyzer.domain.running.normal_form import code_hash
+from pml_analyzer.domain.structure.calls import CallSite
+from pml_analyzer.domain.structure.control_flow import control_flow
+from pml_analyzer.domain.structure.drawn import TooManyEdges
+from pml_analyzer.domain.structure.edges import edges_of
+from pml_analyzer.domain.structure.expansion import Instance, TooManyNodes
+from pml_analyzer.domain.structure.marks import Mark
+from pml_analyzer.domain.text.problems import Problem, diagnostic
+from pml_analyzer.domain.text.readable import (
     DEFAULT_LIMITS,
     EMPTY,
     TOO_DEEP,
@@ -31,9 +34,7 @@ from pml_analyzer.domain.readable import (
     too_long,
     unreadable,
 )
-from pml_analyzer.domain.syntax_errors import syntax_errors
-from pml_analyzer.domain.toolbox import Toolbox
-from pml_analyzer.domain.warnings import warnings
+from pml_analyzer.domain.text.syntax_errors import syntax_errors
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_common.contracts.capability import InjectedCapability, NestedCapability

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pml_analyzer.domain.capabilities import Capability
-from pml_analyzer.domain.expansion import TooManyNodes
-from pml_analyzer.domain.forbidden import forbidden
+from pml_analyzer.domain.decision.capabilities import Capability
 from pml_analyzer.domain.meaning import ambiguous_arguments, instrumented, understand
-from pml_analyzer.domain.problems import Problem
-from pml_analyzer.domain.readable import DEFAULT_LIMITS, Limits, unreadable
-from pml_analyzer.domain.syntax_errors import syntax_errors
+from pml_analyzer.domain.rules.forbidden import forbidden
+from pml_analyzer.domain.structure.expansion import TooManyNodes
+from pml_analyzer.domain.text.problems import Problem
+from pml_analyzer.domain.text.readable import DEFAULT_LIMITS, Limits, unreadable
+from pml_analyzer.domain.text.syntax_errors import syntax_errors
 from pml_analyzer.syntax.parser import TooDeep, parse, view
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import Node, Tree

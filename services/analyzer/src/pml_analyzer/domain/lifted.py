@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
-from pml_analyzer.domain.calls import CallSite, find_calls
-from pml_analyzer.domain.capabilities import Library
-from pml_analyzer.domain.lifting import LiftedParameter, Rewritten, lift_literals
-from pml_analyzer.domain.origins import Origins
-from pml_analyzer.domain.parameter_uses import ParameterUses
-from pml_analyzer.domain.readable import DEFAULT_LIMITS, Limits
-from pml_analyzer.domain.scopes import resolve_scopes
-from pml_analyzer.domain.units import find_units
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.names.origins import Origins
+from pml_analyzer.domain.names.scopes import resolve_scopes
+from pml_analyzer.domain.parameters.lifting import LiftedParameter, Rewritten, lift_literals
+from pml_analyzer.domain.parameters.parameter_uses import ParameterUses
+from pml_analyzer.domain.structure.calls import CallSite, find_calls
+from pml_analyzer.domain.structure.units import find_units
+from pml_analyzer.domain.text.readable import DEFAULT_LIMITS, Limits
 from pml_analyzer.syntax.parser import parse, view
 from pml_analyzer.syntax.source import Position, Source
 from pml_common.contracts.decision import Policy

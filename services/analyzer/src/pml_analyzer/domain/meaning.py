@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pml_analyzer.domain.bindings import Scopes
-from pml_analyzer.domain.calls import Calls, find_calls
-from pml_analyzer.domain.escapes import add_escapes
-from pml_analyzer.domain.expansion import Expansion, expand
-from pml_analyzer.domain.instrument import arguments_name, instrument, prologue
-from pml_analyzer.domain.marks import Mark, find_marks
-from pml_analyzer.domain.origins import Origins
-from pml_analyzer.domain.parameters import free_parameters
-from pml_analyzer.domain.problems import Problem
-from pml_analyzer.domain.readable import Limits
-from pml_analyzer.domain.scopes import resolve_scopes
-from pml_analyzer.domain.units import find_units
+from pml_analyzer.domain.names.bindings import Scopes
+from pml_analyzer.domain.names.origins import Origins
+from pml_analyzer.domain.names.scopes import resolve_scopes
+from pml_analyzer.domain.parameters.parameters import free_parameters
+from pml_analyzer.domain.running.instrument import arguments_name, instrument, prologue
+from pml_analyzer.domain.structure.calls import Calls, find_calls
+from pml_analyzer.domain.structure.escapes import add_escapes
+from pml_analyzer.domain.structure.expansion import Expansion, expand
+from pml_analyzer.domain.structure.marks import Mark, find_marks
+from pml_analyzer.domain.structure.units import find_units
+from pml_analyzer.domain.text.problems import Problem
+from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.syntax.edits import Edited
 from pml_analyzer.syntax.tree import Tree
 

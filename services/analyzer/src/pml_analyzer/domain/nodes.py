@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final, TypedDict
 
-from pml_analyzer.domain.arguments import ArgumentReader
-from pml_analyzer.domain.callbacks import method_of
-from pml_analyzer.domain.calls import Calls, CallSite
-from pml_analyzer.domain.choices import condition_of
-from pml_analyzer.domain.expansion import Expansion, Instance, Made
-from pml_analyzer.domain.marks import Mark, combinator, combined
-from pml_analyzer.domain.units import Unit
+from pml_analyzer.domain.arguments.arguments import ArgumentReader
+from pml_analyzer.domain.names.callbacks import method_of
+from pml_analyzer.domain.names.choices import condition_of
+from pml_analyzer.domain.structure.calls import Calls, CallSite
+from pml_analyzer.domain.structure.expansion import Expansion, Instance, Made
+from pml_analyzer.domain.structure.marks import Mark, combinator, combined
+from pml_analyzer.domain.structure.units import Unit
 from pml_analyzer.syntax.tree import Node, Tree
 from pml_common.contracts import structure
 from pml_common.contracts.structure import (

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final, TypeVar
 from uuid import UUID
 
-from pml_analyzer.domain.capabilities import DEEPEST, MOST, Capability, Library, nameable
 from pml_analyzer.domain.capability_reading import read_capability
-from pml_analyzer.domain.readable import Limits
+from pml_analyzer.domain.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
+from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.ports import Capabilities
 from pml_common.contracts.scope import Scope
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
-from pml_analyzer.domain.capabilities import Library
-from pml_analyzer.domain.readable import Limits
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.handlers.library import library_for, read
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog

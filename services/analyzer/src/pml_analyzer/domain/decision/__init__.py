@@ -1,0 +1,1 @@
+"""Who must approve: tools, capabilities, the verdict."""

@@ -1,0 +1,1 @@
+"""What names mean, and where values come from."""

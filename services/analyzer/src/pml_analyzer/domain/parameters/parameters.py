@@ -1,0 +1,43 @@
+"""Parameters pass (A8): what the caller may hand in, as a JSON Schema."""
+
+from collections.abc import Iterable, Mapping
+
+from pml_analyzer.domain.names.origins import Origins
+from pml_analyzer.domain.names.values import FromArguments
+from pml_analyzer.domain.parameters.evidence import read_uses
+from pml_analyzer.domain.parameters.exhausted import allowed_values
+from pml_analyzer.domain.parameters.parameter_uses import ParameterUses
+from pml_analyzer.domain.parameters.shape_schemas import object_schema
+from pml_analyzer.domain.parameters.told import ToldByTools
+from pml_analyzer.domain.structure.units import find_units
+from pml_common.contracts.structure import Argument
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+
+def free_parameters(origins: Origins) -> list[str]:
+    """Free names that stand for parameters, in the order they are met."""
+    names: dict[str, None] = {}
+    for node in origins.scopes.free:
+        origin = origins.of(node)
+        if isinstance(origin, FromArguments) and origin.path:
+            names[origins.tree.name(node)] = None
+    return list(names)
+
+
+def parameters_schema(
+    origins: Origins, given: Iterable[tuple[ToolDefinition, Mapping[str, Argument]]]
+) -> JsonObject:
+    """The schema of the program's arguments; `given` are its calls' tools and arguments.
+
+    What is not needed, or has a default, is not required. Nothing is said that could reject what
+    the program can do with: types that uses contradict are left out, and the values that it asks
+    for are `examples` unless every other one fails.
+    """
+    uses = ParameterUses(origins, find_units(origins.tree, origins.scopes))
+    arguments = read_uses(uses)
+    for path, values in allowed_values(uses):
+        arguments.at(path, len(origins.tree.source.text)).allow(values)
+    tools = ToldByTools(arguments, origins)
+    for tool, given_to in given:
+        tools.add(tool, given_to)
+    return object_schema(arguments)

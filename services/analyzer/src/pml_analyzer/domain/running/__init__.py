@@ -1,0 +1,1 @@
+"""What runs, and what it is the same as."""

@@ -1,0 +1,1 @@
+"""What calls what, in which order: the nodes and edges of a program."""

@@ -1,0 +1,1 @@
+"""Typed tools: declarations, and checking programs against them."""

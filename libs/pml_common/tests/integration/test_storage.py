@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 from uuid import uuid4
 
+import asyncpg
 import pytest
 
 from pml_common.contracts import ids
@@ -13,7 +14,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import forget_handled, once
 from pml_common.storage.migrations import Migration, inbox_migrations, migrate
-from pml_common.storage.pool import Pool, connection, open_pool, transaction
+from pml_common.storage.pool import Pool, connection, open_pool, snapshot, transaction
 
 pytestmark = pytest.mark.integration
 
@@ -47,6 +48,18 @@ async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str) -
         await migrate(postgres_dsn, "room", [broken])
     repaired = Migration("0001_broken.sql", "CREATE TABLE half (n int)")
     assert await migrate(postgres_dsn, "room", [repaired]) == ["0001_broken.sql"]
+
+
+async def test_all_that_a_snapshot_reads_is_of_one_moment_and_it_changes_nothing(
+    pool: Pool,
+) -> None:
+    async with snapshot(pool) as reader, connection(pool) as writer:
+        seen = [await reader.fetchval("SELECT count(*) FROM counter")]
+        await writer.execute("INSERT INTO counter VALUES (1)")
+        seen.append(await reader.fetchval("SELECT count(*) FROM counter"))
+        assert seen == [0, 0]
+        with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+            await reader.execute("INSERT INTO counter VALUES (2)")
 
 
 async def test_a_message_handled_again_has_no_second_effect_and_the_same_facts(

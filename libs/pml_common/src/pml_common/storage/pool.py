@@ -79,3 +79,15 @@ async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
     """
     async with connection(pool) as held, held.transaction():
         yield held
+
+
+@asynccontextmanager
+async def snapshot(pool: Pool) -> AsyncGenerator[Connection]:
+    """A connection to read with: all its statements see the rows of one moment, as a page and the
+    number of all there are must. Raises StorageUnavailable.
+    """
+    async with (
+        connection(pool) as held,
+        held.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        yield held

@@ -9,7 +9,7 @@ from pml_common.contracts.base import Event
 from pml_common.contracts.scope import Scope
 from pml_common.disposition import Retryable
 from pml_common.storage.inbox import decode_facts, encode_facts
-from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
 from pml_gateway.adapters.postgres_patience import promptly
@@ -149,7 +149,7 @@ class PostgresWorkflowStore:
         return await promptly(self._page(scope, limit, offset), self._patience_s)
 
     async def _page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
-        async with connection(self._pool) as held:
+        async with snapshot(self._pool) as held:
             rows = await held.fetch(_SQL["list-workflows"], *key_of(scope), limit, offset)
             total = await held.fetchval(_SQL["count-workflows"], *key_of(scope))
         return WorkflowPage(workflows=tuple(summary_of(row) for row in rows), total=total)
@@ -159,7 +159,7 @@ class PostgresWorkflowStore:
         return await promptly(self._waiting(scope, limit, offset), self._patience_s)
 
     async def _waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
-        async with connection(self._pool) as held:
+        async with snapshot(self._pool) as held:
             rows = await held.fetch(_SQL["list-waiting"], *key_of(scope), limit, offset)
             total = await held.fetchval(_SQL["count-waiting"], *key_of(scope))
         return approvals_of([workflow_now(row) for row in rows], total)

@@ -16,7 +16,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
-from pml_common.storage.pool import Pool, connection
+from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
 from pml_learner.domain.lesson import Experience, Lesson
@@ -48,7 +48,7 @@ class PostgresTraceStore:
     async def traces(self, query: ListTraces) -> TracePage:
         """See `ports.TraceStore`."""
         where = (query.scope.org, query.scope.project, query.capability_id, query.workflow_id)
-        async with connection(self._pool) as held:
+        async with snapshot(self._pool) as held:
             rows = await held.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
             total = await held.fetchval(_SQL["count-traces"], *where)
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)

@@ -12,7 +12,7 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
-from pml_common.storage.pool import Pool, connection
+from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
 from pml_registry.adapters.postgres_rows import (
@@ -73,7 +73,7 @@ class PostgresCapabilityStore:
     async def page(self, query: ListCapabilities) -> CapabilityPage:
         """See `ports.CapabilityStore`."""
         where = (query.scope.org, query.scope.project, query.include_unlisted)
-        async with connection(self._pool) as session:
+        async with snapshot(self._pool) as session:
             rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-capabilities"], *where)
         return CapabilityPage(

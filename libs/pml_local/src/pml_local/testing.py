@@ -34,6 +34,12 @@ T = TypeVar("T")
 POLL_SECONDS = 0.01
 _UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _database_numbers = itertools.count(1)
+_END_SESSIONS = """
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
+"""
+"""Not DROP ... WITH (FORCE): that fails where autovacuum is at work, which only a superuser may end
+so; a DROP without it ends autovacuum by itself."""
 
 
 async def eventually(check: Callable[[], T | Awaitable[T | None] | None], within: float = 5.0) -> T:
@@ -121,18 +127,19 @@ def stack_home() -> Iterator[Path]:
 async def postgres_server() -> AsyncIterator[PostgresServer]:
     """One Postgres per session; its durability is off."""
     with reachable_folder() as folder:
-        async with _running_postgres(folder) as server:
+        async with running_postgres(folder) as server:
             yield server
 
 
 @asynccontextmanager
-async def _running_postgres(folder: Path) -> AsyncGenerator[PostgresServer]:
+async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[PostgresServer]:
+    """A Postgres without durability, with these settings besides."""
     server = PostgresServer(
         folder / "postgres",
         folder / "postgres.log",
         secrets.token_hex(),
         account=database_account(),
-        settings={**SETTINGS, **_UNSAFE_BUT_FAST},
+        settings={**SETTINGS, **_UNSAFE_BUT_FAST, **settings},
     )
     process = await start_part(server)
     try:
@@ -144,17 +151,30 @@ async def _running_postgres(folder: Path) -> AsyncGenerator[PostgresServer]:
 @pytest.fixture
 async def postgres_dsn(postgres_server: PostgresServer) -> AsyncIterator[str]:
     """A fresh empty database (with pgvector), dropped after the test."""
+    async with fresh_database(postgres_server) as dsn:
+        yield dsn
+
+
+@asynccontextmanager
+async def fresh_database(server: PostgresServer) -> AsyncGenerator[str]:
+    """An empty database (with pgvector) for as long as the block runs."""
     name = f"test_{next(_database_numbers)}"
-    await _administer(postgres_server, f"CREATE DATABASE {name}")
+    await _administer(server, f"CREATE DATABASE {name}")
     try:
-        yield postgres_server.dsn(name)
+        yield server.dsn(name)
     finally:
-        await _administer(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+        await _administer(
+            server,
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            _END_SESSIONS.format(name),
+            f"DROP DATABASE {name}",
+        )
 
 
-async def _administer(server: PostgresServer, statement: str) -> None:
+async def _administer(server: PostgresServer, *statements: str) -> None:
     connection = await asyncpg.connect(server.dsn())
     try:
-        await connection.execute(statement)
+        for statement in statements:
+            await connection.execute(statement)
     finally:
         await connection.close()

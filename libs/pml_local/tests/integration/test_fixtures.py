@@ -7,7 +7,13 @@ import asyncpg
 import pytest
 from nats.aio.client import Client
 
-from pml_local.testing import RunningNats, eventually
+from pml_local.testing import (
+    RunningNats,
+    eventually,
+    fresh_database,
+    reachable_folder,
+    running_postgres,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -53,6 +59,35 @@ async def test_the_next_test_sees_nothing_of_it(postgres_dsn: str) -> None:
         assert await connection.fetchval("SELECT to_regclass('seen')") is None
     finally:
         await connection.close()
+
+
+LINGERS = {
+    "autovacuum_naptime": "1s",
+    "autovacuum_vacuum_cost_delay": "100ms",
+    "autovacuum_vacuum_cost_limit": "1",
+}
+"""Autovacuum that comes at once and takes its time."""
+BEING_VACUUMED = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND usename IS DISTINCT FROM current_user
+"""
+
+
+async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> None:
+    with reachable_folder() as folder:
+        async with running_postgres(folder, **LINGERS) as server:
+            async with fresh_database(server) as dsn:
+                writer = await asyncpg.connect(dsn)
+                await writer.execute("CREATE TABLE rows AS SELECT generate_series(1, 9999) AS n")
+                await writer.execute("DELETE FROM rows")
+                await writer.close()  # this tells autovacuum at once
+                user = await asyncpg.connect(dsn)
+                await eventually(lambda: user.fetchval(BEING_VACUUMED), within=60.0)
+            gone = await asyncpg.connect(server.dsn())
+            known = "SELECT count(*) FROM pg_database WHERE datname = $1"
+            assert await gone.fetchval(known, dsn.rsplit("/", 1)[1]) == 0
+            await gone.close()
+            user.terminate()
 
 
 async def test_eventually_says_what_it_last_saw() -> None:

@@ -106,6 +106,14 @@ class MemoryBus(Bus):
     async def _record(self, stored: Stored) -> Recorded | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 
+    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+        self._require(f"remember {key}")
+        self.broker.remember(key, value, ttl_s)
+
+    async def recall(self, key: str) -> bytes | None:
+        self._require(f"recall {key}")
+        return self.broker.memos.get(key)
+
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
             return await self._receiver.handle(consumer, handler, envelope, deliveries)

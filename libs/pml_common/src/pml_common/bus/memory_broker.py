@@ -182,6 +182,8 @@ class MemoryBroker:
         self.available = True
         self.dead: list[DeadLetter] = []
         self.payloads: dict[str, bytes] = {}
+        self.memos: dict[str, bytes] = {}
+        self._memo_ends: dict[str, Cancellable] = {}
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
         self.answers: defaultdict[str, deque[Answer]] = defaultdict(deque)
@@ -192,6 +194,13 @@ class MemoryBroker:
         """Raise BusUnavailable while the server is said to be away."""
         if not self.available:
             raise BusUnavailable(f"{what}: not connected to NATS")
+
+    def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+        """Keep a value for a time instead of what the key had."""
+        if key in self._memo_ends:
+            self._memo_ends[key].cancel()
+        self.memos[key] = value
+        self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.memos.__delitem__, key))
 
     def durable(self, consumer: Consumer[Message]) -> Durable:
         """The durable consumer of that name, with the options given last."""

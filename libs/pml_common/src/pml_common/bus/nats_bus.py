@@ -21,6 +21,7 @@ from pml_common.bus.dead_letters import DeadLetter, bury, read_dead
 from pml_common.bus.delivery import Disposition, Receiver
 from pml_common.bus.inbox import Inbox
 from pml_common.bus.journal import NatsJournal
+from pml_common.bus.memos import NatsMemos
 from pml_common.bus.payloads import NatsPayloads
 from pml_common.bus.port import Bus, Handler, Recorded
 from pml_common.bus.publish import NatsPublisher
@@ -44,6 +45,7 @@ class NatsBus(Bus):
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
         self._replicas = replicas
         self._payloads = NatsPayloads(client, self._js)
+        self._memos = NatsMemos(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads)
         self._receiver = Receiver(self._payloads, self.publish)
         self._journal = NatsJournal(client, self._receiver)
@@ -104,6 +106,12 @@ class NatsBus(Bus):
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
     ) -> Sequence[Recorded]:
         return await self._journal.history(scope, entity, of=of)
+
+    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+        await self._memos.remember(key, value, ttl_s)
+
+    async def recall(self, key: str) -> bytes | None:
+        return await self._memos.recall(key)
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:

@@ -63,7 +63,21 @@ class Journal(Protocol):
         ...
 
 
-class Bus(Publisher, Asker, Journal, Protocol):
+class Memos(Protocol):
+    """Small values under keys, shared by all services, each for a time."""
+
+    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+        """Keep a value for `ttl_s` seconds (whole ones, a week at most) instead of what the key
+        had; a key is tokens of letters, digits, `-`, `_` and `=`, with dots between them. Raises
+        BusUnavailable."""
+        ...
+
+    async def recall(self, key: str) -> bytes | None:
+        """What a key has; None once its time is over. Raises BusUnavailable."""
+        ...
+
+
+class Bus(Publisher, Asker, Journal, Memos, Protocol):
     """Everything a composition root needs."""
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:

@@ -16,6 +16,7 @@ DAY = 24 * 3600.0
 MESSAGE_AGE_S = 7 * DAY
 PAYLOAD_AGE_S = 2 * MESSAGE_AGE_S
 """Twice a message's, so that one stored again after a week may share a body already kept."""
+MEMO_AGE_S = 7 * DAY
 DEAD_AGE_S = 30 * DAY
 DUPLICATE_WINDOW_S = 300.0
 MAX_ACK_PENDING = 1000
@@ -73,6 +74,7 @@ async def ensure_all(js: JetStreamContext, replicas: int) -> None:
     await asyncio.gather(
         *(_ensure_stream(js, config) for config in stream_configs(replicas)),
         _ensure_payloads(js, replicas),
+        _ensure_memos(js, replicas),
     )
     await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in catalog.CONSUMERS))
 
@@ -102,4 +104,19 @@ async def _ensure_payloads(js: JetStreamContext, replicas: int) -> None:
             raise
         config = (await js.stream_info(f"OBJ_{names.PAYLOAD_BUCKET}")).config
         config.max_age, config.num_replicas = PAYLOAD_AGE_S, replicas
+        await js.update_stream(config)
+
+
+async def _ensure_memos(js: JetStreamContext, replicas: int) -> None:
+    try:
+        await js.create_key_value(
+            api.KeyValueConfig(
+                bucket=names.MEMO_BUCKET, ttl=MEMO_AGE_S, replicas=replicas, direct=True
+            )
+        )
+    except BadRequestError as error:
+        if error.err_code != _NAME_IN_USE:
+            raise
+        config = (await js.stream_info(f"KV_{names.MEMO_BUCKET}")).config
+        config.max_age, config.num_replicas = MEMO_AGE_S, replicas
         await js.update_stream(config)

@@ -1,9 +1,10 @@
 """The handlers of capabilities on one kind of store, called as the bus would."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import (
@@ -12,6 +13,7 @@ from pml_common.contracts.registry import (
     ListCapabilities,
     Reference,
     ResolveCapability,
+    SetCachePolicy,
 )
 from pml_common.contracts.scope import Scope
 from pml_registry.handlers.on_describe_capabilities import on_describe_capabilities
@@ -19,6 +21,7 @@ from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_registry.handlers.on_learning_updated import on_learning_updated
 from pml_registry.handlers.on_list_capabilities import on_list_capabilities
 from pml_registry.handlers.on_resolve_capability import on_resolve_capability
+from pml_registry.handlers.on_set_cache_policy import on_set_cache_policy
 from pml_registry.ports import Embedder
 from services.registry.tests.samples import SCOPE
 from services.registry.tests.stores import Stores
@@ -40,6 +43,14 @@ class Registry:
     async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
         query = ResolveCapability(scope=scope, reference=reference)
         return await on_resolve_capability(query, self._stores.capabilities)
+
+    async def set_cache(
+        self, reference: str, chosen: Mapping[str, object], scope: Scope = SCOPE
+    ) -> CapabilityRecord:
+        query = SetCachePolicy(
+            scope=scope, reference=reference, cache=CacheSettings.model_validate(chosen)
+        )
+        return await on_set_cache_policy(query, self._stores.capabilities, self._stores.tools)
 
     async def describe(self, *references: str, scope: Scope = SCOPE) -> Sequence[Reference]:
         query = DescribeCapabilities(scope=scope, references=references)

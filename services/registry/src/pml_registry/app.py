@@ -24,6 +24,7 @@ from pml_registry.handlers.on_learning_updated import on_learning_updated
 from pml_registry.handlers.on_list_capabilities import on_list_capabilities
 from pml_registry.handlers.on_list_tools import on_list_tools
 from pml_registry.handlers.on_resolve_capability import on_resolve_capability
+from pml_registry.handlers.on_set_cache_policy import on_set_cache_policy
 from pml_registry.handlers.on_tools_listed import on_tools_listed
 from pml_registry.ports import CapabilityStore, Embedder, ToolStore
 from pml_registry.settings import RegistrySettings
@@ -51,6 +52,12 @@ async def _answer(
     await bus.serve(
         catalog.RESOLVE_CAPABILITY,
         reporting(partial(on_resolve_capability, capabilities=capabilities), unavailable),
+    )
+    await bus.serve(
+        catalog.SET_CACHE_POLICY,
+        reporting(
+            partial(on_set_cache_policy, capabilities=capabilities, tools=tools), unavailable
+        ),
     )
     await bus.serve(
         catalog.DESCRIBE_CAPABILITIES,

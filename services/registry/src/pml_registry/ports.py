@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import LearningUpdated, ObservedEdge
@@ -94,6 +95,11 @@ class CapabilityStore(Protocol):
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
         """The capability with this id, name or former name."""
+        ...
+
+    async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
+        """Keep what was chosen for a capability that is there, under the next revision; what is
+        chosen already changes nothing."""
         ...
 
     async def describe(

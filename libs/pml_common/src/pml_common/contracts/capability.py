@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
@@ -134,6 +135,7 @@ class CapabilityRecord(Contract):
     tools_used: tuple[str, ...] = ()
     usage: Usage = Usage()
     learning: Learning = Learning()
+    cache: CachePolicy = CachePolicy()
     created_by: str
     created_at: AwareDatetime
     updated_at: AwareDatetime

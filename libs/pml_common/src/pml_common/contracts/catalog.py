@@ -109,6 +109,9 @@ LIST_TRACES = QueryType("learner", "list-traces", learner.ListTraces, learner.Tr
 RESOLVE_CAPABILITY = QueryType(
     "registry", "resolve-capability", registry.ResolveCapability, CapabilityRecord
 )
+SET_CACHE_POLICY = QueryType(
+    "registry", "set-cache-policy", registry.SetCachePolicy, CapabilityRecord
+)
 DESCRIBE_CAPABILITIES = QueryType(
     "registry",
     "describe-capabilities",
@@ -125,6 +128,7 @@ QUERIES: tuple[QueryType[Query, Contract], ...] = (
     CALL_TOOL,
     LIST_TRACES,
     RESOLVE_CAPABILITY,
+    SET_CACHE_POLICY,
     DESCRIBE_CAPABILITIES,
     LIST_CAPABILITIES,
     LIST_TOOLS,

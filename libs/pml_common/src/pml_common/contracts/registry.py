@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
+from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 
@@ -32,6 +33,14 @@ class ResolveCapability(Query):
     """Find one capability by name (`fs:ensure`, `cap:fs:ensure`, `unnamed_<hash>`) or by id."""
 
     reference: str
+
+
+class SetCachePolicy(Query):
+    """Settle whether results of a capability are cached; answered with the capability as it is
+    then. Settling the same again changes nothing."""
+
+    reference: str
+    cache: CacheSettings
 
 
 CapabilityReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,256}$")]

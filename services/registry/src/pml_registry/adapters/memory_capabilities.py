@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CachePolicy, CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
@@ -41,6 +42,16 @@ class MemoryCapabilityStore:
         key = self._tables.names.get((scope, reference)) if by_name else reference
         known = None if key is None else self._tables.capabilities.get((scope, key))
         return None if known is None else known[0].record
+
+    async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
+        """See `ports.CapabilityStore`."""
+        held, found = self._tables.capabilities[scope, capability_id]
+        before, chosen = held.record.cache, cache.model_dump()
+        if before == CachePolicy(**chosen, revision=before.revision):
+            return
+        after = CachePolicy(**chosen, revision=before.revision + 1)
+        record = held.record.model_copy(update={"cache": after})
+        self._tables.capabilities[scope, capability_id] = (replace(held, record=record), found)
 
     async def describe(
         self, scope: Scope, references: Sequence[str]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
@@ -51,6 +52,12 @@ class PostgresCapabilityStore:
         async with connection(self._pool) as session:
             row = await session.fetchrow(sql, scope.org, scope.project, key)
         return None if row is None else capability_record(row)
+
+    async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
+        """See `ports.CapabilityStore`."""
+        key, chosen = (scope.org, scope.project, capability_id), (cache.policy, cache.ttl_s)
+        async with connection(self._pool) as session:
+            await session.execute(_SQL["set-cache"], *key, *chosen, cache.force)
 
     async def describe(
         self, scope: Scope, references: Sequence[str]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import asyncpg
 from pydantic import TypeAdapter
 
+from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import (
     CapabilityDescription,
     CapabilityRecord,
@@ -41,6 +42,12 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
             mean_duration_ms=row["mean_duration_ms"],
         ),
         learning=Learning.model_validate_json(row["learning"]),
+        cache=CachePolicy(
+            policy=row["cache_policy"],
+            ttl_s=row["cache_ttl_s"],
+            force=row["cache_forced"],
+            revision=row["cache_revision"],
+        ),
         created_by=row["created_by"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

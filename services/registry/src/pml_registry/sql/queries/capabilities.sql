@@ -51,6 +51,17 @@ SET usage_count = $4,
     updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 
+-- name: set-cache
+-- No row changes where it is set like that already.
+UPDATE capability_records
+SET cache_policy = $4,
+    cache_ttl_s = $5,
+    cache_forced = $6,
+    cache_revision = cache_revision + 1,
+    updated_at = now()
+WHERE org = $1 AND project = $2 AND pattern_id = $3
+    AND (cache_policy, cache_ttl_s, cache_forced) IS DISTINCT FROM ($4, $5::integer, $6)
+
 -- name: capability-by-id
 SELECT * FROM capability WHERE org = $1 AND project = $2 AND pattern_id = $3
 

@@ -1,0 +1,86 @@
+"""Cache policies of capabilities, on every kind of store."""
+
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.caching import CachePolicy
+from pml_common.contracts.tool import ToolAnnotations
+from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.ports import Embedder
+from services.registry.tests.facade import Registry
+from services.registry.tests.samples import ELSEWHERE, analysed, lesson, listed, tool
+from services.registry.tests.stores import Stores
+
+MEMOIZE = {"policy": "memoize"}
+FORCED = {"policy": "persistent", "force": True}
+
+
+@pytest.fixture
+async def reading(registry: Registry, stores: Stores, embedder: Embedder) -> Registry:
+    """A registry that knows `fs:look`, which reads."""
+    reads = ToolAnnotations(read_only=True)
+    tools = [tool(one).model_copy(update={"annotations": reads}) for one in ("fs:stat", "fs:read")]
+    await on_tools_listed(listed(*tools), stores.tools, embedder)
+    await registry.analysed(analysed(name="fs:look"))
+    return registry
+
+
+async def test_nothing_is_cached_before_somebody_says_so(reading: Registry) -> None:
+    assert (await reading.resolve("fs:look")).cache == CachePolicy()
+
+
+async def test_what_is_chosen_stands_on_the_record_and_setting_it_again_changes_nothing(
+    reading: Registry,
+) -> None:
+    chosen = {"policy": "memoize", "ttl_s": 600}
+    first = await reading.set_cache("cap:fs:look", chosen)
+    assert first.cache == CachePolicy(policy="memoize", ttl_s=600, revision=1)
+    assert await reading.set_cache("fs:look", chosen) == first
+    assert await reading.resolve("fs:look") == first
+
+
+async def test_every_change_has_a_revision_of_its_own(reading: Registry) -> None:
+    choices: list[dict[str, object]] = [
+        {"policy": "memoize"},
+        {"policy": "persistent"},
+        {"policy": "persistent", "ttl_s": 60},
+        {"policy": "persistent", "ttl_s": 60, "force": True},
+        {"policy": "none"},
+    ]
+    set_so = [(await reading.set_cache("fs:look", chosen)).cache for chosen in choices]
+    assert [cache.revision for cache in set_so] == [1, 2, 3, 4, 5]
+    assert [(cache.policy, cache.ttl_s, cache.force) for cache in set_so] == [
+        ("memoize", 3600, False),
+        ("persistent", None, False),
+        ("persistent", 60, False),
+        ("persistent", 60, True),
+        ("none", None, False),
+    ]
+
+
+async def test_a_new_name_and_a_lesson_leave_it_as_it_is(registry: Registry) -> None:
+    await registry.analysed(analysed())
+    unnamed = await registry.resolve("unnamed_a7f3")
+    chosen = await registry.set_cache(str(unnamed.capability_id), FORCED)
+    await registry.analysed(analysed(name="fs:look"))
+    await registry.learned(lesson(1))
+    renamed = await registry.resolve("fs:look")
+    assert (renamed.cache, renamed.usage.count) == (chosen.cache, 1)
+
+
+async def test_what_may_change_something_is_cached_with_force_alone(registry: Registry) -> None:
+    await registry.analysed(analysed(name="fs:look"))
+    with pytest.raises(QueryFailed, match="fs:stat, fs:read, which are not marked") as refused:
+        await registry.set_cache("fs:look", MEMOIZE)
+    assert refused.value.code == "conflict"
+    assert (await registry.resolve("fs:look")).cache == CachePolicy()
+    forced = await registry.set_cache("fs:look", {**MEMOIZE, "force": True})
+    assert forced.cache == CachePolicy(policy="memoize", ttl_s=3600, force=True, revision=1)
+
+
+async def test_nobody_elsewhere_can_set_it(reading: Registry) -> None:
+    for reference in ("fs:look", "fs:loom"):
+        with pytest.raises(QueryFailed) as refused:
+            await reading.set_cache(reference, MEMOIZE, ELSEWHERE)
+        assert refused.value.code == "not_found"
+    assert (await reading.resolve("fs:look")).cache == CachePolicy()

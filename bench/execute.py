@@ -1,178 +1,204 @@
-"""P1, P2 and P3: what one workflow and one tool call cost, as ratios to their floors in one run.
+"""What one workflow and one tool call cost, as ratios to their floors in one run.
 
-P1  `pml_execute` with one tool call, warm, over a bare `deno run` of the same code
-P2  the same with no process waiting warm
-P3  one journaled tool call from inside the sandbox over a raw nats-py request
+P1   `pml_execute` with one tool call, warm, over a bare `deno run` of the same code
+P2   the same with no process waiting warm
+P3   one journaled tool call from inside the sandbox over a raw nats-py request
+P5   workflows a second from many callers, over 2 cores that do nothing but bare `deno run`s
+P10  how long after its deadline a busy sandbox is gone, at the 99th percentile, in ms
 
-The tool is a stub that the gateway itself answers, so the figures are ours alone.
-`uv run python bench/execute.py [--json]`
+The tool is a stub that the gateway itself answers, so the figures are ours alone. Everything runs
+on two cores. `uv run python bench/execute.py [--only P1,P5] [--pool single_use|per_scope]
+[--profile] [--json]`
 """
 
+import argparse
 import asyncio
 import json
-import statistics
-import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
 
-import httpx2
-from deno import find_deno_bin
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import Error as NatsError
+from execution.callers import Http, Json, asked, execute, walls_of
+from execution.floors import CODE, RUNS, WARM_UP, Floor, bare_deno, p50, raw_request, timed
+from execution.kills import overshoots
+from execution.processor import per_workflow, snapshot
+from execution.throughput import CORES, Load, saturate, two_cores
+from execution.timeline import timeline
 
-from pml_common.bus.connection import subscribe
 from pml_common.contracts.learner import ExecutionTrace
-from pml_local.composition import StackOptions
-from pml_local.stack import Stack, embedded_stack
+from pml_local.stack import Stack
 from pml_local.testing import eventually
 
-CODE = 'return await mcp.pml_stub.echo({ greeting: "hello" });'
 CALLS = 200
 MANY = f"""
 let last;
 for (let i = 0; i < {CALLS}; i++) {{ last = await mcp.pml_stub.echo({{ i }}); }}
 return last;
 """
-BARE = f"""
-const mcp = {{ pml_stub: {{ echo: (args: unknown) => Promise.resolve(args) }} }};
-const result = await (async () => {{ {CODE} }})();
-console.log(JSON.stringify(result));
-"""
-GOALS = {"P1": 1.0, "P2": 2.5, "P3": 4.0}
-WARM_UP, RUNS, REQUESTS = 10, 60, 2000
-Json = dict[str, object]
+GOALS = {"P1": 1.0, "P2": 2.5, "P3": 4.0, "P5": 0.5, "P10": 100.0}
+PROFILED = 60
 
 
-def p50(seconds: list[float]) -> float:
-    """Median in milliseconds."""
-    return statistics.median(seconds) * 1000
+@dataclass(frozen=True)
+class Figure:
+    """One line of the result; `value` is what the goal speaks of."""
+
+    name: str
+    value: float
+    told: str
 
 
-async def timed(times: int, action: Callable[[], Awaitable[object]]) -> list[float]:
-    """Seconds of each of `times` calls, one after the other."""
-    found: list[float] = []
-    for _ in range(times):
-        began = perf_counter()
-        await action()
-        found.append(perf_counter() - began)
-    return found
+@dataclass
+class Profile:
+    """Where time and processor go: steps of a workflow with nothing else at work, and CPU of each
+    part for one workflow, one by one and from many callers. All in milliseconds."""
+
+    steps: dict[str, float] = field(default_factory=dict[str, float])
+    cpu_one_by_one: dict[str, float] = field(default_factory=dict[str, float])
+    cpu_saturated: dict[str, float] = field(default_factory=dict[str, float])
 
 
-async def bare_deno(folder: Path) -> float:
-    """p50 of a process that runs the same code with a stub inside, in ms."""
-    program = folder / "bare.ts"
-    program.write_text(BARE, encoding="utf-8")
-    flags = ("--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-check")
+@dataclass
+class Bench:
+    """What was asked for, and what was found."""
 
-    async def run() -> None:
-        process = await asyncio.create_subprocess_exec(
-            find_deno_bin(), "run", *flags, str(program), stdout=asyncio.subprocess.PIPE
+    only: frozenset[str]
+    pool: str | None
+    profiled: bool
+    folder: Path
+    figures: list[Figure] = field(default_factory=list[Figure])
+    profile: Profile = field(default_factory=Profile)
+    walls: str = ""
+
+    async def run(self) -> None:
+        """Every figure that is wanted."""
+        floor = await bare_deno(self.folder)
+        if self.profiled or self.only - {"P2"}:
+            async with asked(self.folder / "warm", self._environment()) as (stack, http):
+                self.walls = await walls_of(stack)
+                await self._warm(stack, http, floor)
+        if "P2" in self.only:
+            cold = self._environment() | {"PML_EXECUTOR_POOL_SIZE": "0"}
+            async with asked(self.folder / "cold", cold) as (stack, http):
+                self.walls = await walls_of(stack)
+                self._over_deno("P2", "pml_execute, cold pool", await one_by_one(http), floor)
+
+    def _environment(self) -> dict[str, str]:
+        return {} if self.pool is None else {"PML_EXECUTOR_POOL_MODE": self.pool}
+
+    async def _warm(self, stack: Stack, http: Http, floor: Floor) -> None:
+        if "P1" in self.only or self.profiled:
+            await timed(WARM_UP, lambda: execute(http, CODE))
+            before = snapshot(stack)
+            warm = await one_by_one(http)
+            self.profile.cpu_one_by_one = per_workflow(before, snapshot(stack), RUNS)
+            if "P1" in self.only:
+                self._over_deno("P1", "pml_execute, warm", warm, floor)
+        if self.profiled:
+            self.profile.steps = await timeline(stack.nats_url, http, PROFILED)
+        if "P3" in self.only:
+            await self._calls(stack, http)
+        if "P5" in self.only or self.profiled:
+            self._throughput(await saturate(stack, http), floor)
+        if "P10" in self.only:
+            await self._kills(stack, http)
+
+    def _over_deno(self, name: str, what: str, ms: float, floor: Floor) -> None:
+        told = f"{what} {ms:.2f} ms / bare deno run {floor.wall_ms:.2f} ms, p50"
+        self.figures.append(Figure(name, ms / floor.wall_ms, told))
+
+    async def _calls(self, stack: Stack, http: Http) -> None:
+        ms, request = p50(await call_to_call(http)), await raw_request(stack.nats_url)
+        told = f"journaled tool call {ms:.2f} ms / raw nats-py request {request:.2f} ms, p50"
+        self.figures.append(Figure("P3", ms / request, told))
+
+    def _throughput(self, load: Load, floor: Floor) -> None:
+        self.profile.cpu_saturated = load.cpu_ms
+        if "P5" not in self.only:
+            return
+        most = CORES * 1000 / floor.cpu_ms
+        told = (
+            f"{load.per_second:.1f} workflows/s, {load.cpu_ms['all']:.1f} ms of CPU each / "
+            f"{most:.1f} bare deno runs/s, {floor.cpu_ms:.1f} ms each"
         )
-        out, _ = await process.communicate()
-        assert json.loads(out) == {"greeting": "hello"}
+        self.figures.append(Figure("P5", load.per_second / most, told))
 
-    await timed(WARM_UP, run)
-    return p50(await timed(RUNS, run))
-
-
-async def execute(http: httpx2.AsyncClient, code: str) -> Json:
-    """One workflow through REST; its answer."""
-    answer = await http.post("/api/execute", json={"code": code})
-    body: Json = answer.json()
-    assert body["status"] == "success", body
-    return body
+    async def _kills(self, stack: Stack, http: Http) -> None:
+        late = await overshoots(stack, http)
+        p99 = late[int(len(late) * 0.99)]
+        told = f"ms past the deadline at p99 of {len(late)} kills, p50 {late[len(late) // 2]:.1f}"
+        self.figures.append(Figure("P10", p99, told))
 
 
-async def workflows(stack: Stack) -> tuple[float, list[float]]:
-    """p50 of one-call workflows in ms, and the call-to-call times of one long run in seconds."""
-    async with httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http:
-        await eventually(lambda: _known(http), within=20.0)
-        await timed(WARM_UP, lambda: execute(http, CODE))
-        one = p50(await timed(RUNS, lambda: execute(http, CODE)))
-        workflow = (await execute(http, MANY))["workflowId"]
+async def one_by_one(http: Http) -> float:
+    """p50 of one-call workflows, each asked for when the one before is answered, in ms."""
+    await timed(WARM_UP, lambda: execute(http, CODE))
+    return p50(await timed(RUNS, lambda: execute(http, CODE)))
 
-        async def learned() -> list[Json] | None:
-            return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]
 
-        traces: list[Json] = await eventually(learned, within=10.0)
+async def call_to_call(http: Http) -> Sequence[float]:
+    """Seconds from one call's start to the next one's, in one long run."""
+    workflow = (await execute(http, MANY))["workflowId"]
+
+    async def learned() -> list[Json] | None:
+        return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]
+
+    traces: list[Json] = await eventually(learned, within=10.0)
     found = ExecutionTrace.model_validate(traces[0])
     starts = sorted(call.started_at for call in found.task_results)
     assert len(starts) == CALLS
-    return one, [(later - earlier) / 1000 for earlier, later in pairwise(starts)]
+    return [(later - earlier) / 1000 for earlier, later in pairwise(starts)]
 
 
-async def _known(http: httpx2.AsyncClient) -> bool:
-    """Whether the registry, and so the analyzer, knows the stub."""
-    answer = await http.post("/api/discover", json={"intent": "echo", "type": "tool"})
-    return answer.is_success and bool(answer.json()["hits"])
+def show(bench: Bench) -> None:
+    """For people."""
+    for figure in bench.figures:
+        print(f"{figure.name:<4}{figure.value:6.2f}  (goal {GOALS[figure.name]:g})  {figure.told}")
+    print(f"walls: {bench.walls}; pool: {bench.pool or 'default'}")
+    if bench.profiled:
+        _table("steps of a workflow alone", bench.profile.steps)
+        _table("CPU of a workflow, one by one", bench.profile.cpu_one_by_one)
+        _table(f"CPU of a workflow, {CORES} cores full", bench.profile.cpu_saturated)
 
 
-async def raw_request(url: str) -> float:
-    """p50 of a nats-py request to a responder in another process, in ms."""
-    responder = await asyncio.create_subprocess_exec(sys.executable, __file__, "--respond", url)
-    client = Client()
-    await client.connect(url)
-    try:
-        await eventually(lambda: _answers(client), within=10.0)
-        return p50(await timed(REQUESTS, lambda: client.request("bench.echo", b"x", timeout=5)))
-    finally:
-        await client.close()
-        responder.terminate()
-        await responder.wait()
+def _table(title: str, rows: Mapping[str, float]) -> None:
+    print(f"\n{title}, ms")
+    for name, ms in rows.items():
+        print(f"  {name:<28}{ms:7.2f}")
 
 
-async def _answers(client: Client) -> bool:
-    try:
-        await client.request("bench.echo", b"x", timeout=0.2)
-    except NatsError:
-        return False
-    return True
-
-
-async def respond(url: str) -> None:
-    """Echo until terminated."""
-    client = Client()
-    await client.connect(url)
-
-    async def echo(message: Msg) -> None:
-        await message.respond(message.data)
-
-    await subscribe(client, "bench.echo", echo)
-    await asyncio.Event().wait()
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="What a workflow costs.")
+    parser.add_argument("--only", default=",".join(GOALS), help="as in P1,P5")
+    parser.add_argument("--pool", choices=("single_use", "per_scope"))
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
 
 
 async def main() -> None:
-    """Print each ratio with its floor."""
-    with tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        floor = await bare_deno(folder)
-        env = {"PML_GATEWAY_STUB_TOOLS": "true"}
-        async with embedded_stack(StackOptions(home=folder / "warm", env=env)) as stack:
-            warm, calls = await workflows(stack)
-            request = await raw_request(stack.nats_url)
-        env["PML_EXECUTOR_POOL_SIZE"] = "0"
-        async with embedded_stack(StackOptions(home=folder / "cold", env=env)) as stack:
-            cold, _ = await workflows(stack)
-    call = p50(calls)
-    rows = [
-        ("P1", "pml_execute, warm", warm, "bare deno run", floor),
-        ("P2", "pml_execute, cold pool", cold, "bare deno run", floor),
-        ("P3", "journaled tool call", call, "raw nats-py request", request),
-    ]
-    if "--json" in sys.argv:
-        print(json.dumps({name: {"ms": ms, "floor_ms": f} for name, _, ms, _, f in rows}))
+    """Measure and tell."""
+    asked_for = _arguments()
+    only = frozenset(asked_for.only.upper().split(","))
+    if unknown := only - GOALS.keys():
+        raise SystemExit(f"no such figure: {', '.join(sorted(unknown))}")
+    with (
+        tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as name,
+        two_cores(),
+    ):
+        bench = Bench(only, asked_for.pool, asked_for.profile, Path(name))
+        await bench.run()
+    if not asked_for.json:
+        show(bench)
         return
-    for name, what, ms, floor_name, floor_ms in rows:
-        ratio = ms / floor_ms
-        print(
-            f"{name}  {ratio:5.2f}  (goal {GOALS[name]:g})  "
-            f"{what} {ms:.2f} ms / {floor_name} {floor_ms:.2f} ms, p50"
-        )
+    figures = {
+        figure.name: {"value": figure.value, "told": figure.told} for figure in bench.figures
+    }
+    profile = {"profile": asdict(bench.profile)} if bench.profiled else {}
+    print(json.dumps({**figures, "walls": bench.walls, "pool": bench.pool, **profile}))
 
 
 if __name__ == "__main__":
-    asyncio.run(respond(sys.argv[2]) if "--respond" in sys.argv else main())
+    asyncio.run(main())

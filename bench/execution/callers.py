@@ -1,0 +1,53 @@
+"""A stack to ask, and how it is asked."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+
+from pml_local.composition import StackOptions
+from pml_local.stack import Stack, embedded_stack
+from pml_local.testing import eventually
+
+Json = dict[str, object]
+Http = httpx2.AsyncClient
+_STUB = {"PML_GATEWAY_STUB_TOOLS": "true"}
+
+
+@asynccontextmanager
+async def asked(home: Path, env: Mapping[str, str]) -> AsyncGenerator[tuple[Stack, Http]]:
+    """A stack whose analyzer knows the stub tool, which the gateway itself answers."""
+    options = StackOptions(home=home, env={**_STUB, **env})
+    async with (
+        embedded_stack(options) as stack,
+        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+    ):
+        await eventually(lambda: _known(http), within=20.0)
+        yield stack, http
+
+
+async def ask(http: Http, code: str, timeout_s: float | None = None) -> Json:
+    """One workflow through REST; its answer."""
+    body: Json = {"code": code} if timeout_s is None else {"code": code, "timeout": timeout_s}
+    answer = await http.post("/api/execute", json=body)
+    return answer.json()
+
+
+async def execute(http: Http, code: str) -> Json:
+    """One workflow that succeeds."""
+    body = await ask(http, code)
+    assert body["status"] == "success", body
+    return body
+
+
+async def _known(http: Http) -> bool:
+    answer = await http.post("/api/discover", json={"intent": "echo", "type": "tool"})
+    return answer.is_success and bool(answer.json()["hits"])
+
+
+async def walls_of(stack: Stack) -> str:
+    """What stands around the sandboxes, as the executor tells."""
+    port = stack.parts["executor"].port
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        return (await http.get("/healthz")).json()["checks"]["walls"]

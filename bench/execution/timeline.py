@@ -1,0 +1,63 @@
+"""Where the time of one workflow goes, told by what crosses the bus."""
+
+import asyncio
+from itertools import pairwise
+from statistics import mean
+from time import perf_counter
+
+from execution.callers import Http, execute
+from execution.floors import CODE
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from pml_common.bus.connection import flush, subscribe
+from pml_common.bus.names import prefix_of, query_subject
+from pml_common.contracts import catalog
+
+_SETTLE_S = 0.1
+"""A pause between workflows, so that each finds the sandboxes warm and nobody else at work."""
+
+_ENDED_BY = (
+    ("accept", prefix_of(catalog.EXECUTION_REQUESTED)),
+    ("analyze", prefix_of(catalog.EXECUTION_ANALYZED)),
+    ("decide", prefix_of(catalog.RUN_WORKFLOW)),
+    ("start", prefix_of(catalog.TRACE_RECORDED)),
+    ("run until the call", query_subject(catalog.CALL_TOOL)),
+    ("tool call and rest of run", prefix_of(catalog.RUN_FINISHED)),
+)
+_LAST = "answer"
+
+
+async def timeline(url: str, http: Http, workflows: int) -> dict[str, float]:
+    """Means of each step from the request to the answer; in milliseconds, and of the whole."""
+    heard: list[tuple[str, float]] = []
+
+    async def hear(message: Msg) -> None:
+        heard.append((message.subject, perf_counter()))
+
+    client = Client()
+    await client.connect(url)
+    try:
+        await subscribe(client, "pml.>", hear)
+        await flush(client)
+        rows = [await _one(http, heard) for _ in range(workflows)]
+    finally:
+        await client.close()
+    names = [name for name, _ in _ENDED_BY] + [_LAST]
+    steps = {
+        name: mean(times) * 1000 for name, times in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    return {**steps, "all": sum(means)}
+
+
+async def _one(http: Http, heard: list[tuple[str, float]]) -> list[float]:
+    """Seconds of each step of one workflow."""
+    await asyncio.sleep(_SETTLE_S)
+    heard.clear()
+    marks = [perf_counter()]
+    await execute(http, CODE)
+    ended = perf_counter()
+    for _, subject in _ENDED_BY:
+        marks.append(next(at for found, at in heard if found.startswith(subject)))
+    marks.append(ended)
+    return [later - earlier for earlier, later in pairwise(marks)]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -34,6 +35,7 @@ def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallToo
         grant=command.grant,
         idempotency_key=uuid4(),
         timeout_s=0.5,
+        asked_first_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
 
 
@@ -50,6 +52,7 @@ async def test_an_absent_gateway_is_asked_again_under_the_same_key(query: CallTo
     await bus.serve(CALL_TOOL, answer)
     assert await GatewayTools(bus).call(query) == ToolOutcome(status="ok", result=1)
     assert {question.idempotency_key for question in asked} == {query.idempotency_key}
+    assert [question.asked_first_at for question in asked] == [query.asked_first_at, None, None]
 
 
 async def test_a_gateway_that_died_with_the_question_is_not_waited_for(query: CallTool) -> None:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
-from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
@@ -107,6 +107,7 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
 
         assert outcome_of(fact) == outcome_of(undisturbed)
         assert tools.made == calm.made
+        assert not claimed_first_in_vain(tools.asked)
         entries = await journal_of(bus, command)
         logs = [entry for entry in entries if entry.type == "log"]
         assert len(logs) == (2 if code == "three" else 0)
@@ -115,6 +116,17 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
         if not died():
             break
     assert deaths > 5
+    assert all(question.asked_first_at for question in calm.asked)
+
+
+def claimed_first_in_vain(asked: list[CallTool]) -> list[CallTool]:
+    """Questions that say they are the first of their key and are not."""
+    keys = [question.idempotency_key for question in asked]
+    return [
+        question
+        for place, question in enumerate(asked)
+        if question.asked_first_at and question.idempotency_key in keys[:place]
+    ]
 
 
 def shuffling_tools(seed: int) -> MemoryTools:

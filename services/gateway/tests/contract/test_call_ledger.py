@@ -53,6 +53,15 @@ async def test_an_outcome_is_kept_of_a_call_that_needed_no_beginning(ledger: Cal
     assert await ledger.find(asked) == replace(first, outcome=OK)
 
 
+@pytest.mark.parametrize("repeatable", [True, False])
+async def test_an_outcome_is_kept_for_good_or_for_the_next_fall(
+    ledger: CallLedger, repeatable: bool
+) -> None:
+    asked, entry = call(workflow()), replace(begun(), repeatable=repeatable)
+    assert await ledger.settle(asked, entry, OK) == OK
+    assert await ledger.settle(asked, entry, ERROR) == OK
+
+
 async def test_equal_keys_in_two_scopes_are_two_calls(ledger: CallLedger) -> None:
     here = call(workflow())
     there = here.model_copy(update={"scope": ELSEWHERE})

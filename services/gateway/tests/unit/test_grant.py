@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.grant import issue, outdated, refusal
+from pml_gateway.domain.grant import Signatures, issue, outdated, refusal
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
@@ -26,7 +26,7 @@ OURS = workflow()
 
 
 def test_a_call_under_its_grant_is_not_refused() -> None:
-    assert refusal(call(OURS), SECRET, AT) is None
+    assert refusal(call(OURS), Signatures(SECRET), AT) is None
 
 
 def test_a_denied_tool_is_in_no_grant() -> None:
@@ -61,29 +61,39 @@ def test_a_denied_capability_is_in_no_grant() -> None:
 def test_a_changed_grant_is_refused(change: dict[str, object], reason: str) -> None:
     asked = call(OURS)
     forged = asked.model_copy(update={"grant": asked.grant.model_copy(update=change)})
-    assert reason in str(refusal(forged, SECRET, AT))
+    assert reason in str(refusal(forged, Signatures(SECRET), AT))
 
 
 def test_a_grant_of_another_key_is_refused() -> None:
-    assert "signature" in str(refusal(call(OURS), b"another key", AT))
+    assert "signature" in str(refusal(call(OURS), Signatures(b"another key"), AT))
+
+
+def test_a_signature_is_known_with_its_very_grant_and_for_a_time() -> None:
+    signatures, first = Signatures(SECRET), call(OURS).grant
+    for number in range(300):
+        ours = issue(analyzed(OURS), f"person {number}", later(60), SECRET)
+        assert signatures.is_ours(ours)
+        assert signatures.is_ours(ours.model_copy())
+        assert not signatures.is_ours(ours.model_copy(update={"tools": {"fs:write": "0" * 64}}))
+    assert signatures.is_ours(first)
 
 
 def test_a_grant_ends() -> None:
     asked = call(OURS, expires_at=later(60))
-    assert refusal(asked, SECRET, later(59)) is None
-    assert "expired at" in str(refusal(asked, SECRET, later(60)))
+    assert refusal(asked, Signatures(SECRET), later(59)) is None
+    assert "expired at" in str(refusal(asked, Signatures(SECRET), later(60)))
 
 
 def test_a_grant_serves_its_own_workflow_only() -> None:
     other = call(OURS).model_copy(update={"workflow_id": workflow().workflow_id})
-    assert "another workflow" in str(refusal(other, SECRET, AT))
+    assert "another workflow" in str(refusal(other, Signatures(SECRET), AT))
     elsewhere = call(OURS).model_copy(update={"scope": ELSEWHERE})
-    assert "another workflow" in str(refusal(elsewhere, SECRET, AT))
+    assert "another workflow" in str(refusal(elsewhere, Signatures(SECRET), AT))
 
 
 def test_a_tool_outside_the_grant_is_refused() -> None:
     unseen = call(OURS).model_copy(update={"tool": "fs:delete"})
-    assert "nobody has allowed it" in str(refusal(unseen, SECRET, AT))
+    assert "nobody has allowed it" in str(refusal(unseen, Signatures(SECRET), AT))
 
 
 def test_a_tool_that_is_gone_or_has_changed_is_not_what_was_granted() -> None:
@@ -112,4 +122,4 @@ def test_two_grants_that_differ_in_anything_have_different_bytes(one: Grant, two
 @given(GRANTS, st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=10_000)))
 def test_no_grant_we_did_not_sign_lets_anything_through(grant: Grant, since: timedelta) -> None:
     asked = call(OURS).model_copy(update={"grant": grant})
-    assert refusal(asked, SECRET, AT + since) is not None
+    assert refusal(asked, Signatures(SECRET), AT + since) is not None

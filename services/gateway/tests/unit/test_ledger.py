@@ -12,6 +12,7 @@ from pml_gateway.domain.ledger import (
     Wait,
     fingerprint,
     judge,
+    surely_new,
 )
 from services.gateway.tests.examples import AT, WRITE, call, later, workflow
 
@@ -48,3 +49,11 @@ def test_a_key_that_stands_for_another_call_is_refused() -> None:
     for other in (call(OURS, args={"path": "/other"}), call(OURS, WRITE)):
         verdict = judge(BEGUN, other, repeatable=True, owner_lives=False, now=AT)
         assert verdict == Answer(MISUSED)
+
+
+def test_a_call_is_surely_new_for_a_moment_after_it_was_asked_for_the_first_time() -> None:
+    asked = CALL.model_copy(update={"asked_first_at": AT})
+    assert surely_new(asked, later(1.9))
+    assert not surely_new(asked, later(2))
+    assert not surely_new(asked, later(-2))
+    assert not surely_new(CALL, AT)

@@ -10,7 +10,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.grant import outdated, refusal
+from pml_gateway.domain.grant import Signatures, outdated, refusal
 from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
 from pml_gateway.domain.mcp_answers import answer_of_tool
 from pml_gateway.domain.parking import lines_of
@@ -108,16 +108,16 @@ def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
     assert command.command_id != first.command_id
     assert command.grant.tools == first.grant.tools
     wanted = call(now, WRITE, {"path": "/a"}).model_copy(update={"grant": command.grant})
-    assert refusal(wanted, SECRET, later(11)) is None
+    assert refusal(wanted, Signatures(SECRET), later(11)) is None
     assert outdated(wanted, WRITE.definition_hash) is None
     assert "has changed" in (outdated(wanted, "0" * 64) or "")
     other = wanted.model_copy(update={"args": OTHER})
-    assert "was not seen" in (refusal(other, SECRET, later(11)) or "")
+    assert "was not seen" in (refusal(other, Signatures(SECRET), later(11)) or "")
     forged = command.grant.model_copy(
         update={"calls": (command.grant.calls[0].model_copy(update={"args_hash": "0" * 64}),)}
     )
     assert "signature" in (
-        refusal(wanted.model_copy(update={"grant": forged}), SECRET, later(11)) or ""
+        refusal(wanted.model_copy(update={"grant": forged}), Signatures(SECRET), later(11)) or ""
     )
 
 

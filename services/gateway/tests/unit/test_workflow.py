@@ -10,7 +10,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.structure import Diagnostic
 from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.grant import refusal
+from pml_gateway.domain.grant import Signatures, refusal
 from pml_gateway.domain.happenings import Analyzed, Due, NotAnalyzed, RunEnded
 from services.gateway.tests.examples import (
     AT,
@@ -43,7 +43,7 @@ def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     assert command.grant.tools == {"fs:read": READ.definition_hash}
     assert command.grant.approved_by is None
     asked = call(new).model_copy(update={"grant": command.grant})
-    assert refusal(asked, SECRET, AT) is None
+    assert refusal(asked, Signatures(SECRET), AT) is None
 
 
 def test_what_is_denied_ends_and_names_the_tool() -> None:

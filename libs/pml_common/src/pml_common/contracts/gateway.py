@@ -76,7 +76,11 @@ class ToolsListed(Event):
 
 
 class CallTool(Query):
-    """Make one tool call, at most once per `idempotency_key`."""
+    """Make one tool call, at most once per `idempotency_key`.
+
+    `asked_first_at` is set the first time it is asked for by the one executor that has stored its
+    start: nobody can have made it before. Not when it is asked again, nor in a replay.
+    """
 
     workflow_id: UUID
     node_id: str
@@ -88,6 +92,7 @@ class CallTool(Query):
     timeout_s: float = Field(gt=0)
 
 
+    asked_first_at: AwareDatetime | None = None
 class ToolOutcome(Contract):
     """How a tool call ended. `refused`: the grant does not cover it and nothing was called;
     `unknown`: it was started and nobody can say how it ended."""

@@ -41,6 +41,7 @@ class GatewayTools:
                     status = "unknown" if failure.code == "internal" else "tool_error"
                     return ToolOutcome(status=status, message=failure.message)
                 reason = failure.message
+            query = query.model_copy(update={"asked_first_at": None})
             await asyncio.sleep(pause)
         raise GatewayUnreachable(
             f"the gateway cannot be reached, so it is not known whether {query.tool} was called: "

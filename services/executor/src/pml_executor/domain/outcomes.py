@@ -1,5 +1,6 @@
 """One tool call: the question to the gateway, and what its answer means for the run."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -22,8 +23,10 @@ def second_key(command: RunWorkflow, call: Call) -> UUID:
     return ids.effect_id(first_key(command, call), "again")
 
 
-def question(command: RunWorkflow, call: Call, key: UUID, timeout_s: float) -> CallTool:
-    """What the gateway is asked."""
+def question(command: RunWorkflow, call: Call, key: UUID, timeout_s: float, now: float) -> CallTool:
+    """What the gateway is asked, at `now` in Unix milliseconds. A call whose start was stored by
+    this executor has been asked for by nobody else."""
+    first_asked = datetime.fromtimestamp(now / 1000, UTC) if call.start is None else None
     return CallTool(
         scope=command.scope,
         workflow_id=command.workflow_id,
@@ -34,6 +37,7 @@ def question(command: RunWorkflow, call: Call, key: UUID, timeout_s: float) -> C
         grant=command.grant,
         idempotency_key=key,
         timeout_s=max(0.001, timeout_s),
+        asked_first_at=first_asked,
     )
 
 

@@ -186,10 +186,11 @@ class Attempt:
         return outcome
 
     async def _ask_once(self, call: Call, key: UUID) -> ToolOutcome:
-        left = seconds_left(self.command, self.journal, self.executor.now())
+        now = self.executor.now()
+        left = seconds_left(self.command, self.journal, now)
         timeout_s = min(left, self.executor.limits.tool_timeout_s)
         try:
-            return await self.executor.tools.call(question(self.command, call, key, timeout_s))
+            return await self.executor.tools.call(question(self.command, call, key, timeout_s, now))
         except GatewayUnreachable as error:
             raise ends_run("internal", call, str(error)) from error
 

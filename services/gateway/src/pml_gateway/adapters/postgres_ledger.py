@@ -45,7 +45,7 @@ class PostgresCallLedger:
 
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """See `ports.CallLedger`."""
-        columns = (*_columns(call, entry), outcome.model_dump_json())
+        columns = (*_columns(call, entry), outcome.model_dump_json(), entry.repeatable)
         async with connection(self._pool) as held:
             settled = await held.fetchval(_SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)

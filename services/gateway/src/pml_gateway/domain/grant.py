@@ -1,6 +1,7 @@
 """Signing the permission that a run carries, and refusing calls that it does not cover (B7)."""
 
 import hmac
+from collections import OrderedDict
 from datetime import datetime
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -8,6 +9,9 @@ from pml_common.contracts.executor import WorkflowParked
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant, GrantedCall
 from pml_common.contracts.tool import ToolDefinition
+
+_REMEMBERED = 256
+"""Grants; so many runs hardly go on at once."""
 
 
 def issue(
@@ -53,10 +57,30 @@ def is_ours(grant: Grant, secret: bytes) -> bool:
     return hmac.compare_digest(grant.signature.encode(), _signature(grant, secret).encode())
 
 
-def refusal(call: CallTool, secret: bytes, now: datetime) -> str | None:
+class Signatures:
+    """Tells which grants are signed with our secret; all calls of a run carry the same one, which
+    is computed once."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._known: OrderedDict[str, Grant] = OrderedDict()
+
+    def is_ours(self, grant: Grant) -> bool:
+        """Whether a gateway with our secret has signed it as it is, to its last field."""
+        if self._known.get(grant.signature) == grant:
+            return True
+        if not is_ours(grant, self._secret):
+            return False
+        self._known[grant.signature] = grant
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return True
+
+
+def refusal(call: CallTool, signatures: Signatures, now: datetime) -> str | None:
     """Why the grant does not allow this call, or None."""
     grant = call.grant
-    if not is_ours(grant, secret):
+    if not signatures.is_ours(grant):
         return "the grant's signature is not this gateway's"
     if now >= grant.expires_at:
         return f"the grant expired at {grant.expires_at.isoformat()}"

@@ -15,8 +15,17 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
-from pml_gateway.domain.grant import only_dry, outdated, refusal
-from pml_gateway.domain.ledger import MISUSED, Answer, CallAgain, Entry, Wait, fingerprint, judge
+from pml_gateway.domain.grant import Signatures, only_dry, outdated, refusal
+from pml_gateway.domain.ledger import (
+    MISUSED,
+    Answer,
+    CallAgain,
+    Entry,
+    Wait,
+    fingerprint,
+    judge,
+    surely_new,
+)
 from pml_gateway.domain.repeatable import repeatable
 from pml_gateway.ports import CallLedger, KnownTools
 
@@ -54,15 +63,15 @@ class ToolCalls:
         self._tools = tools
         self._ledger = ledger
         self._instance = instance
-        self._secret = secret
+        self._signatures = Signatures(secret)
         self._now = now
         self._being_made: dict[tuple[Scope, UUID], _Made] = {}
-        self._under_way: dict[asyncio.Task[ToolOutcome], tuple[Scope, UUID]] = {}
+        self._under_way: dict[asyncio.Timeout, tuple[Scope, UUID]] = {}
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
         that cannot be known: ask again under the same key."""
-        why_not = refusal(call, self._secret, self._now())
+        why_not = refusal(call, self._signatures, self._now())
         if why_not is not None:
             return ToolOutcome(status="refused", message=why_not)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
@@ -81,9 +90,10 @@ class ToolCalls:
 
     async def on_run_finished(self, run: RunFinished) -> None:
         """Cancel what an ended run still calls: nobody waits for it, and how it ends is unknown."""
-        ended = run.scope, run.workflow_id
-        for task in [task for task, owner in self._under_way.items() if owner == ended]:
-            task.cancel()
+        ended, now = (run.scope, run.workflow_id), asyncio.get_running_loop().time()
+        for call, owner in self._under_way.items():
+            if owner == ended and not call.expired():
+                call.reschedule(now)
 
     async def close(self) -> None:
         """Give up what is still being made; whoever comes next finds it in the ledger."""
@@ -107,17 +117,18 @@ class ToolCalls:
 
     async def _see_through(self, call: CallTool) -> ToolOutcome:
         """The call's outcome, unless its run ends before."""
-        task = asyncio.create_task(self._call(call))
-        self._under_way[task] = call.scope, call.workflow_id
+        until_run_ends = asyncio.timeout(None)
+        self._under_way[until_run_ends] = call.scope, call.workflow_id
         try:
-            await asyncio.wait({task})
+            async with until_run_ends:
+                return await self._call(call)
+        except TimeoutError:
+            if not until_run_ends.expired():
+                raise
         finally:
-            del self._under_way[task]
-            task.cancel()
-        if task.cancelled():
-            message = f"the run ended while {call.tool} was being called; the call was cancelled"
-            return ToolOutcome(status="unknown", message=message)
-        return task.result()
+            del self._under_way[until_run_ends]
+        message = f"the run ended while {call.tool} was being called; the call was cancelled"
+        return ToolOutcome(status="unknown", message=message)
 
     async def _begin(self, call: CallTool, entry: Entry) -> ToolOutcome | None:
         """What is known already; None: the call is ours to make.
@@ -126,7 +137,9 @@ class ToolCalls:
         """
         tool = self._tools.find(call.tool)
         why_not = outdated(call, self._tools.hash_of(call.tool)) or only_dry(call, tool)
-        again = why_not is None and repeatable(tool)
+        again = why_not is None and entry.repeatable
+        if again and surely_new(call, self._now()):
+            return None
         only_look = again or why_not is not None
         known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
         if why_not is not None and not (known and known.outcome):
@@ -145,7 +158,8 @@ class ToolCalls:
 
     def _entry(self, call: CallTool, mark: str) -> Entry:
         deadline = self._now() + timedelta(seconds=call.timeout_s) + _GRACE
-        return Entry(mark, self._instance, deadline)
+        again = repeatable(self._tools.find(call.tool))
+        return Entry(mark, self._instance, deadline, repeatable=again)
 
     async def _look_up(
         self, call: CallTool, known: Entry, entry: Entry, *, again: bool

@@ -19,12 +19,21 @@ WHERE org = $1 AND project = $2 AND idempotency_key = $3 AND owner = $4 AND outc
 RETURNING idempotency_key
 
 -- name: settle-call
--- Keeps an outcome once, of a call that was begun here or of one that needed no beginning.
+-- Keeps an outcome once, of a call that was begun here or of one that needed no beginning. What may
+-- be called again ($12) does not wait for the disk: a server that falls loses 0.6 s of it.
+WITH durability AS (
+    SELECT set_config(
+        'synchronous_commit',
+        CASE WHEN $12 THEN 'off' ELSE current_setting('synchronous_commit') END,
+        true
+    )
+)
 INSERT INTO tool_call (
     org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
     fingerprint, owner, deadline, outcome, ended_at
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now())
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now()
+FROM durability
 ON CONFLICT (org, project, idempotency_key) DO UPDATE
 SET outcome = excluded.outcome, ended_at = excluded.ended_at
 WHERE tool_call.outcome IS NULL

@@ -1,0 +1,57 @@
+"""Tool calls that nobody can have made before: not looked up where they may be made again."""
+
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.tool import ToolDefinition
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.domain.ledger import Entry
+from pml_gateway.handlers.on_call_tool import ToolCalls
+from services.gateway.tests.examples import AT, READ, SECRET, WRITE, call, later, workflow
+from services.gateway.tests.world import FakeServers
+
+OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
+
+
+class AskedLedger(MemoryCallLedger):
+    """Counts how often it is asked what it knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
+        self.looks += 1
+        return await super().begin(call, entry)
+
+    async def find(self, call: CallTool) -> Entry | None:
+        self.looks += 1
+        return await super().find(call)
+
+
+def calls(servers: FakeServers, ledger: MemoryCallLedger) -> ToolCalls:
+    """The handler, as a process that just started."""
+    return ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+
+
+@pytest.mark.parametrize(("tool", "looks"), [(READ, 0), (WRITE, 1)])
+async def test_only_what_may_be_made_again_is_made_unseen(tool: ToolDefinition, looks: int) -> None:
+    servers, ledger = FakeServers(), AskedLedger()
+    first = call(workflow(), tool).model_copy(update={"asked_first_at": AT})
+    assert await calls(servers, ledger).on_call_tool(first) == OK
+    assert ledger.looks == looks
+    again = first.model_copy(update={"asked_first_at": None})
+    assert await calls(servers, ledger).on_call_tool(again) == OK
+    assert servers.made == [tool.tool_id]
+
+
+async def test_a_first_question_that_lay_about_is_looked_up() -> None:
+    servers, ledger = FakeServers(), AskedLedger()
+    asked = call(workflow(), READ)
+    assert await calls(servers, ledger).on_call_tool(asked) == OK
+    stale = asked.model_copy(update={"asked_first_at": later(-5)})
+    assert await calls(servers, ledger).on_call_tool(stale) == OK
+    assert servers.made == ["fs:read"]

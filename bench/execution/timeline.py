@@ -29,7 +29,7 @@ _LAST = "answer"
 
 
 async def timeline(url: str, http: Http, workflows: int) -> dict[str, float]:
-    """Means of each step from the request to the answer; in milliseconds, and of the whole."""
+    """Mean of each step from the request to the answer and of the whole, in milliseconds."""
     heard: list[tuple[str, float]] = []
 
     async def hear(message: Msg) -> None:
@@ -44,10 +44,8 @@ async def timeline(url: str, http: Http, workflows: int) -> dict[str, float]:
     finally:
         await client.close()
     names = [name for name, _ in _ENDED_BY] + [_LAST]
-    steps = {
-        name: mean(times) * 1000 for name, times in zip(names, zip(*rows, strict=True), strict=True)
-    }
-    return {**steps, "all": sum(means)}
+    means = [mean(times) * 1000 for times in zip(*rows, strict=True)]
+    return dict(zip([*names, "all"], [*means, sum(means)], strict=True))
 
 
 async def _one(http: Http, heard: list[tuple[str, float]]) -> list[float]:

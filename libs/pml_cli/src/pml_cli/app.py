@@ -106,6 +106,13 @@ def execute(
     idempotency_key: Annotated[
         str | None, typer.Option(help="The same key never runs the program twice.")
     ] = None,
+    per_layer_validation: Annotated[
+        bool,
+        typer.Option(
+            "--per-layer-validation",
+            help="A DAG waits for a person between layers that do more than read.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option(help="Mocks answer tools that are not read-only; nothing is learned.")
     ] = False,
@@ -129,6 +136,7 @@ def execute(
         **read_run(dag, parse_arguments(arg or [], args_json)),
         "timeout": timeout,
         "idempotency_key": idempotency_key,
+        "per_layer_validation": per_layer_validation or None,
         "dryRun": dry_run or None,
         "dryRunMocks": None if mocks is None else read_object(mocks, "the mocks"),
     }

@@ -51,6 +51,35 @@ def approvals_deny(
     _decide(workflow, url, Decided("deny", False, approval, reason), as_json=as_json)
 
 
+@approvals.command("continue")
+def approvals_continue(
+    workflow: str,
+    wait: bool = False,
+    approval: Approval = None,
+    reason: Reason = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the next layer of a DAG run; --wait sees it through."""
+    from pml_cli.commands.execution import Decided
+
+    _decide(workflow, url, Decided("continue", wait, approval, reason), as_json=as_json)
+
+
+@approvals.command("abort")
+def approvals_abort(
+    workflow: str,
+    approval: Approval = None,
+    reason: Reason = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a DAG between two layers."""
+    from pml_cli.commands.execution import Decided
+
+    _decide(workflow, url, Decided("abort", False, approval, reason), as_json=as_json)
+
+
 @approvals.command("replan")
 def approvals_replan(
     workflow: str,

@@ -107,6 +107,7 @@ async def test_a_command_under_which_a_run_was_parked_states_that_again_and_runs
     second = await parked(went_on, make_executor(bus, pool, tools))
     late = await parked(command, make_executor(bus, pool, tools))
     assert (late.event_id, late.wanted) == (first.event_id, first.wanted)
+    assert await parked(went_on, make_executor(bus, pool, tools)) == second
     assert pool.leased == 2
 
     end = agreed(second, went_on)

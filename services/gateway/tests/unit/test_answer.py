@@ -100,6 +100,7 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
         "tools",
         "calls",
         "begun",
+        "layer",
         "expiresAt",
     }
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
 from pml_cli.output import Output
+from pml_cli.render.layers import layer_lines
 from pml_cli.render.values import short
 
 EXIT_CODES = {
@@ -18,6 +19,15 @@ EXIT_CODES = {
     "error": FAILED,
     "approval_required": APPROVAL_REQUIRED,
     "running": STILL_RUNNING,
+}
+BEFORE = ("approve", "deny", "replan")
+BETWEEN_LAYERS = ("continue", "abort", "replan")
+SAID = {
+    "approve": "approved",
+    "continue": "goes on",
+    "deny": "denied",
+    "abort": "aborted",
+    "replan": "sent back for another plan",
 }
 
 
@@ -84,11 +94,12 @@ def _approval(answer: Json) -> list[str]:
     stands = "the run waits in its midst" if begun else "nothing has run yet"
     lines = [f"[yellow]approval required[/]: {stands}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
+    lines += layer_lines(asked)
     lines.append(f"until {asked.get('expiresAt')}, decide with one of")
     which = f" --approval {asked.get('id')}" if begun else ""
     lines += [
         f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
-        for word in ("approve", "deny", "replan")
+        for word in (BETWEEN_LAYERS if asked.get("layer") else BEFORE)
     ]
     return lines
 
@@ -105,6 +116,7 @@ def list_approvals(client: Client, out: Output) -> None:
             lines.append(f"  {escape(str(one['intent']))}")
         reasons = cast(list[str], one.get("reasons") or [])
         lines += [f"  {escape(reason)}" for reason in reasons]
+        lines += layer_lines(one)
         given = cast(Json, one.get("args") or {})
         lines += [f"  [dim]{escape(key)}[/] = {escape(short(given[key], 240))}" for key in given]
     out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
@@ -114,7 +126,7 @@ def list_approvals(client: Client, out: Output) -> None:
 class Decided:
     """A person's decision, as it is sent; `wait` sees an approved workflow through."""
 
-    decision: Literal["approve", "deny", "replan"]
+    decision: Literal["approve", "continue", "deny", "abort", "replan"]
     wait: bool = False
     approval_id: str | None = None
     reason: str | None = None
@@ -128,8 +140,7 @@ def decide(client: Client, out: Output, workflow: str, decided: Decided) -> int:
         answer = client.post(path, body)
     if wait:
         return show_answer(out, answer)
-    said = {"approve": "approved", "deny": "denied", "replan": "sent back for another plan"}
-    out.show(answer, said[decided.decision])
+    out.show(answer, SAID[decided.decision])
     return 0
 
 

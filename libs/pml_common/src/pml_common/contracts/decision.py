@@ -64,7 +64,8 @@ class DryRun(Contract):
 class ToolDecision(Contract):
     """The verdict on one tool; `definition_hash` is the definition it was given for. `node_ids`
     are the calls that reach it, those of capabilities among them; without any, only calls that are
-    known when they run may reach it. `mocked`: this is a dry run, and a mock answers its calls."""
+    known when they run may reach it. `mocked`: this is a dry run, and a mock answers its calls.
+    `read_only`: its server marks it so."""
 
     tool: str
     verdict: Verdict
@@ -72,6 +73,7 @@ class ToolDecision(Contract):
     definition_hash: str
     node_ids: tuple[str, ...]
     mocked: bool = False
+    read_only: bool = False
 
 
 class Decision(Contract):

@@ -12,6 +12,13 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, TaskResult, TraceEvent
 
 
+class Checkpoint(Contract):
+    """A layer of a DAG, counted from 1, before which the run parks; `node_ids` are its calls."""
+
+    layer: int = Field(ge=2)
+    node_ids: tuple[str, ...]
+
+
 class RunWorkflow(Command):
     """Run this instrumented program under this grant.
 
@@ -20,7 +27,8 @@ class RunWorkflow(Command):
     `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
     tools that a dry run does not call, each with its answers: one after another, the last for good.
     At a call of an `askable` tool, each with its definition hash, that the grant does not cover the
-    run parks. `timeout_s` does not count the time in which it is parked.
+    run parks, and at the first call of each of the `checkpoints`, once. `timeout_s` does not count
+    the time in which it is parked.
     """
 
     workflow_id: UUID
@@ -35,6 +43,7 @@ class RunWorkflow(Command):
     mocks: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     repeatable_tools: tuple[str, ...] = ()
     askable: dict[str, str] = Field(default_factory=dict)
+    checkpoints: tuple[Checkpoint, ...] = ()
     timeout_s: float = Field(gt=0)
 
 
@@ -50,7 +59,8 @@ class WantedCall(Contract):
     """A call that a run stands at until a person has agreed to it.
 
     `preview` shows each argument, cut where it is long; `args_hash` tells which they are. Line and
-    column are the author's, where known.
+    column are the author's, where known. With `layer` it is the first of that layer of a DAG, and
+    the person agrees to the layer.
     """
 
     node_id: str
@@ -61,6 +71,7 @@ class WantedCall(Contract):
     preview: JsonObject
     line: int | None = None
     column: int | None = None
+    layer: int | None = None
 
 
 class ParkMark(Contract):
@@ -78,19 +89,6 @@ class TraceRecorded(Event):
     workflow_id: UUID
     entries: tuple[TraceEvent, ...]
     mark: ParkMark | None = None
-
-
-class WorkflowParked(Event):
-    """A run waits for a person to agree to a call, and holds no process meanwhile.
-
-    `grant` is what it ran under by `command_id`; `task_results` are the calls made until then.
-    """
-
-    workflow_id: UUID
-    command_id: UUID
-    wanted: WantedCall
-    grant: Grant
-    task_results: tuple[TaskResult, ...] = ()
 
 
 class NestedRun(Contract):
@@ -112,6 +110,21 @@ class NestedRun(Contract):
     decisions: tuple[BranchDecision, ...] = ()
     started_at: float
     duration_ms: float
+
+
+class WorkflowParked(Event):
+    """A run waits for a person to agree to a call, and holds no process meanwhile.
+
+    `grant` is what it ran under by `command_id`; `task_results` and `nested` are the calls made
+    until then, as in `RunFinished`.
+    """
+
+    workflow_id: UUID
+    command_id: UUID
+    wanted: WantedCall
+    grant: Grant
+    task_results: tuple[TaskResult, ...] = ()
+    nested: tuple[NestedRun, ...] = ()
 
 
 class RunFinished(Event):

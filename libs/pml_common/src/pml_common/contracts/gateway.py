@@ -17,7 +17,8 @@ class ExecutionRequested(Event):
     """A workflow was accepted and stored.
 
     `known_as` are the names, the present one first, of the capability whose code this is, where it
-    was asked for by name; `name` is what a program given as code shall be learned by.
+    was asked for by name; `name` is what a program given as code shall be learned by. `layers` are
+    the ids of a DAG's tasks, layer by layer, where its caller wants a person between them.
     """
 
     workflow_id: UUID
@@ -29,6 +30,7 @@ class ExecutionRequested(Event):
     args: JsonObject = Field(default_factory=dict)
     policy: Policy = Policy()
     dry_run: DryRun | None = None
+    layers: tuple[tuple[str, ...], ...] = ()
     requested_at: AwareDatetime
 
 
@@ -90,9 +92,9 @@ class CallTool(Query):
     grant: Grant
     idempotency_key: UUID
     timeout_s: float = Field(gt=0)
-
-
     asked_first_at: AwareDatetime | None = None
+
+
 class ToolOutcome(Contract):
     """How a tool call ended. `refused`: the grant does not cover it and nothing was called;
     `unknown`: it was started and nobody can say how it ended."""

@@ -1,4 +1,5 @@
-"""Runs that wait for a person at a call which only the run could tell (B7).
+"""Runs that wait for a person at a call: one which only the run could tell (B7), or the first of
+a layer (`layers`).
 
 Marks in the journal tell when a run was parked and when it went on; what lies between is no time
 of the run's.
@@ -18,6 +19,7 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.finished import task_results
 from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call
+from pml_executor.domain.nested_runs import nested_runs
 from pml_executor.domain.protocol import CallMade
 
 PREVIEW_LENGTH = 240
@@ -75,8 +77,11 @@ def _cut(value: JsonValue) -> JsonValue:
 
 
 def parked_under(command_id: UUID, marks: Sequence[ParkMark]) -> WantedCall | None:
-    """The call at which this command's run was parked; None where it was not."""
-    return next((mark.wanted for mark in marks if mark.command_id == command_id), None)
+    """The call at which this command's run was parked; None where it was not. The command may have
+    gone on from an earlier one before."""
+    own = (mark for mark in reversed(marks) if mark.command_id == command_id)
+    last = next(own, None)
+    return last.wanted if last else None
 
 
 def is_parked(marks: Sequence[ParkMark]) -> bool:
@@ -105,4 +110,5 @@ def workflow_parked(
         wanted=wanted,
         grant=command.grant,
         task_results=task_results(entries),
+        nested=nested_runs(command, entries),
     )

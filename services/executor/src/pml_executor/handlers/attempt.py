@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow, WantedCall
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
 from pml_executor.domain.capabilities import Nesting, injected
@@ -16,6 +17,7 @@ from pml_executor.domain.deadline import seconds_left
 from pml_executor.domain.dry_run import mock_of
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
+from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.limits import Allowance
 from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
 from pml_executor.domain.parking import (
@@ -129,6 +131,7 @@ class Attempt:
         refused = refused_call(self.command.grant, message.tool, node_id)
         if refused is not None and not allowed_alone(self.command, call, message):
             raise RunEnded(refused)
+        self._hold(node_id, call.tool, call.args)
         self._calls[message.id] = call
         self._asked_as[call.key] = message.id
         if call.ended:
@@ -140,12 +143,17 @@ class Attempt:
             self.store.note(start)
         calls.create_task(self._make(call, start))
 
+    def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
+        hold_before_layer(self.command, self.journal.marks, node_id, tool, args)
+
     def _on_capability(self, message: Entered | Left | Failed) -> None:
         now = self.executor.now()
         match message:
             case Entered():
                 self._allowance.nested(message.node, len(to_json(message.args)))
                 entry = self._nesting.enter(message, now)
+                called = self.command.injected[message.capability]
+                self._hold(message.node, f"cap:{called.name}", message.args)
             case Left():
                 self._allowance.store(len(to_json(message.value)))
                 entry = self._nesting.leave(message.id, Ending(result=message.value), now)

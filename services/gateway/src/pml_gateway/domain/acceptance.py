@@ -7,7 +7,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api import ExecuteRequest, dry_run_of, request_hash
+from pml_gateway.domain.api import ExecuteRequest, dry_run_of, request_hash, validated_layers
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Workflow
 
@@ -56,6 +56,7 @@ def accepted(asked: Asked, terms: Terms, rules: Rules) -> Workflow:
         args=request.arguments,
         policy=asked.policy,
         dry_run=dry_run_of(request),
+        layers=validated_layers(request),
         requested_at=asked.at,
     )
     return Workflow(

@@ -1,20 +1,15 @@
 """From a workflow to what its caller is told (F2)."""
 
-import json
 from typing import NamedTuple
-
-from pydantic import JsonValue
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.structure import CapabilityNode, LiteralArgument, TaskNode
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain import parking
+from pml_gateway.domain import layers, parking
 from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse, PlannedCall, Status, TaskAnswer
+from pml_gateway.domain.preview import PREVIEW_LENGTH, preview
 from pml_gateway.domain.workflow import Approval, State, Workflow
-
-PREVIEW_LENGTH = 240
-"""Characters (F3)."""
 
 STATUS: dict[State, Status] = {
     "requested": "running",
@@ -66,6 +61,7 @@ def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:
         tools=about.tools,
         calls=about.calls,
         begun=approval.parked is not None,
+        layer=layers.asked(workflow, approval.parked),
         expires_at=approval.expires_at,
     )
 
@@ -79,8 +75,14 @@ class AskedAbout(NamedTuple):
 
 
 def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
-    """The question of an approval: the whole program, or the one call that its run waits at."""
+    """The question of an approval: the whole program, or the one call or the layer that its run
+    waits at."""
     analysis, parked = workflow.analysis, approval.parked
+    layer = layers.asked(workflow, parked)
+    if parked is not None and layer is not None:
+        reason = parking.sentence(workflow, parked)
+        tools = tuple(dict.fromkeys(task.tool for task in layer.next))
+        return AskedAbout((reason,), tools, layer.next)
     if parked is not None:
         reason = parking.sentence(workflow, parked)
         return AskedAbout((reason,), (parked.wanted.tool,), (_wanted_call(workflow, parked),))
@@ -135,10 +137,5 @@ def _task(call: TaskResult) -> TaskAnswer:
         success=call.success,
         duration_ms=call.duration_ms,
         mocked=call.mocked,
-        preview=_preview(call.result) if call.success else failed[:PREVIEW_LENGTH],
+        preview=preview(call.result) if call.success else failed[:PREVIEW_LENGTH],
     )
-
-
-def _preview(value: JsonValue) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= PREVIEW_LENGTH else text[: PREVIEW_LENGTH - 1] + "…"

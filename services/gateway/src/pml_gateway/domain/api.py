@@ -25,6 +25,7 @@ from pml_gateway.domain.dag_source import (
     Dag,
     ToolId,
     ToolSource,
+    layers_of,
     program_of_dag,
     program_of_tool,
 )
@@ -35,6 +36,10 @@ IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$
 """Printable ASCII without spaces."""
 
 _SOURCES: Final = ("code", "dag", "tool", "capability")
+_NO_LAYERS: Final = (
+    "is for a dag: only a dag has layers; send the calls as one, or leave this out and have the "
+    "policy ask about tools"
+)
 
 Mode = Literal["direct", "by_name", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
@@ -54,6 +59,8 @@ class ExecuteRequest(Request):
     is how many seconds the program may run. The same `idempotency_key` never runs it twice. In a
     dry run mocks answer tools that are not read-only, by default `{success: true, mocked: true}`;
     those in `dry_run_mocks` with what it holds: a value, or a list of values for call after call.
+    With `per_layer_validation` the run of a `dag` waits for a person between layers that hold a
+    tool which is not read-only or needs approval.
     """
 
     intent: Intent | None = None
@@ -66,6 +73,7 @@ class ExecuteRequest(Request):
     context: JsonObject | None = None
     idempotency_key: IdempotencyKey | None = None
     timeout: float | None = Field(default=None, gt=0)
+    per_layer_validation: bool = False
     dry_run: bool = Field(default=False, alias="dryRun")
     dry_run_mocks: dict[ToolId, JsonValue] | None = Field(default=None, alias="dryRunMocks")
 
@@ -87,6 +95,13 @@ def dry_run_of(request: ExecuteRequest) -> DryRun | None:
     return DryRun(mocks=request.dry_run_mocks or {}) if request.dry_run else None
 
 
+def validated_layers(request: ExecuteRequest) -> tuple[tuple[str, ...], ...]:
+    """The ids of a DAG's tasks by layers, if a person is wanted between them."""
+    if request.dag is None or not request.per_layer_validation:
+        return ()
+    return tuple(tuple(task.id for task in layer) for layer in layers_of(request.dag))
+
+
 def program_of(request: ExecuteRequest) -> str | None:
     """The program that a request brings, whichever way it says it. Raises InvalidRequest."""
     if request.dag is not None:
@@ -104,6 +119,8 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
         raise InvalidRequest("timeout", f"is more than the {max_timeout_s:g} seconds allowed here")
     if request.dry_run_mocks is not None and not request.dry_run:
         raise InvalidRequest("dryRunMocks", "is for a dry run: give dryRun, too")
+    if request.per_layer_validation and request.dag is None:
+        raise InvalidRequest("per_layer_validation", _NO_LAYERS)
     source = _source_of(request)
     if request.name is not None and source in (None, "capability"):
         raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a known one")
@@ -137,15 +154,43 @@ class PlannedCall(Contract):
     arguments: dict[str, Argument]
 
 
+class DoneTask(Contract):
+    """A task of the layer that has ended; `preview` is the head of its result."""
+
+    task: str
+    node_id: str
+    tool: str
+    preview: str
+
+
+class NextTask(PlannedCall):
+    """A task of the layer that comes next, its arguments filled in as far as they are known;
+    `elevated`: it may do more than read, or needs approval."""
+
+    task: str
+    elevated: bool
+
+
+class LayerAsked(Contract):
+    """Between two layers of a DAG: `number`, from 1, is the one that waits, `of` how many there
+    are, `done` the layer before it."""
+
+    number: int
+    of: int
+    done: tuple[DoneTask, ...]
+    next: tuple[NextTask, ...]
+
+
 class ApprovalAsked(Contract):
     """What would run and why a person must agree; `tools` are those asked for. `begun`: the run
-    waits in its midst, at one call."""
+    waits in its midst, at one call or, with `layer`, between two layers."""
 
     id: UUID
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
     calls: tuple[PlannedCall, ...]
     begun: bool = False
+    layer: LayerAsked | None = None
     expires_at: AwareDatetime = Field(serialization_alias="expiresAt")
 
 

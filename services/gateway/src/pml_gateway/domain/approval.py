@@ -8,18 +8,24 @@ from pydantic import StringConstraints
 
 from pml_gateway.domain.api import Request
 from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.parking import name_of
 from pml_gateway.domain.workflow import Approval, Workflow
 
 
 class Decide(Request):
-    """Let a workflow run, or not, or have its agent send another program (`replan`). With
-    `approval_id`, which a run that waits in its midst asks for, only that approval is meant; with
-    `wait` the answer comes when the workflow has ended."""
+    """Let a workflow run (`approve`, `continue`), or not (`deny`, `abort`), or have its agent send
+    another program (`replan`). With `approval_id`, which a run that waits in its midst asks for,
+    only that approval is meant; with `wait` the answer comes when the workflow has ended."""
 
-    decision: Literal["approve", "deny", "replan"]
+    decision: Literal["approve", "continue", "deny", "abort", "replan"]
     approval_id: UUID | None = None
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
     wait: bool = False
+
+    @property
+    def outcome(self) -> Literal["approved", "denied"]:
+        """What it comes to."""
+        return "approved" if self.decision in ("approve", "continue") else "denied"
 
 
 def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Approval:
@@ -34,8 +40,8 @@ def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Ap
         raise Conflict(f"{name} waits for approval {approval.approval_id}, not for {approval_id}")
     if approval_id is None and approval.outcome is None and approval.parked is not None:
         raise Conflict(
-            f"{name} waits for approval {approval.approval_id}, of its call of "
-            f"{approval.parked.wanted.tool}: look at it and name it to answer it"
+            f"{name} waits for approval {approval.approval_id}, of "
+            f"{name_of(workflow, approval.parked)}: look at it and name it to answer it"
         )
     if approval.outcome is not None:
         raise Conflict(_settled(name, approval))

@@ -43,12 +43,15 @@ def issue(
 def extend(
     parked: WorkflowParked, approved_by: str | None, expires_at: datetime, secret: bytes
 ) -> Grant:
-    """The signed grant under which a parked run goes on: the call it waited for is in it, too."""
-    wanted = parked.wanted
-    call = GrantedCall(
-        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
-    )
-    more = {"calls": (*parked.grant.calls, call), "approved_by": approved_by}
+    """The signed grant under which a parked run goes on: the call it waited for is in it, too. The
+    calls of a layer are in it from the beginning."""
+    wanted, calls = parked.wanted, parked.grant.calls
+    if wanted.layer is None:
+        call = GrantedCall(
+            tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
+        )
+        calls = (*calls, call)
+    more = {"calls": calls, "approved_by": approved_by}
     return _signed(parked.grant.model_copy(update=more | {"expires_at": expires_at}), secret)
 
 

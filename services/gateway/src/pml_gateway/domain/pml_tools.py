@@ -28,9 +28,9 @@ if it fails; `args` holds the arguments; the value of `return` is the result. To
 out: no imports, network or files.
 
 The program is read as a whole before anything runs. Status `approval_required` means that a person
-must agree first: nothing has run or, where `approval.begun`, the run waits at one call; `error`
-says what failed and where. A program that worked is kept, under `name` if you give one, and can be
-found by its `intent`."""
+must agree first: nothing has run or, where `approval.begun`, the run waits at one call or, with
+`approval.layer`, between two layers of a dag. `error` says what failed and where. A program that
+worked is kept, under `name` if you give one, and can be found by its `intent`."""
 
 _DISCOVER_DESCRIPTION = """\
 Find tools and capabilities that serve an intent, best first, each with the schema of its arguments.
@@ -102,6 +102,11 @@ _EXECUTE_SCHEMA = _object(
             "type": "number",
             "exclusiveMinimum": 0,
             "description": "Seconds that the program may run.",
+        },
+        "per_layer_validation": {
+            "type": "boolean",
+            "description": "For a dag: between layers with a tool that is not read-only or needs "
+            "approval the run waits for a person, who sees what was done and what comes next.",
         },
         "dryRun": {
             "type": "boolean",

@@ -7,6 +7,7 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_gateway.domain.dry_run import mocks_of
 from pml_gateway.domain.grant import extend, issue
 from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, Settled
+from pml_gateway.domain.layers import checkpoints
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow_state import Workflow
 
@@ -39,5 +40,6 @@ def run_command(
         mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),
         askable=analysis.decision.askable,
+        checkpoints=checkpoints(workflow.requested.layers, analysis),
         timeout_s=workflow.timeout_s,
     )

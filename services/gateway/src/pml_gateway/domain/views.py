@@ -13,8 +13,9 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
+from pml_gateway.domain import layers
 from pml_gateway.domain.answer import asked_about, status_of, tasks_of
-from pml_gateway.domain.api import PlannedCall, Status, TaskAnswer
+from pml_gateway.domain.api import LayerAsked, PlannedCall, Status, TaskAnswer
 from pml_gateway.domain.workflow import Approval, ApprovalOutcome, Workflow
 
 
@@ -42,7 +43,7 @@ class WorkflowPage(Contract):
 
 class ApprovalView(Contract):
     """What a person is asked to agree to, and the answer once there is one. `begun`: the run waits
-    in its midst, at one call."""
+    in its midst, at one call or, with `layer`, between two layers."""
 
     approval_id: UUID
     workflow_id: UUID
@@ -53,6 +54,7 @@ class ApprovalView(Contract):
     calls: tuple[PlannedCall, ...]
     args: JsonObject
     begun: bool
+    layer: LayerAsked | None
     requested_at: AwareDatetime
     expires_at: AwareDatetime
     outcome: ApprovalOutcome | None
@@ -158,6 +160,7 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         calls=about.calls,
         args=workflow.requested.args,
         begun=approval.parked is not None,
+        layer=layers.asked(workflow, approval.parked),
         requested_at=approval.requested_at,
         expires_at=approval.expires_at,
         outcome=approval.outcome,

@@ -152,7 +152,7 @@ def _said_no(workflow: Workflow, settled: Settled) -> WorkflowError:
     by, reason, replan, parked = settled.by, settled.reason, settled.replan, workflow.parked
     if parked is None:
         return failures.denied(by, reason, replan=replan)
-    what = f"its call of {parked.wanted.tool}"
+    what = parking.name_of(workflow, parked)
     why = failures.said_no(by, reason, replan=replan, what=what)
     return parking.stopped(workflow, parked, f"{why}. {failures.ANOTHER}" if replan else why)
 

@@ -35,7 +35,7 @@ class Decisions:
         def step(workflow: Workflow) -> Step:
             settled = Settled(
                 approval_id=answerable(workflow, decide.approval_id, at).approval_id,
-                outcome="approved" if decide.decision == "approve" else "denied",
+                outcome=decide.outcome,
                 by=caller.principal,
                 at=at,
                 reason=decide.reason,

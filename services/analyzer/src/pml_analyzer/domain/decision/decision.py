@@ -116,6 +116,7 @@ def _decide_tool(
         definition_hash=known.hash_of(tool),
         node_ids=tuple(dict.fromkeys(call.id for call in calls)),
         mocked=mocked,
+        read_only=bool(tool.annotations.read_only),
     )
 
 
@@ -151,6 +152,7 @@ def _within_reach(
         definition_hash=definition_hash,
         node_ids=(),
         mocked=_mocked(tool, dry_run),
+        read_only=bool(tool.annotations.read_only),
     )
 
 

@@ -1,0 +1,211 @@
+"""Runs of DAGs that wait for a person between two layers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import (
+    Checkpoint,
+    ParkMark,
+    RunFinished,
+    RunWorkflow,
+    WorkflowParked,
+)
+from pml_common.contracts.tool import JsonObject, args_hash
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.domain.layers import hold_before_layer
+from pml_executor.domain.parking import Parking
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.nested import capability
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+EACH_ONCE = {"fs:read": 1, "fs:create": 1, "fs:write": 1, "fs:stat": 1}
+
+
+async def in_layers(api: ProgramApi, args: JsonObject) -> JsonValue:
+    """Reads; creates and writes side by side; calls a capability."""
+    read = await api.call("n1", "fs:read", {"path": "/a"})
+    both = await asyncio.gather(
+        api.call("n2", "fs:create", {"from": read}), api.call("n3", "fs:write", {"n": 2})
+    )
+    return [read, *both, await api.capability("n4", 0, {"path": "/b"})]
+
+
+async def looking(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "fs:stat", args)
+
+
+LOOK = capability("fs:look", "looking")
+POOL = {"layers": in_layers, "looking": looking}
+SECOND = Checkpoint(layer=2, node_ids=("n2", "n3"))
+THIRD = Checkpoint(layer=3, node_ids=("n4",))
+
+
+def layered(make: MakeCommand, *checkpoints: Checkpoint) -> RunWorkflow:
+    command = make("layers", injected=[LOOK])
+    return command.model_copy(update={"checkpoints": checkpoints or (SECOND, THIRD)})
+
+
+def let_on(before: RunWorkflow) -> RunWorkflow:
+    """The command that follows once a person has let the next layer run."""
+    return before.model_copy(update={"command_id": uuid4()})
+
+
+async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
+    async with asyncio.timeout(10):
+        (fact,) = await on_run_workflow(command, executor)
+    assert isinstance(fact, WorkflowParked), fact
+    return fact
+
+
+async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = layered(make_command)
+
+    first = await parked(command, make_executor(bus, pool, tools))
+
+    assert (first.wanted.layer, first.wanted.node_id) == (2, "n2")
+    assert (first.wanted.tool, first.wanted.definition_hash) == ("fs:create", "hash")
+    assert first.wanted.preview == {"from": {"path": "/a"}}
+    assert [each.tool for each in first.task_results] == ["fs:read"]
+    assert tools.made == {"fs:read": 1}
+    types = [entry.type for entry in await journal_of(bus, command)]
+    assert types == ["capability_start", "tool_start", "tool_end"]
+
+    command = let_on(command)
+    second = await parked(command, make_executor(bus, pool, tools))
+    assert (second.wanted.layer, second.wanted.node_id) == (3, "n4")
+    assert (second.wanted.tool, second.wanted.definition_hash) == ("cap:fs:look", LOOK.code_hash)
+    assert tools.made == {"fs:read": 1, "fs:create": 1, "fs:write": 1}
+
+    fact = await finish(let_on(command), make_executor(bus, pool, tools))
+    assert fact.success, fact.error
+    assert tools.made == EACH_ONCE
+    assert fact.result == [{"path": "/a"}, {"from": {"path": "/a"}}, {"n": 2}, {"path": "/b"}]
+
+
+async def test_a_run_waits_nowhere_else(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = layered(make_command, THIRD)
+    only = await parked(command, make_executor(bus, pool, tools))
+    assert only.wanted.layer == 3
+    assert (await finish(let_on(command), make_executor(bus, pool, tools))).success
+
+
+async def test_what_capabilities_gave_is_told_when_a_later_layer_waits(
+    make_command: MakeCommand, make_executor: MakeExecutor
+) -> None:
+    async def capability_first(api: ProgramApi, args: JsonObject) -> JsonValue:
+        found = await api.capability("n1", 0, {"path": "/b"})
+        return await api.call("n2", "fs:write", {"what": found})
+
+    pool = MemoryPool({"layers": capability_first, "looking": looking})
+    command = layered(make_command, Checkpoint(layer=2, node_ids=("n2",)))
+    fact = await parked(command, make_executor(MemoryBus(), pool, MemoryTools()))
+    assert [(each.node_id, each.result) for each in fact.nested] == [("n1", {"path": "/b"})]
+
+
+async def test_a_command_whose_run_waits_states_that_again_and_a_stale_one_runs_nothing(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    command = layered(make_command)
+    first = await parked(command, make_executor(bus, pool, tools))
+    assert await parked(command, make_executor(bus, pool, tools)) == first
+    assert pool.leased == 1
+
+    went_on = let_on(command)
+    second = await parked(went_on, make_executor(bus, pool, tools))
+    late = await parked(command, make_executor(bus, pool, tools))
+    assert (late.event_id, late.wanted) == (first.event_id, first.wanted)
+    assert await parked(went_on, make_executor(bus, pool, tools)) == second
+    assert pool.leased == 2
+    assert (await finish(let_on(went_on), make_executor(bus, pool, tools))).success
+    assert tools.made == EACH_ONCE
+
+
+async def test_an_executor_may_die_anywhere_and_each_layer_is_asked_about_once(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    short_life: Callable[..., tuple[Bus, MemoryTools, Callable[[], bool]]],
+) -> None:
+    async def survive(command: RunWorkflow, effects: int, *, after: bool) -> tuple[object, bool]:
+        """The fact in the end, and whether an executor died on the way to it."""
+        mortal, mortal_tools, _ = short_life(bus, tools, effects, after)
+        try:
+            facts = await on_run_workflow(command, make_executor(mortal, pool, mortal_tools))
+        except (RuntimeError, ExceptionGroup):
+            return (await on_run_workflow(command, make_executor(bus, pool, tools)))[0], True
+        return facts[0], False
+
+    for effects in range(1, 40):
+        for after in (False, True):
+            bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+            command, asked, deaths = layered(make_command), list[int | None](), 0
+            fact, died = await survive(command, effects, after=after)
+            while isinstance(fact, WorkflowParked):
+                asked.append(fact.wanted.layer)
+                deaths += died
+                command = let_on(command)
+                fact, died = await survive(command, effects, after=after)
+            assert isinstance(fact, RunFinished)
+            assert fact.success, fact.error
+            assert (asked, tools.made) == ([2, 3], EACH_ONCE)
+            if not deaths and not died:
+                assert effects > 5
+                return
+    raise AssertionError("no executor lived long enough")
+
+
+async def test_the_time_between_layers_is_not_the_runs_own(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
+    executor, hours = make_executor(bus, pool, tools), 0.0
+    later = replace(executor, now=lambda: executor.now() + hours * 3_600_000)
+    command = layered(make_command, THIRD)
+    expires_at = command.grant.expires_at.replace(year=2999)
+    grant = command.grant.model_copy(update={"expires_at": expires_at})
+    command = command.model_copy(update={"grant": grant, "timeout_s": 20.0})
+    await parked(command, later)
+    hours = 9.0
+    fact = await finish(let_on(command), later)
+    assert fact.success, fact.error
+    assert fact.duration_ms < 20_000
+
+
+def test_only_going_on_from_a_layer_lets_it_pass(make_command: MakeCommand) -> None:
+    command = layered(make_command)
+
+    def held(*marks: ParkMark, node_id: str = "n3", tool: str = "fs:write") -> int | None:
+        try:
+            hold_before_layer(command, marks, node_id, tool, {"n": 2})
+        except Parking as parking:
+            return parking.wanted.layer
+        return None
+
+    with pytest.raises(Parking) as parking:
+        hold_before_layer(command, (), "n3", "fs:write", {"n": 2})
+    waits = ParkMark(command_id=uuid4(), ts=1, wanted=parking.value.wanted)
+    went_on = ParkMark(command_id=uuid4(), ts=2)
+    assert parking.value.wanted.args_hash == args_hash({"n": 2})
+    assert held(waits) == held(went_on) == held(waits, waits) == 2
+    assert held(waits, went_on) is None
+    assert held(waits, went_on, waits) is None
+    assert held(waits, went_on, node_id="n4", tool="cap:fs:look") == 3
+    assert held(node_id="n1", tool="fs:read") is None

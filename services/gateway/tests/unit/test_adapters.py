@@ -1,8 +1,9 @@
 """What stands between handlers and the world: relay, names, announcements, settings."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from opentelemetry import trace
@@ -15,6 +16,7 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.service import CannotStart
 from pml_common.storage.errors import StorageUnavailable
+from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus_watch import BusWatch
 from pml_gateway.adapters.capability_names import HeardCapabilityNames
 from pml_gateway.adapters.configured_servers import configured_servers
@@ -52,6 +54,24 @@ async def test_what_is_published_twice_is_stored_once() -> None:
     await relay.publish(list(outbox.kept.values()))
     await relay.sweep()
     assert len(await bus.history(SCOPE, str(new.workflow_id))) == 1
+
+
+async def test_what_was_published_is_dropped_together() -> None:
+    class Counting(MemoryOutbox):
+        drops = 0
+
+        async def drop(self, message_ids: Sequence[UUID]) -> None:
+            self.drops += 1
+            await super().drop(message_ids)
+
+    outbox, some = Counting(), [workflow(key=key) for key in "abc"]
+    relay = OutboxRelay(outbox, MemoryBus(), gather_s=0.05)
+    async with background([relay.keep_dropping()]):
+        for new in some:
+            outbox.put(new.requested, new.traceparent)
+            await relay.publish([outbox.kept[new.requested.message_id]])
+        await eventually(lambda: not outbox.kept)
+    assert outbox.drops == 1
 
 
 async def test_a_message_is_published_as_part_of_the_trace_it_was_stored_in(

@@ -16,13 +16,17 @@ log = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 100
 
+GATHER_S = 0.2
+"""How long published rows wait for others to be dropped with: far less than the sweeper does."""
+
 
 class OutboxRelay:
     """See `ports.Relay`. Published rows are dropped together, in nobody's waiting time."""
 
-    def __init__(self, outbox: Outbox, bus: Bus) -> None:
+    def __init__(self, outbox: Outbox, bus: Bus, *, gather_s: float = GATHER_S) -> None:
         self._outbox = outbox
         self._bus = bus
+        self._gather_s = gather_s
         self._published: list[UUID] = []
         self._news = asyncio.Event()
 
@@ -47,6 +51,7 @@ class OutboxRelay:
         """Drop what was published, for as long as this runs."""
         while True:
             await self._news.wait()
+            await asyncio.sleep(self._gather_s)
             self._news.clear()
             done, self._published = self._published, []
             try:

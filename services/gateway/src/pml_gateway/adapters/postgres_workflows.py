@@ -23,6 +23,7 @@ from pml_gateway.adapters.postgres_rows import (
     workflow_now,
     workflow_of,
 )
+from pml_gateway.adapters.workflow_copies import Copy, WorkflowCopies
 from pml_gateway.domain.views import ApprovalPage, WorkflowPage, approvals_of
 from pml_gateway.domain.workflow import Approval, Step, Workflow
 from pml_gateway.ports import Taken
@@ -44,6 +45,7 @@ class PostgresWorkflowStore:
         self._pool = pool
         self._patience_s = patience_s
         self._head_start = head_start
+        self._copies = WorkflowCopies()
 
     async def accept(self, workflow: Workflow) -> Workflow | None:
         """See `ports.WorkflowStore`."""
@@ -68,6 +70,7 @@ class PostgresWorkflowStore:
                 self._head_start,
             )
             if stored is not None:
+                self._copies.keep(workflow, 0)
                 return None
             row = await held.fetchrow(_SQL["get-workflow-by-key"], *key, workflow.idempotency_key)
         if row is None:
@@ -77,10 +80,15 @@ class PostgresWorkflowStore:
     async def step_once(
         self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Taken | None:
-        """See `ports.WorkflowStore`. Two statements, the second of which counts only if nobody
-        took a step in between; else all over again."""
-        for _ in range(_MOST_ATTEMPTS):
-            async with connection(self._pool) as held:
+        """See `ports.WorkflowStore`. A step on our copy, else on what is read, counts only if
+        nobody took one since; else all over again."""
+        async with connection(self._pool) as held:
+            copy = self._copies.take(cause.scope, workflow_id)
+            if copy is not None:
+                taken = await self._take(held, cause, consumer, copy, step)
+                if taken is not None and taken.workflow is not copy.workflow:
+                    return taken
+            for _ in range(_MOST_ATTEMPTS):
                 row = await held.fetchrow(
                     _SQL["get-workflow-and-facts"],
                     *key_of(cause.scope),
@@ -92,25 +100,42 @@ class PostgresWorkflowStore:
                     return None
                 if row["facts"] is not None:
                     return Taken(decode_facts(row["facts"]), None)
-                before = workflow_now(row)
-                after, effects = step(before)
-                if after is before:
-                    return Taken(effects, before)
-                asked = _asked_now(before, after)
-                taken = await held.fetchval(
-                    _SQL["step-once"],
-                    *workflow_columns(before, after),
-                    row["revision"],
-                    cause.event_id,
-                    consumer,
-                    encode_facts(effects),
-                    asked.requested_at if asked else None,
-                    asked.expires_at if asked else None,
-                    printed(asked.parked) if asked else None,
-                )
-            if taken is not None:
-                return Taken(effects, after)
+                read = Copy(workflow_now(row), row["revision"])
+                taken = await self._take(held, cause, consumer, read, step)
+                if taken is not None:
+                    return taken
         raise Retryable(f"workflow {workflow_id} changed {_MOST_ATTEMPTS} times meanwhile")
+
+    async def _take(
+        self,
+        held: Connection,
+        cause: Event,
+        consumer: str,
+        known: Copy,
+        step: Callable[[Workflow], Step],
+    ) -> Taken | None:
+        """The step, kept with the memory of its message; or nothing to keep. None: somebody took
+        a step since, or handled the message."""
+        before = known.workflow
+        after, effects = step(before)
+        if after is before:
+            return Taken(effects, before)
+        asked = _asked_now(before, after)
+        revision = await held.fetchval(
+            _SQL["step-once"],
+            *workflow_columns(before, after),
+            known.revision,
+            cause.event_id,
+            consumer,
+            encode_facts(effects),
+            asked.requested_at if asked else None,
+            asked.expires_at if asked else None,
+            printed(asked.parked) if asked else None,
+        )
+        if revision is None:
+            return None
+        self._copies.keep(after, revision)
+        return Taken(effects, after)
 
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]

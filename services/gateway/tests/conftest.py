@@ -2,34 +2,27 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory_results import MemoryResults
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
 from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres_outbox import PostgresOutbox
+from pml_gateway.adapters.postgres_results import PostgresResults
 from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
-from pml_gateway.ports import CallLedger, Outbox, WorkflowStore
-
-
-@dataclass(frozen=True)
-class Stores:
-    """One kind of each store."""
-
-    workflows: WorkflowStore
-    outbox: Outbox
-    ledger: CallLedger
+from pml_gateway.adapters.stores import Stores
 
 
 @asynccontextmanager
 async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         workflows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
-        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool))
+        results = PostgresResults(pool, patience_s=10)
+        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results)
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -46,4 +39,4 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
             yield stores
         return
     workflows = MemoryWorkflowStore()
-    yield Stores(workflows, workflows.outbox, MemoryCallLedger())
+    yield Stores(workflows, workflows.outbox, MemoryCallLedger(), MemoryResults())

@@ -8,26 +8,31 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.caching import CachePolicy
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.learner import ListTraces, TracePage
 from pml_common.contracts.registry import (
+    CapabilityDescriptions,
     CapabilityPage,
+    DescribeCapabilities,
     Discover,
     DiscoveryPage,
     ListCapabilities,
     ListTools,
+    Reference,
     ResolveCapability,
+    SetCachePolicy,
     ToolCatalog,
     ToolHit,
 )
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.domain.workflow import Workflow
-from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejected
+from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejected, with_capability
 
 
 @dataclass
@@ -35,8 +40,8 @@ class Peers:
     """Analyzer, executor, registry and learner in one.
 
     A program that says `syntax` is rejected; `ask` or `deny` decides its verdict; `fail` fails;
-    `hang` does not end before `release` is set. Every other calls each tool it was granted once
-    and returns their results.
+    `hang` does not end before `release` is set; `nested` calls a capability. Every other calls each
+    tool it was granted once and returns their results.
     """
 
     bus: Bus
@@ -52,6 +57,8 @@ class Peers:
         await self.bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, self._analyze)
         await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
         await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
+        await self.bus.serve(catalog.DESCRIBE_CAPABILITIES, self._describe)
+        await self.bus.serve(catalog.SET_CACHE_POLICY, self._set_cache)
         await self.bus.serve(catalog.LIST_CAPABILITIES, self._list)
         await self.bus.serve(catalog.DISCOVER, self._discover)
         await self.bus.serve(catalog.LIST_TOOLS, self._tools)
@@ -64,7 +71,8 @@ class Peers:
             return [rejected(of)]
         verdicts: list[Verdict] = [each for each in ("ask", "deny") if each in requested.code]
         verdict = verdicts[0] if verdicts else "allow"
-        return [analyzed(of, verdict, self.tools, name=requested.name)]
+        analysis = analyzed(of, verdict, self.tools, name=requested.name)
+        return [with_capability(analysis) if "nested" in requested.code else analysis]
 
     async def _run(self, command: RunWorkflow) -> Sequence[Message]:
         self.runs.append(command)
@@ -109,6 +117,31 @@ class Peers:
         if found is None or found.scope != query.scope:
             raise QueryFailed("not_found", f"no capability {query.reference!r} in {query.scope}")
         return found
+
+    async def _describe(self, query: DescribeCapabilities) -> CapabilityDescriptions:
+        known = {each: self.names[each] for each in query.references if each in self.names}
+        told = {
+            each: CapabilityDescription.model_validate(known[each].model_dump()) for each in known
+        }
+        answers = (
+            Reference(reference=each, capability=told.get(each)) for each in query.references
+        )
+        return CapabilityDescriptions(references=tuple(answers))
+
+    async def _set_cache(self, query: SetCachePolicy) -> CapabilityRecord:
+        """Under a new revision; what would change something is refused as the registry does it."""
+        before = await self._resolve(
+            ResolveCapability(scope=query.scope, reference=query.reference)
+        )
+        if before.tools_used and not query.cache.force and query.cache.policy != "none":
+            raise QueryFailed("conflict", f"{before.name} calls {before.tools_used[0]}")
+        chosen = query.cache.model_dump()
+        if before.cache == CachePolicy(**chosen, revision=before.cache.revision):
+            return before
+        cache = CachePolicy(**chosen, revision=before.cache.revision + 1)
+        after = before.model_copy(update={"cache": cache})
+        self.names |= {name: after for name, known in self.names.items() if known == before}
+        return after
 
     async def _list(self, query: ListCapabilities) -> CapabilityPage:
         found = tuple(each for each in self.names.values() if each.scope == query.scope)

@@ -14,9 +14,11 @@ from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory_results import MemoryResults
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.app import Parts, Stores, assemble, hear, mcp_face, rest
+from pml_gateway.app import Parts, assemble, hear, mcp_face, rest
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.examples import AT, READ, SCOPE, SECRET, WRITE
@@ -99,7 +101,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
     peers = Peers(peer_bus)
-    stores = Stores(store, store.outbox, MemoryCallLedger())
+    stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4())
     await hear(parts)
     if peers_there:

@@ -16,6 +16,7 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.health import Checks, serve_http
 from pml_common.storage.schema import answers, open_schema
 from pml_gateway.adapters.background import background, keep_doing
+from pml_gateway.adapters.bus_results import BusResults
 from pml_gateway.adapters.bus_watch import BusWatch
 from pml_gateway.adapters.capability_names import HeardCapabilityNames
 from pml_gateway.adapters.configured_servers import configured_servers
@@ -24,10 +25,8 @@ from pml_gateway.adapters.mcp_servers import OnTools
 from pml_gateway.adapters.newsroom import MemoryNewsroom
 from pml_gateway.adapters.outbox_relay import OutboxRelay
 from pml_gateway.adapters.policy_file import PolicyFile
-from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres_outbox import PostgresOutbox
 from pml_gateway.adapters.postgres_presence import present
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.adapters.stores import Stores, postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
@@ -41,20 +40,12 @@ from pml_gateway.handlers.on_due import on_due
 from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.handlers.on_run_finished import on_run_finished
 from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
-from pml_gateway.ports import Caller, CallLedger, KnownTools, Outbox, WorkflowStore
+from pml_gateway.handlers.result_cache import ResultCache
+from pml_gateway.ports import Caller, KnownTools
 from pml_gateway.settings import GatewaySettings
 
 _FORGET_EVERY_S = 3600.0
 _CALLS_REMEMBERED = timedelta(days=7)
-
-
-@dataclass(frozen=True)
-class Stores:
-    """Where the gateway keeps what it knows."""
-
-    workflows: WorkflowStore
-    outbox: Outbox
-    ledger: CallLedger
 
 
 @dataclass(frozen=True)
@@ -96,11 +87,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Checks]:
         configured_servers(settings.mcp_servers, settings.environment, on_tools) as servers,
     ):
         stubs = [StubTools()] if settings.gateway_stub_tools else []
-        stores = Stores(
-            PostgresWorkflowStore(pool, patience_s=settings.gateway_storage_patience_s),
-            PostgresOutbox(pool),
-            PostgresCallLedger(pool),
-        )
+        stores = postgres_stores(pool, settings.gateway_storage_patience_s)
         checks = {"postgres": answers(pool)}
         tools = ToolRouter([*stubs, servers])
         parts = assemble(settings, bus, stores, tools, checks, instance)
@@ -144,6 +131,15 @@ def assemble(
             relay=relay,
             newsroom=newsroom,
             names=names,
+            cache=ResultCache(
+                memoized=BusResults(bus, _now),
+                lasting=stores.results,
+                workflows=stores.workflows,
+                tools=tools,
+                asker=bus,
+                policy_of=policies.of,
+                now=_now,
+            ),
             asker=bus,
             policy_of=policies.of,
             terms=settings.terms,
@@ -213,12 +209,13 @@ def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, 
         announcer.retire_others(parts.tools.status()),
         keep_doing(parts.relay.sweep, every_s),
         keep_doing(due, every_s),
-        keep_doing(partial(_forget_calls, parts.stores.ledger), _FORGET_EVERY_S),
+        keep_doing(partial(_forget, parts.stores), _FORGET_EVERY_S),
     )
 
 
-async def _forget_calls(ledger: CallLedger) -> None:
-    await ledger.forget(_now() - _CALLS_REMEMBERED)
+async def _forget(stores: Stores) -> None:
+    await stores.ledger.forget(_now() - _CALLS_REMEMBERED)
+    await stores.results.forget(_now())
 
 
 def mcp_face(parts: Parts) -> McpServerFace:

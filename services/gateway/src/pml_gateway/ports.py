@@ -1,4 +1,4 @@
-"""What handlers need from the world outside."""
+"""What handlers need from the world outside; long on purpose: every port in one place."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,6 +14,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.ledger import Entry
+from pml_gateway.domain.result_cache import Kept, ResultKey
 from pml_gateway.domain.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.workflow import Step, Workflow
 
@@ -214,6 +215,30 @@ class CallLedger(Protocol):
 
     async def forget(self, older_than: datetime) -> None:
         """Drop calls that no grant reaches any more."""
+        ...
+
+
+class KeptResults(Protocol):
+    """Which workflows' results are told again. May raise StorageUnavailable, BusError."""
+
+    async def find(self, key: ResultKey) -> Kept | None:
+        """What is kept under a key, if anything; its time may be over."""
+        ...
+
+    async def keep(self, key: ResultKey, kept: Kept) -> None:
+        """Keep this instead of what the key had."""
+        ...
+
+
+class LastingResults(KeptResults, Protocol):
+    """Those that stay until somebody drops them. May raise StorageUnavailable."""
+
+    async def drop(self, scope: Scope, capability_id: UUID, but_revision: int) -> None:
+        """Drop those of a capability that nobody asks for any more: of all revisions but one."""
+        ...
+
+    async def forget(self, now: datetime) -> None:
+        """Drop those whose time is over."""
         ...
 
 

@@ -207,7 +207,8 @@ class TaskAnswer(Contract):
 
 
 class ExecuteResponse(Contract):
-    """How an execution stands; only the fields that its status calls for are present."""
+    """How an execution stands; only the fields that its status calls for are present. `cached`:
+    nothing ran, this is how an earlier workflow of the same capability and arguments ended."""
 
     status: Status
     result: JsonValue = None
@@ -216,6 +217,7 @@ class ExecuteResponse(Contract):
     capability_name: str | None = Field(default=None, serialization_alias="capabilityName")
     workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
     dry_run: bool = Field(default=False, serialization_alias="dryRun")
+    cached: bool = False
     tasks: tuple[TaskAnswer, ...] = ()
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None

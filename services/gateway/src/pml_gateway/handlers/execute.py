@@ -10,6 +10,7 @@ from opentelemetry import propagate, trace
 
 from pml_common.bus.port import Asker
 from pml_common.contracts import catalog
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.contracts.scope import Scope
@@ -21,6 +22,7 @@ from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of, pro
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.result_cache import ResultCache
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
 
 _tracer = trace.get_tracer(__name__)
@@ -38,6 +40,7 @@ class Executions:
     relay: Relay
     newsroom: Newsroom
     names: CapabilityNames
+    cache: ResultCache
     asker: Asker
     policy_of: Callable[[Scope], Policy]
     terms: Terms
@@ -60,9 +63,32 @@ class Executions:
             case "suggest":
                 return await self._suggest(scope, request)
             case "by_name":
-                code, known_as = await self._known(scope, request)
+                return await self._by_name(scope, principal, request)
             case "direct":
-                code, known_as = program_of(request) or "", ()
+                code = program_of(request) or ""
+                return await self.answer(await self._see_through(scope, principal, request, code))
+
+    async def _by_name(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
+        """Run a capability, unless the result of an earlier run answers."""
+        record = await self._known(scope, request)
+        earlier = await self.cache.find(record, request)
+        if earlier is not None:
+            return (await self.answer(earlier)).model_copy(update={"cached": True})
+        names = record.name, *record.aliases
+        ended = await self._see_through(scope, principal, request, record.code, names)
+        await self.cache.keep(record, request, ended)
+        return await self.answer(ended)
+
+    async def _see_through(
+        self,
+        scope: Scope,
+        principal: str,
+        request: ExecuteRequest,
+        code: str,
+        known_as: tuple[str, ...] = (),
+    ) -> Workflow:
         await self.require_bus()
         asked = Asked(
             scope=scope,
@@ -91,7 +117,7 @@ class Executions:
         name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
         return answer_of(workflow, name)
 
-    async def _run(self, workflow: Workflow) -> ExecuteResponse:
+    async def _run(self, workflow: Workflow) -> Workflow:
         span = trace.get_current_span()
         span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
         with self.newsroom.expect(workflow.scope, workflow.workflow_id) as news:
@@ -103,7 +129,7 @@ class Executions:
                     f"idempotency_key {workflow.idempotency_key} stands for another request; "
                     "use another key"
                 )
-            return await self.answer(await self._wait(known or workflow, news))
+            return await self._wait(known or workflow, news)
 
     async def _wait(self, workflow: Workflow, news: News) -> Workflow:
         """The workflow once there is something to tell, or once its time is over."""
@@ -123,11 +149,9 @@ class Executions:
             return workflow  # it is accepted: its caller waits on, or is told that it runs
         return now or workflow
 
-    async def _known(self, scope: Scope, request: ExecuteRequest) -> tuple[str, tuple[str, ...]]:
-        """The code and the names of a capability."""
+    async def _known(self, scope: Scope, request: ExecuteRequest) -> CapabilityRecord:
         query = ResolveCapability(scope=scope, reference=request.capability or "")
-        found = await self.asker.ask(catalog.RESOLVE_CAPABILITY, query)
-        return found.code, (found.name, *found.aliases)
+        return await self.asker.ask(catalog.RESOLVE_CAPABILITY, query)
 
     async def _suggest(self, scope: Scope, request: ExecuteRequest) -> ExecuteResponse:
         query = Discover(scope=scope, intent=request.intent or "", limit=SUGGESTIONS)

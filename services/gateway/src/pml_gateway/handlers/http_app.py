@@ -66,7 +66,7 @@ def rest_app(
         event_routes(workflows, bus, who),
         cancel_routes(Cancellations(agents.executions), who),
         approval_routes(workflows, Decisions(agents.executions, tools), who),
-        capability_routes(bus, who),
+        capability_routes(bus, agents.executions.cache, who),
         trace_routes(bus, who),
         tool_routes(agents, tools, who),
         health_routes(health.checks, tools, health.policy_fault),

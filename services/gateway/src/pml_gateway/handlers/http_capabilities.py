@@ -1,19 +1,43 @@
-"""GET /api/capabilities and /api/capabilities/{id or name}."""
+"""GET /api/capabilities, GET and PATCH /api/capabilities/{id or name}."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import ConfigDict
 
 from pml_common.bus.port import Asker
 from pml_common.contracts import catalog
+from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityRecord
-from pml_common.contracts.registry import CapabilityPage, ListCapabilities, ResolveCapability
-from pml_gateway.handlers.http_callers import NO_SUCH, CallerOf, api_router
+from pml_common.contracts.registry import (
+    CapabilityPage,
+    ListCapabilities,
+    ResolveCapability,
+    SetCachePolicy,
+)
+from pml_gateway.domain.api import Request
+from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.handlers.result_cache import ResultCache
 from pml_gateway.ports import Caller
 
 
-def capability_routes(asker: Asker, caller_of: CallerOf) -> APIRouter:
-    """Look at what was learned."""
+class ChosenCache(CacheSettings):
+    """Whether the result of an earlier run answers a call with the same arguments. `memoize`: for
+    `ttl_s` seconds after the run, 3600 if nothing is said, a week at most. `persistent`: until the
+    code or this choice changes, or for `ttl_s`. `force` is needed where tools are called that are
+    not marked read-only: an answer from the cache leaves out what they would change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CapabilityPatch(Request):
+    """What to change of a capability."""
+
+    cache: ChosenCache
+
+
+def capability_routes(asker: Asker, cache: ResultCache, caller_of: CallerOf) -> APIRouter:
+    """Look at what was learned, and choose what is cached."""
     router = api_router("capabilities")
 
     @router.get("/capabilities", operation_id="list_capabilities")
@@ -36,5 +60,20 @@ def capability_routes(asker: Asker, caller_of: CallerOf) -> APIRouter:
         """One capability, by id or name."""
         query = ResolveCapability(scope=caller.scope, reference=reference)
         return await asker.ask(catalog.RESOLVE_CAPABILITY, query)
+
+    @router.patch(
+        "/capabilities/{reference}",
+        operation_id="change_capability",
+        responses={**NO_SUCH, **TOO_LATE},
+    )
+    async def change_capability(
+        reference: str, body: CapabilityPatch, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> CapabilityRecord:
+        """Choose whether results of a capability are cached. The same choice again changes
+        nothing; another one leaves behind all that was cached before."""
+        query = SetCachePolicy(scope=caller.scope, reference=reference, cache=body.cache)
+        changed = await asker.ask(catalog.SET_CACHE_POLICY, query)
+        await cache.drop_old(changed)
+        return changed
 
     return router

@@ -1,0 +1,30 @@
+"""Where the gateway keeps what it knows."""
+
+from dataclasses import dataclass
+
+from pml_common.storage.pool import Pool
+from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres_outbox import PostgresOutbox
+from pml_gateway.adapters.postgres_results import PostgresResults
+from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.ports import CallLedger, LastingResults, Outbox, WorkflowStore
+
+
+@dataclass(frozen=True)
+class Stores:
+    """One of each."""
+
+    workflows: WorkflowStore
+    outbox: Outbox
+    ledger: CallLedger
+    results: LastingResults
+
+
+def postgres_stores(pool: Pool, patience_s: float) -> Stores:
+    """Those in Postgres; what a caller waits for takes `patience_s` at most."""
+    return Stores(
+        PostgresWorkflowStore(pool, patience_s=patience_s),
+        PostgresOutbox(pool),
+        PostgresCallLedger(pool),
+        PostgresResults(pool, patience_s=patience_s),
+    )

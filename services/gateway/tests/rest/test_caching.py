@@ -1,0 +1,303 @@
+"""Results of capabilities that are told again, and those that are not."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_gateway.adapters.bus_results import BusResults
+from pml_gateway.adapters.memory_results import MemoryResults
+from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.handlers.mcp_call_tool import McpCalls
+from pml_gateway.ports import Caller
+from services.gateway.tests.examples import (
+    ELSEWHERE,
+    NESTED_HASH,
+    READ,
+    SCOPE,
+    WRITE,
+    later,
+    workflow,
+)
+from services.gateway.tests.peers import record
+from services.gateway.tests.world import Json, World, world
+
+MEMOIZE: Json = {"policy": "memoize", "ttl_s": 600}
+PERSISTENT: Json = {"policy": "persistent"}
+
+
+@pytest.fixture
+async def w(tmp_path: Path) -> AsyncGenerator[World]:
+    """A gateway that knows `fs:look`, which reads."""
+    async with world(gateway_policy_file=tmp_path / "policy.json") as one:
+        learn(one)
+        yield one
+
+
+def learn(w: World, code: str = "return 'known';", **changed: object) -> None:
+    known = record(workflow(ExecuteRequest(code=code)), "fs:look").model_copy(update=changed)
+    w.peers.names |= {"fs:look": known, str(known.capability_id): known}
+
+
+async def choose(w: World, cache: Json, name: str = "fs:look") -> Json:
+    answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": cache})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def look(w: World, path: str = "/a", **more: object) -> Json:
+    body = {"capability": "fs:look", "args": {"path": path}, **more}
+    answer = await w.http.post("/api/execute", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def allow(w: World, *rules: tuple[str, str]) -> None:
+    """Write the policy file."""
+    file = w.parts.settings.gateway_policy_file
+    assert file is not None
+    document = {"rules": [{"pattern": one, "verdict": verdict} for one, verdict in rules]}
+    file.write_text(json.dumps(document), encoding="utf-8")
+
+
+async def test_without_a_choice_every_call_runs(w: World) -> None:
+    first, again = await look(w), await look(w)
+    assert first["workflowId"] != again["workflowId"]
+    assert "cached" not in again
+    assert len(w.peers.runs) == 2
+
+
+@pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
+async def test_a_call_with_the_same_arguments_is_answered_without_a_run(
+    w: World, cache: Json
+) -> None:
+    await choose(w, cache)
+    first = await look(w)
+    assert "cached" not in first
+    assert await look(w) == {**first, "cached": True}
+    by_id = await look(w, capability=first["capabilityId"])
+    assert (by_id["cached"], by_id["workflowId"]) == (True, first["workflowId"])
+    assert (await w.workflow(first["workflowId"]))["result"] == first["result"]
+    other = await look(w, "/b")
+    assert "cached" not in other
+    assert len(w.peers.runs) == 2
+
+
+async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_are(
+    w: World,
+) -> None:
+    chosen = await choose(w, PERSISTENT)
+    assert chosen["cache"] == {**PERSISTENT, "ttl_s": None, "force": False, "revision": 1}
+    shown = (await w.http.get("/api/capabilities/fs:look")).json()
+    assert shown == chosen
+    await look(w)
+    assert await choose(w, PERSISTENT) == chosen
+    assert (await look(w))["cached"]
+
+
+@pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
+async def test_another_choice_leaves_all_results_behind(w: World, cache: Json) -> None:
+    await choose(w, cache)
+    await look(w)
+    await choose(w, {"policy": "none"})
+    assert "cached" not in await look(w)
+    await choose(w, cache)
+    assert "cached" not in await look(w)
+    assert (await look(w))["cached"]
+    assert isinstance(w.parts.stores.results, MemoryResults)
+    assert {key.revision for key in w.parts.stores.results.kept} <= {3}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "why"),
+    [
+        ({}, "cache", "Field required"),
+        ({"cache": {"policy": "always"}}, "cache.policy", "'none', 'memoize' or 'persistent'"),
+        ({"cache": {"policy": "memoize", "ttl_s": 0}}, "cache.ttl_s", "greater than"),
+        ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "no such field"),
+        ({"cache": {"policy": "memoize", "ttl_s": 700_000}}, "cache", "7 days"),
+        ({"cache": {"policy": "none", "ttl_s": 9}}, "cache", "neither ttl_s nor force"),
+        ({"cache": MEMOIZE, "name": "fs:other"}, "name", "no such field"),
+    ],
+)
+async def test_a_choice_that_makes_no_sense_is_refused_with_the_field(
+    w: World, body: Json, field: str, why: str
+) -> None:
+    answer = await w.http.patch("/api/capabilities/fs:look", json=body)
+    assert answer.status_code == 422
+    (fault,) = answer.json()["error"]["fields"]
+    assert fault["field"] == field
+    assert why in fault["message"]
+
+
+async def test_what_is_not_there_or_is_others_cannot_be_chosen_for(w: World) -> None:
+    w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
+    for name in ("fs:theirs", "fs:nowhere"):
+        answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": MEMOIZE})
+        assert answer.status_code == 404
+        assert answer.json()["error"]["kind"] == "not_found"
+
+
+async def test_what_changes_something_is_cached_only_if_forced(w: World) -> None:
+    learn(w, tools_used=("fs:write",))
+    w.peers.tools = (READ, WRITE)
+    answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": MEMOIZE})
+    assert answer.status_code == 409
+    await choose(w, {**MEMOIZE, "force": True})
+    allow(w, ("fs:write", "allow"))
+    await look(w)
+    assert (await look(w))["cached"]
+    assert w.servers.made == ["fs:read", "fs:write"]
+
+
+async def test_what_turns_out_to_change_something_is_not_kept(w: World) -> None:
+    await choose(w, MEMOIZE)
+    w.peers.tools = (READ, WRITE)
+    allow(w, ("fs:write", "allow"))
+    await look(w)
+    assert "cached" not in await look(w)
+
+
+@pytest.mark.parametrize("rule", ["fs:read", "cap:fs:look"])
+async def test_what_the_policy_denies_now_is_not_told_from_the_cache(w: World, rule: str) -> None:
+    await choose(w, MEMOIZE)
+    first = await look(w)
+    allow(w, (rule, "deny"))
+    assert "cached" not in await look(w)
+    assert len(w.peers.requests) == 2
+    allow(w)
+    again = await look(w)
+    assert again["cached"]
+    assert again["workflowId"] != first["workflowId"]
+
+
+async def test_what_a_changed_tool_would_answer_is_asked_of_it(w: World) -> None:
+    await choose(w, PERSISTENT)
+    await look(w)
+    changed = READ.model_copy(update={"description": "Reads another way."})
+    w.servers.listed = {"fs": (changed, WRITE)}
+    w.peers.tools = (changed,)
+    assert "cached" not in await look(w)
+    assert (await look(w))["cached"]
+    w.servers.listed = {}
+    assert "cached" not in await look(w)
+
+
+async def test_what_changed_code_would_answer_is_asked_of_it(w: World) -> None:
+    await choose(w, PERSISTENT)
+    await look(w)
+    cache = w.peers.names["fs:look"].cache
+    learn(w, "return 'new';", cache=cache, code_hash="ef" * 32)
+    assert "cached" not in await look(w)
+
+
+async def test_a_failed_run_is_not_kept(w: World) -> None:
+    learn(w, "fail")
+    await choose(w, MEMOIZE)
+    assert (await look(w))["status"] == "error"
+    assert (await look(w))["status"] == "error"
+    assert len(w.peers.runs) == 2
+
+
+async def test_what_waits_for_approval_and_what_was_approved_are_not_kept(w: World) -> None:
+    learn(w, "ask")
+    await choose(w, MEMOIZE)
+    asked = await look(w)
+    assert asked["status"] == "approval_required"
+    done = await w.decide(asked["workflowId"], "approve", wait=True)
+    assert done.json()["status"] == "success"
+    again = await look(w)
+    assert again["status"] == "approval_required"
+    assert again["workflowId"] != asked["workflowId"]
+
+
+async def test_a_dry_run_is_neither_kept_nor_answered_from_the_cache(w: World) -> None:
+    await choose(w, MEMOIZE)
+    dry = await look(w, dryRun=True)
+    first = await look(w)
+    assert "cached" not in first
+    assert (await look(w))["cached"]
+    again = await look(w, dryRun=True)
+    assert "cached" not in again
+    assert len({dry["workflowId"], first["workflowId"], again["workflowId"]}) == 3
+
+
+async def test_a_key_has_an_execution_of_its_own_and_its_first_answer_for_ever(w: World) -> None:
+    await choose(w, MEMOIZE)
+    first = await look(w)
+    keyed = await look(w, idempotency_key="k")
+    assert "cached" not in keyed
+    assert keyed["workflowId"] != first["workflowId"]
+    assert await look(w, idempotency_key="k") == keyed
+    assert (await look(w))["workflowId"] == first["workflowId"]
+
+
+async def test_two_calls_at_once_both_run_and_are_both_right(w: World) -> None:
+    await choose(w, MEMOIZE)
+    answers = await asyncio.gather(look(w), look(w))
+    assert all(answer["status"] == "success" for answer in answers)
+    assert (await look(w))["workflowId"] in {answer["workflowId"] for answer in answers}
+
+
+async def test_what_has_lasted_its_time_runs_again(w: World) -> None:
+    await choose(w, {"policy": "persistent", "ttl_s": 60})
+    executions = w.parts.executions
+    request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
+    first = await executions.execute(SCOPE, "mira", request)
+    assert (await executions.execute(SCOPE, "mira", request)).cached
+    then = (await w.workflow(first.workflow_id))["finished_at"]
+    late = replace(executions.cache, now=lambda: later(10**8))
+    assert then < later(10**8).isoformat()
+    afterwards = await replace(executions, cache=late).execute(SCOPE, "mira", request)
+    assert not afterwards.cached
+
+
+async def test_what_other_nested_capabilities_would_answer_is_asked_of_them(w: World) -> None:
+    learn(w, "nested")
+    w.peers.names["fs_look"] = record(workflow(), "fs:inner", NESTED_HASH)
+    await choose(w, MEMOIZE)
+    await look(w)
+    assert (await look(w))["cached"]
+    w.peers.names["fs_look"] = record(workflow(), "fs:inner", "ef" * 32)
+    assert "cached" not in await look(w)
+    allow(w, ("cap:fs:inner", "deny"))
+    w.peers.names["fs_look"] = record(workflow(), "fs:inner", NESTED_HASH)
+    assert "cached" not in await look(w)
+
+
+async def test_mcp_clients_are_told_too(w: World) -> None:
+    await choose(w, MEMOIZE)
+    calls = McpCalls(w.parts.agents, w.parts.agents, 5.0)
+    args: Json = {"capability": "cap:fs:look", "args": {"path": "/a"}}
+    w.peers.names["cap:fs:look"] = w.peers.names["fs:look"]
+    first = await calls.call(Caller(SCOPE, "mira"), "pml_execute", args)
+    again = await calls.call(Caller(SCOPE, "mira"), "pml_execute", args)
+    assert first.structured_content is not None
+    assert again.structured_content == {**first.structured_content, "cached": True}
+
+
+async def test_without_its_cache_a_capability_runs(w: World) -> None:
+    await choose(w, MEMOIZE)
+    await look(w)
+    gone = MemoryBus()
+    gone.kill()
+    executions = w.parts.executions
+    away = replace(executions.cache, memoized=BusResults(gone, executions.now))
+    request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
+    answer = await replace(executions, cache=away).execute(SCOPE, "mira", request)
+    assert (answer.status, answer.cached) == ("success", False)
+    assert (await look(w))["cached"]
+
+
+async def test_a_result_whose_workflow_is_gone_is_none(w: World) -> None:
+    await choose(w, MEMOIZE)
+    await look(w)
+    stores = w.parts.stores
+    assert isinstance(stores.workflows, MemoryWorkflowStore)
+    stores.workflows.kept.clear()
+    assert "cached" not in await look(w)

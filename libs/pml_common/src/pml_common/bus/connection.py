@@ -11,6 +11,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js.errors import APIError, ServiceUnavailableError
 
+from pml_common.bus.client import DirectClient
 from pml_common.bus.errors import BusError, BusUnavailable
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ async def connect(
 ) -> Client:
     """Connect, within `patience_s` of trying, and stay connected; `on_reconnect` runs each time
     the server is back. Raises BusUnavailable."""
-    client = Client()
+    client = DirectClient()
     server = url.rpartition("@")[2]  # what stands before it is a secret
 
     async def disconnected() -> None:

@@ -1,7 +1,7 @@
 """Who caused what: trace context and correlation across messages and queries."""
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from pml_common.bus.codec import CAUSATION, CORRELATION, MSG_ID
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.telemetry.spans import in_a_trace, spanning
 
 _MESSAGE_ID = "messaging.message.id"
 _CONVERSATION_ID = "messaging.message.conversation_id"
@@ -46,7 +47,8 @@ def _outgoing_headers(correlation: str | None = None) -> dict[str, str]:
         headers[CAUSATION] = cause.causation
     elif correlation is not None:
         headers[CORRELATION] = correlation
-    propagate.inject(headers)
+    if in_a_trace():
+        propagate.inject(headers)
     return headers
 
 
@@ -90,7 +92,6 @@ def receiving(
         _cause.reset(token)
 
 
-@contextmanager
 def _span(
     operation: str,
     name: str,
@@ -98,18 +99,14 @@ def _span(
     kind: SpanKind,
     operation_type: str,
     headers: Mapping[str, str] | None = None,
-) -> Generator[Span]:
+) -> AbstractContextManager[Span]:
     attributes = {
         "messaging.system": "nats",
         "messaging.operation.name": operation,
         "messaging.operation.type": operation_type,
         "messaging.destination.name": destination,
     }
-    parent = None if headers is None else propagate.extract(headers)
-    with _tracer.start_as_current_span(
-        f"{operation} {name}", context=parent, kind=kind, attributes=attributes
-    ) as span:
-        yield span
+    return spanning(_tracer, f"{operation} {name}", attributes, kind=kind, sent=headers)
 
 
 def mark_failed(span: Span, error: BaseException) -> None:

@@ -15,6 +15,7 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import spanning
 from pml_gateway.domain.grant import Signatures, only_dry, outdated, refusal
 from pml_gateway.domain.ledger import (
     MISUSED,
@@ -185,9 +186,12 @@ class ToolCalls:
         return owner != self._instance and await self._ledger.lives(owner)
 
     async def _call(self, call: CallTool) -> ToolOutcome:
-        attributes = {vocabulary.TOOL: call.tool, vocabulary.WORKFLOW_ID: str(call.workflow_id)}
-        with _tracer.start_as_current_span("call tool", attributes=attributes) as span:
-            span.set_attribute(vocabulary.NODE_ID, call.node_id)
+        attributes = {
+            vocabulary.TOOL: call.tool,
+            vocabulary.WORKFLOW_ID: str(call.workflow_id),
+            vocabulary.NODE_ID: call.node_id,
+        }
+        with spanning(_tracer, "call tool", attributes) as span:
             outcome = await self._tools.call(call.tool, call.args, call.timeout_s)
             if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
                 outcome = await self._tools.call(call.tool, call.args, call.timeout_s)

@@ -1,0 +1,114 @@
+"""The client under the bus: replies to those who wait, and what is sent in order."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from nats.aio.msg import Msg
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NoReplyInTime
+
+from pml_common.bus.client import DirectClient
+from pml_common.bus.connection import connect, flush, subscribe
+from pml_local.testing import RunningNats, eventually
+
+pytestmark = pytest.mark.integration
+
+BIG = b"x" * 700_000
+
+
+@pytest.fixture
+async def client(nats_url: str) -> AsyncIterator[DirectClient]:
+    async with _connected(nats_url) as client:
+        yield client
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncGenerator[DirectClient]:
+    async def unheard() -> None: ...
+
+    client = await connect(url, "test", unheard, 5.0)
+    assert isinstance(client, DirectClient)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def _echoing(client: DirectClient, subject: str) -> None:
+    async def echo(message: Msg) -> None:
+        await message.respond(message.data)
+
+    await subscribe(client, subject, echo)
+    await flush(client)
+
+
+async def test_questions_at_once_get_each_its_own_answer(client: DirectClient) -> None:
+    await _echoing(client, "test.echo")
+    texts = [f"{number}".encode() for number in range(200)]
+    answers = await asyncio.gather(*(client.request("test.echo", text, 5) for text in texts))
+    assert [answer.data for answer in answers] == texts
+
+
+async def test_headers_of_a_reply_are_read(client: DirectClient) -> None:
+    async def say(message: Msg) -> None:
+        await client.publish(message.reply, b"", headers={"Said": "yes"})
+
+    await subscribe(client, "test.say", say)
+    await flush(client)
+    answer = await client.request("test.say", b"", 5)
+    assert answer.headers == {"Said": "yes"}
+
+
+async def test_nobody_there_is_told_at_once(client: DirectClient) -> None:
+    with pytest.raises(NoRespondersError):
+        await client.request("test.nobody", b"", 5)
+
+
+async def test_a_late_reply_is_nobodys(client: DirectClient) -> None:
+    asked: list[Msg] = []
+
+    async def keep(message: Msg) -> None:
+        asked.append(message)
+
+    await subscribe(client, "test.late", keep)
+    await _echoing(client, "test.echo")
+    with pytest.raises(NoReplyInTime):
+        await client.request("test.late", b"", 0.02)
+    await asked[0].respond(b"too late")
+    assert (await client.request("test.echo", b"in time", 5)).data == b"in time"
+
+
+async def test_more_than_the_socket_takes_comes_whole_and_in_order(nats_url: str) -> None:
+    async with _connected(nats_url) as client, _connected(nats_url) as reader:
+        came: list[int] = []
+
+        async def note(message: Msg) -> None:
+            came.append(int(message.data[:4]))
+
+        await subscribe(reader, "test.big", note)
+        await flush(reader)
+        for number in range(40):
+            await client.publish("test.big", f"{number:04d}".encode() + BIG)
+        await flush(client)
+        await eventually(lambda: len(came) == 40)
+        assert came == list(range(40))
+
+
+async def test_questions_go_on_after_the_server_was_away(nats_server: RunningNats) -> None:
+    async with _connected(nats_server.url) as client:
+        await _echoing(client, "test.echo")
+        assert (await client.request("test.echo", b"before", 5)).data == b"before"
+        await nats_server.kill()
+        await eventually(lambda: not client.is_connected)
+        await nats_server.start()
+        await eventually(lambda: client.is_connected)
+
+        async def answered() -> bool:
+            try:
+                return (await client.request("test.echo", b"after", 0.5)).data == b"after"
+            except (NoRespondersError, NoReplyInTime):
+                return False
+
+        await eventually(answered)

@@ -17,6 +17,7 @@ from pml_common.contracts.executor import (
     RunWorkflow,
     WorkflowParked,
 )
+from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
@@ -118,6 +119,27 @@ async def test_what_capabilities_gave_is_told_when_a_later_layer_waits(
     command = layered(make_command, Checkpoint(layer=2, node_ids=("n2",)))
     fact = await parked(command, make_executor(MemoryBus(), pool, MemoryTools()))
     assert [(each.node_id, each.result) for each in fact.nested] == [("n1", {"path": "/b"})]
+
+
+async def test_a_layer_that_was_let_pass_stays_so_when_a_call_in_it_waits(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async def mailing(api: ProgramApi, args: JsonObject) -> JsonValue:
+        return await api.call(None, "mail:send", args)
+
+    bus, tools = MemoryBus(), MemoryTools()
+    pool = MemoryPool({"layers": in_layers, "looking": mailing})
+    command = layered(make_command, THIRD).model_copy(update={"askable": {"mail:send": "mails"}})
+    layer = await parked(command, make_executor(bus, pool, tools))
+    command = let_on(command)
+    wanted = (await parked(command, make_executor(bus, pool, tools))).wanted
+    assert (layer.wanted.layer, wanted.layer, wanted.tool) == (3, None, "mail:send")
+    call = GrantedCall(tool=wanted.tool, definition_hash="mails", args_hash=wanted.args_hash)
+    grant = command.grant.model_copy(update={"calls": (call,)})
+    agreed = let_on(command.model_copy(update={"grant": grant}))
+    fact = await finish(agreed, make_executor(bus, pool, tools))
+    assert fact.success, fact.error
+    assert tools.made == {"fs:read": 1, "fs:create": 1, "fs:write": 1, "mail:send": 1}
 
 
 async def test_a_command_whose_run_waits_states_that_again_and_a_stale_one_runs_nothing(

@@ -1,162 +1,42 @@
-"""Between the layers of a DAG: where a run waits, what a person sees, how it goes on."""
+"""Between the layers of a DAG: where a run waits, and what a person sees."""
 
 from dataclasses import replace
-from uuid import UUID, uuid4
 
 import pytest
-from pydantic import JsonValue, ValidationError
 
-from pml_common.contracts import ids
-from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.decision import ToolDecision, Verdict
-from pml_common.contracts.executor import Checkpoint, RunWorkflow, WantedCall, WorkflowParked
-from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
+from pml_common.contracts.decision import Verdict
+from pml_common.contracts.executor import Checkpoint
 from pml_common.contracts.structure import (
     Argument,
-    ArrayArgument,
-    CapabilityNode,
-    ForkNode,
-    JoinNode,
-    LiteralArgument,
     ObjectArgument,
     ParameterArgument,
     ReferenceArgument,
     StaticStructure,
     TaskNode,
 )
-from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.domain import layers
 from pml_gateway.domain.answer import answer_of, approval_asked
 from pml_gateway.domain.api import ExecuteRequest, mode_of, request_hash
-from pml_gateway.domain.approval import Decide, answerable
-from pml_gateway.domain.errors import Conflict, InvalidRequest
-from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
+from pml_gateway.domain.errors import InvalidRequest
+from pml_gateway.domain.happenings import Analyzed
 from pml_gateway.domain.preview import PREVIEW_LENGTH, preview
 from pml_gateway.domain.views import view_of
-from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
-    READ,
-    WRITE,
     analyzed,
-    finished,
-    later,
-    made,
     with_capability,
     workflow,
 )
+from services.gateway.tests.layered import (
+    RESULT,
+    goes_on,
+    requested,
+    running,
+    standing,
+    understood,
+    waits,
+)
 from services.gateway.tests.steps import after
-
-TASKS: list[JsonObject] = [
-    {"id": "read", "tool": "fs:read"},
-    {"id": "write", "tool": "fs:write", "dependsOn": ["read"]},
-    {"id": "look", "tool": "cap:fs:look", "dependsOn": ["read"]},
-    {"id": "again", "tool": "fs:read", "dependsOn": ["write", "look"]},
-    {"id": "last", "tool": "fs:read", "dependsOn": ["again"]},
-]
-ARGUMENTS: dict[str, Argument] = {
-    "path": ReferenceArgument(expression="t1.items[0].path", node_id="n1"),
-    "text": ParameterArgument(parameter_name="text"),
-    "mode": LiteralArgument(value="w"),
-    "more": ObjectArgument(
-        fields={
-            "long": ParameterArgument(parameter_name="long"),
-            "list": ArrayArgument(items=(ReferenceArgument(expression="t1.n", node_id="n1"),)),
-        }
-    ),
-}
-RESULT: JsonObject = {"items": [{"path": "/a"}], "n": 7}
-ARGS: JsonObject = {"text": "hello", "long": "x" * 300, "odd name": 1}
-
-
-def requested(**more: object) -> ExecuteRequest:
-    body = {"dag": {"tasks": TASKS}, "per_layer_validation": True, "args": ARGS}
-    return ExecuteRequest.model_validate({**body, **more})
-
-
-def understood(of: Workflow, verdict: Verdict = "allow") -> ExecutionAnalyzed:
-    """The analysis of the DAG: fs:read is read-only, fs:write is not."""
-    nodes = (
-        TaskNode(id="n1", tool="fs:read", line=1, column=7),
-        ForkNode(id="f1", line=2, column=7),
-        TaskNode(id="n2", tool="fs:write", line=3, column=3, arguments=ARGUMENTS),
-        CapabilityNode(id="n3", name="fs:look", line=4, column=3),
-        JoinNode(id="j1", line=2, column=7),
-        TaskNode(id="n4", tool="fs:read", line=6, column=7),
-        TaskNode(id="n5", tool="fs:read", line=7, column=7),
-    )
-    analysis = analyzed(of, verdict)
-    decided = (
-        ("fs:read", READ.definition_hash, ("n1", "n3", "n4", "n5"), True),
-        ("fs:write", WRITE.definition_hash, ("n2",), False),
-    )
-    tools = tuple(
-        ToolDecision(
-            tool=tool,
-            verdict=verdict,
-            reason="",
-            definition_hash=definition_hash,
-            node_ids=node_ids,
-            read_only=read_only,
-        )
-        for tool, definition_hash, node_ids, read_only in decided
-    )
-    decision = analysis.decision.model_copy(update={"tools": tools})
-    return analysis.model_copy(
-        update={"structure": StaticStructure(nodes=nodes), "decision": decision}
-    )
-
-
-def running() -> tuple[Workflow, RunWorkflow]:
-    new = workflow(request=requested())
-    return goes_on(*after(new, Analyzed(understood(new), AT)))
-
-
-def goes_on(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
-    command = effects[-1]
-    assert isinstance(command, RunWorkflow)
-    return now, command
-
-
-def waits(under: RunWorkflow, layer: int, node_id: str, *calls: tuple[str, JsonValue]) -> Parked:
-    """The run of a command stands before a layer; calls by node id and result."""
-    tool = "fs:write" if node_id == "n2" else "fs:read"
-    fact = WorkflowParked(
-        scope=under.scope,
-        event_id=ids.effect_id(under.command_id, "workflow-parked"),
-        workflow_id=under.workflow_id,
-        command_id=under.command_id,
-        wanted=WantedCall(
-            node_id=node_id,
-            occurrence=0,
-            tool=tool,
-            definition_hash=WRITE.definition_hash,
-            args_hash=args_hash({}),
-            preview={},
-            layer=layer,
-        ),
-        grant=under.grant,
-        task_results=tuple(made(node_id=node, result=result) for node, result in calls),
-    )
-    return Parked(fact, later(5))
-
-
-def standing() -> tuple[Workflow, RunWorkflow]:
-    """The workflow once its run waits before the second layer."""
-    now, command = running()
-    now, _ = after(now, waits(command, 2, "n2", ("n1", RESULT)))
-    assert now.state == "awaiting_approval"
-    return now, command
-
-
-def asked_for(now: Workflow) -> UUID:
-    assert now.approval is not None
-    return now.approval.approval_id
-
-
-def answer(now: Workflow, seconds: float = 10, **more: object) -> Settled:
-    settled = Settled(asked_for(now), "approved", "mira", later(seconds))
-    return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on
 
 
 def test_a_run_waits_on_both_sides_of_layers_that_do_more_than_read() -> None:
@@ -274,116 +154,6 @@ def test_of_a_wide_layer_a_few_are_named() -> None:
     assert "r0 (fs:read), r1 (fs:read), 'r2\\x1b' (fs:read) and 2 more. Layer 2" in (
         layers.sentence(now, fact)
     )
-
-
-def test_a_layer_is_asked_about_with_what_was_decided_on_its_tools() -> None:
-    now, command = running()
-    now, (asked,) = after(now, waits(command, 2, "n2", ("n1", RESULT)))
-    assert isinstance(asked, ApprovalRequested)
-    assert asked.expires_at == later(3605) == now.due_at
-    assert asked.decision.verdict == "ask"
-    assert [tool.tool for tool in asked.decision.tools] == ["fs:read", "fs:write"]
-
-
-def test_continue_lets_it_go_on_under_the_same_grant_until_the_next_layer() -> None:
-    now, first = standing()
-    now, second = goes_on(*after(now, answer(now)))
-    assert second.command_id != first.command_id
-    assert second.checkpoints == first.checkpoints
-    assert second.grant.calls == ()
-    assert second.grant.approved_by == "mira"
-    now, (asked,) = after(now, waits(second, 3, "n4", ("n1", RESULT), ("n2", 1), ("n3", 2)))
-    assert isinstance(asked, ApprovalRequested)
-    layer = layers.asked(now, now.parked)
-    assert layer is not None
-    assert [(one.task, one.preview) for one in layer.done] == [("write", "1"), ("look", "2")]
-    now, third = goes_on(*after(now, answer(now, 20)))
-    assert third.command_id != second.command_id
-    end, _ = after(now, RunEnded(finished(now, result=1), later(30)))
-    assert end.state == "succeeded"
-
-
-def test_a_layer_is_asked_about_once_and_an_answer_counts_once() -> None:
-    now, command = standing()
-    assert after(now, waits(command, 2, "n2", ("n1", RESULT))) == (now, ())
-    settled = answer(now)
-    went_on, _ = after(now, settled)
-    assert after(went_on, settled) == (went_on, ())
-    assert after(went_on, waits(command, 2, "n2")) == (went_on, ())
-    assert after(now, replace(settled, approval_id=uuid4())) == (now, ())
-
-
-@pytest.mark.parametrize(("layer", "node_id"), [(4, "n5"), (9, "n2"), (2, "n4")])
-def test_a_run_that_waits_where_nobody_wanted_it_ends(layer: int, node_id: str) -> None:
-    now, command = running()
-    failed, (end,) = after(now, waits(command, layer, node_id))
-    assert isinstance(end, WorkflowFinished)
-    assert failed.error is not None
-    assert f"nobody wanted to be asked before layer {layer} of 4" in failed.error.message
-
-
-def test_without_an_analysis_there_is_nothing_to_ask_about() -> None:
-    now, command = running()
-    parked = waits(command, 2, "n2", ("n1", RESULT))
-    blind = replace(now, analysis=None)
-    failed, _ = after(blind, parked)
-    assert failed.state == "failed"
-    assert layers.sentence(blind, parked.fact) == "It has called fs:read."
-    assert layers.question(blind, parked.fact).tools == ()
-
-
-@pytest.mark.parametrize(
-    ("replan", "said"),
-    [
-        (False, "mira denied layer 2 of 4: not so. The run had stopped there."),
-        (True, "mira wants another plan instead of layer 2 of 4: not so. Send another program."),
-    ],
-)
-def test_abort_and_replan_end_it_and_say_what_was_done(replan: bool, said: str) -> None:
-    now, _ = standing()
-    settled = answer(now, outcome="denied", reason="not so", replan=replan)
-    failed, (told, _) = after(now, settled)
-    assert isinstance(told, ApprovalDecided)
-    assert told.outcome == "denied"
-    assert failed.error is not None
-    assert failed.error.kind == "denied"
-    assert failed.error.message.startswith(said)
-    assert failed.error.message.endswith("It has called fs:read.")
-    assert [task.preview for task in answer_of(failed, None).tasks] == [preview(RESULT)]
-
-
-def test_nobody_deciding_in_time_ends_it() -> None:
-    now, _ = standing()
-    failed, (told, _) = after(now, Due(later(3605)))
-    assert isinstance(told, ApprovalDecided)
-    assert told.outcome == "expired"
-    assert failed.error is not None
-    assert "nobody approved it in time" in failed.error.message
-
-
-def test_a_decision_names_the_layer_that_it_is_about() -> None:
-    now, _ = standing()
-    with pytest.raises(Conflict, match=r"of layer 2 of 4: look at it and name it"):
-        answerable(now, None, later(10))
-    with pytest.raises(Conflict, match="waits for approval"):
-        answerable(now, uuid4(), later(10))
-    assert answerable(now, asked_for(now), later(10)) == now.approval
-
-
-@pytest.mark.parametrize(
-    ("word", "outcome"),
-    [
-        ("continue", "approved"),
-        ("approve", "approved"),
-        ("abort", "denied"),
-        ("deny", "denied"),
-        ("replan", "denied"),
-    ],
-)
-def test_a_decision_has_several_words(word: str, outcome: str) -> None:
-    assert Decide.model_validate({"decision": word}).outcome == outcome
-    with pytest.raises(ValidationError):
-        Decide.model_validate({"decision": word.upper()})
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Generator[Gateway]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = _answer  # noqa: N815 - the names http.server calls
+        do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - the names http.server calls
 
         def log_message(self, format: str, *args: object) -> None:
             pass

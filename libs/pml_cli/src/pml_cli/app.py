@@ -211,6 +211,28 @@ def capabilities(
 
 
 @app.command()
+def cache(
+    capability: Annotated[str, typer.Argument(help="Name or id.")],
+    policy: Annotated[
+        Literal["none", "memoize", "persistent"] | None,
+        typer.Argument(help="memoize: for a time; persistent: until code or policy change."),
+    ] = None,
+    ttl: Annotated[int | None, typer.Option(help="Seconds; memoize keeps for 3600.")] = None,
+    force: Annotated[
+        bool, typer.Option(help="Also where tools may change something: the cache leaves it out.")
+    ] = False,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose whether earlier results answer calls of a capability; without a policy, show it."""
+    from pml_cli.commands import caching
+
+    chosen = {"policy": policy, "ttl_s": ttl, "force": force or None}
+    with session(url, as_json=as_json) as (client, out):
+        caching.cache(client, out, capability, chosen)
+
+
+@app.command()
 def trace(
     workflow: str,
     shown: Annotated[

@@ -56,6 +56,10 @@ class Client:
         """POST a JSON object."""
         return self._send("POST", path, json=dict(body))
 
+    def patch(self, path: str, body: Mapping[str, object]) -> Json:
+        """PATCH a JSON object."""
+        return self._send("PATCH", path, json=dict(body))
+
     def health(self) -> tuple[int, Json]:
         """Status code and body of /healthz, whatever the state."""
         answer = self._request("GET", "/healthz")
@@ -63,7 +67,7 @@ class Client:
 
     def _send(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "PATCH"],
         path: str,
         *,
         params: Mapping[str, str] | None = None,

@@ -52,6 +52,8 @@ def show_answer(out: Output, answer: Json) -> int:
             readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
         case _:
             readable = [f"still running: pml trace {answer['workflowId']}"]
+    if answer.get("cached"):
+        readable.insert(0, "[yellow]cached[/]: nothing ran; so ended the workflow that is named")
     if answer.get("dryRun"):
         readable.insert(0, _dry(answer))
     out.show(answer, *readable)

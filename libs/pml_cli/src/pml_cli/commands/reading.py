@@ -12,6 +12,7 @@ from pml_cli.client import Client, Json
 from pml_cli.commands.execution import workflow_id
 from pml_cli.errors import FAILED, UNREACHABLE, CommandError
 from pml_cli.output import Output
+from pml_cli.render.caching import cached_how
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
@@ -149,4 +150,7 @@ def capability(client: Client, out: Output, wanted: str) -> None:
     structure = StaticStructure.model_validate(found["structure"])
     learning = Learning.model_validate(found["learning"])
     title = f"{found['name']}  {found.get('description') or ''}"
-    out.show(found, structure_tree(structure, title), learned_paths(learning))
+    cache = cached_how(cast(Json, found["cache"]))
+    out.show(
+        found, structure_tree(structure, title), learned_paths(learning), f"[dim]cache: {cache}[/]"
+    )

@@ -3,7 +3,7 @@
 Everything that reaches a store may raise StorageUnavailable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -79,9 +79,18 @@ class CapabilityHandling(Handling, Protocol):
         stays as an alias. `embedded` is the one vector of the admission's document."""
         ...
 
-    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
-        """Keep a capability's statistics."""
-        ...
+
+@dataclass(frozen=True)
+class Seen:
+    """What is stored about a message and the capability it speaks of: the facts stated when it
+    was handled before, and the capability, where there are such."""
+
+    replayed: Sequence[Message] | None
+    held: Held | None
+
+
+Taught = tuple[Standing, Sequence[Message]] | None
+"""How a capability stands after a lesson and what to state; None: there is nothing to learn."""
 
 
 class CapabilityStore(Protocol):
@@ -91,6 +100,19 @@ class CapabilityStore(Protocol):
         self, message_id: UUID, consumer: str
     ) -> AbstractAsyncContextManager[CapabilityHandling]:
         """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+        ...
+
+    async def seen(
+        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
+    ) -> Seen:
+        """A look that holds nothing and leaves nothing."""
+        ...
+
+    async def learn_once(
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+    ) -> Sequence[Message] | None:
+        """Keep statistics once, whatever is redelivered, and return what is stated; `teach` may be
+        asked again where another was faster. None: there is no such capability."""
         ...
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:

@@ -33,6 +33,10 @@ class MemoryInbox:
         self._facts: dict[tuple[UUID, str], tuple[Message, ...]] = {}
         self._lock = asyncio.Lock()
 
+    def facts_of(self, message_id: UUID, consumer: str) -> tuple[Message, ...] | None:
+        """What the handling of a message stated, if it was handled."""
+        return self._facts.get((message_id, consumer))
+
     @asynccontextmanager
     async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryOnce]:
         """Handle a message once, as `inbox.once` does."""

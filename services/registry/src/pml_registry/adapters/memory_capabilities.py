@@ -1,6 +1,6 @@
 """Capabilities in memory; the twin of the Postgres store, under the same contract suite."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryOnce
-from pml_registry.adapters.memory_tables import Found, MemoryTables
+from pml_registry.adapters.memory_tables import Found, Kept, MemoryTables
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.descriptions import description_of
 from pml_registry.domain.names import meant_by
-from pml_registry.domain.standing import Held, Standing
-from pml_registry.ports import Embedded
+from pml_registry.domain.standing import Held
+from pml_registry.ports import Embedded, Seen, Taught
 
 
 class MemoryCapabilityStore:
@@ -35,6 +35,41 @@ class MemoryCapabilityStore:
         """See `ports.CapabilityStore`."""
         async with self._tables.inbox.once(message_id, consumer) as handling:
             yield MemoryCapabilityHandling(self._tables, handling)
+
+    async def seen(
+        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
+    ) -> Seen:
+        """See `ports.CapabilityStore`."""
+        known = self._tables.capabilities.get((scope, capability_id))
+        replayed = self._tables.inbox.facts_of(message_id, consumer)
+        return Seen(replayed, known[0].held if known else None)
+
+    async def learn_once(
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+    ) -> Sequence[Message] | None:
+        """See `ports.CapabilityStore`."""
+        key = (updated.scope, updated.capability_id)
+        if key not in self._tables.capabilities:
+            return None
+        async with self._tables.inbox.once(updated.event_id, consumer) as handling:
+            if handling.replayed is not None:
+                return handling.replayed
+            kept, found = self._tables.capabilities[key]
+            taught = teach(kept.held)
+            if taught is None:
+                return ()
+            standing, facts = taught
+            record = kept.record.model_copy(
+                update={
+                    "usage": updated.usage,
+                    "learning": updated.learning,
+                    "listed": standing.listed,
+                    "updated_at": datetime.now(UTC),
+                }
+            )
+            row = (Kept(record, updated.revision), found)
+            handling.stage(lambda: self._tables.capabilities.update({key: row}))
+            return handling.conclude(facts)
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
         """See `ports.CapabilityStore`."""
@@ -108,7 +143,7 @@ class MemoryCapabilityHandling:
     async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
         """See `ports.CapabilityHandling`."""
         known = self._tables.capabilities.get((scope, capability_id))
-        return None if known is None else known[0]
+        return None if known is None else known[0].held
 
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
         """See `ports.CapabilityHandling`."""
@@ -120,7 +155,7 @@ class MemoryCapabilityHandling:
         """See `ports.CapabilityHandling`."""
         key = (analysis.scope, analysis.capability.capability_id)
         known = self._tables.capabilities.get(key)
-        held = known[0] if known else Held(_created(analysis, admission))
+        held = known[0] if known else Kept(_created(analysis, admission))
         completed = held.record.model_copy(
             update={
                 "name": admission.name,
@@ -137,21 +172,6 @@ class MemoryCapabilityHandling:
         named = {(analysis.scope, admission.name): completed.capability_id}
         self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
         self._handling.stage(lambda: self._tables.names.update(named))
-
-    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
-        """See `ports.CapabilityHandling`."""
-        key = (updated.scope, updated.capability_id)
-        held, found = self._tables.capabilities[key]
-        record = held.record.model_copy(
-            update={
-                "usage": updated.usage,
-                "learning": updated.learning,
-                "listed": standing.listed,
-                "updated_at": datetime.now(UTC),
-            }
-        )
-        row = (Held(record, updated.revision), found)
-        self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
 
 
 def _aliases(record: CapabilityRecord, name: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage.memory import MemoryInbox
@@ -20,13 +21,34 @@ class Found:
     vector: Vector
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A capability as stored."""
+
+    record: CapabilityRecord
+    learning_revision: int = 0
+
+    @property
+    def held(self) -> Held:
+        """What may change of it."""
+        record = self.record
+        return Held(
+            name=record.name,
+            named=record.named,
+            listed=record.listed,
+            description=record.description,
+            tools_used=record.tools_used,
+            learning_revision=self.learning_revision,
+        )
+
+
 @dataclass
 class MemoryTables:
     """Rows by scope and id."""
 
     inbox: MemoryInbox = field(default_factory=MemoryInbox)
-    capabilities: dict[tuple[Scope, UUID], tuple[Held, Found]] = field(
-        default_factory=dict[tuple[Scope, UUID], tuple[Held, Found]]
+    capabilities: dict[tuple[Scope, UUID], tuple[Kept, Found]] = field(
+        default_factory=dict[tuple[Scope, UUID], tuple[Kept, Found]]
     )
     names: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
     """Present and former names, in the order they were given."""

@@ -1,6 +1,6 @@
 """Capabilities in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from pml_common.contracts.capability import CapabilityDescription, CapabilityRec
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
+from pml_common.disposition import Retryable
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, connection, snapshot
@@ -21,13 +22,16 @@ from pml_registry.adapters.postgres_rows import (
     capability_description,
     capability_record,
     held,
+    learning_columns,
 )
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.names import as_id, record_hash
-from pml_registry.domain.standing import Held, Standing
-from pml_registry.ports import Embedded
+from pml_registry.domain.standing import Held
+from pml_registry.ports import Embedded, Seen, Taught
 
 _SQL = load_queries("pml_registry")
+
+_MOST_ATTEMPTS = 8
 
 
 class PostgresCapabilityStore:
@@ -43,6 +47,41 @@ class PostgresCapabilityStore:
         """See `ports.CapabilityStore`."""
         async with inbox.once(self._pool, message_id, consumer) as handling:
             yield PostgresCapabilityHandling(handling)
+
+    async def seen(
+        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
+    ) -> Seen:
+        """See `ports.CapabilityStore`."""
+        key = (scope.org, scope.project, capability_id)
+        async with connection(self._pool) as session:
+            row = await session.fetchrow(_SQL["seen-capability"], *key, message_id, consumer)
+        if row is None:
+            raise LookupError("a row was to be there, whatever there is")
+        replayed = None if row["facts"] is None else inbox.decode_facts(row["facts"])
+        return Seen(replayed, None if row["name"] is None else held(row))
+
+    async def learn_once(
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+    ) -> Sequence[Message] | None:
+        """See `ports.CapabilityStore`. Two statements, the second of which counts only if the
+        capability is as it was read; else all over again."""
+        scope, message_id = updated.scope, updated.event_id
+        for _ in range(_MOST_ATTEMPTS):
+            seen = await self.seen(message_id, consumer, scope, updated.capability_id)
+            if seen.replayed is not None or seen.held is None:
+                return seen.replayed
+            taught = teach(seen.held)
+            if taught is None:
+                return ()
+            standing, facts = taught
+            columns = learning_columns(updated, standing, seen.held)
+            async with connection(self._pool) as session:
+                kept = await session.fetchval(
+                    _SQL["learn-once"], *columns, message_id, consumer, inbox.encode_facts(facts)
+                )
+            if kept is not None:
+                return facts
+        raise Retryable(f"capability {updated.capability_id} changes too often just now")
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
         """See `ports.CapabilityStore`."""
@@ -109,7 +148,7 @@ class PostgresCapabilityHandling:
         """See `ports.CapabilityHandling`."""
         await self._session.execute(_SQL["lock-capability"], str(capability_id))
         row = await self._session.fetchrow(
-            _SQL["capability-by-id"], scope.org, scope.project, capability_id
+            _SQL["hold-capability"], scope.org, scope.project, capability_id
         )
         return None if row is None else held(row)
 
@@ -148,19 +187,4 @@ class PostgresCapabilityHandling:
             namespace,
             action,
             record_hash(admission.name, identity.code_hash),
-        )
-
-    async def learn(self, updated: LearningUpdated, standing: Standing) -> None:
-        """See `ports.CapabilityHandling`."""
-        await self._session.execute(
-            _SQL["learn-capability"],
-            updated.scope.org,
-            updated.scope.project,
-            updated.capability_id,
-            updated.usage.count,
-            updated.usage.success_count,
-            updated.usage.mean_duration_ms,
-            updated.learning.model_dump_json(),
-            updated.revision,
-            standing.listed,
         )

@@ -12,11 +12,12 @@ from pml_common.contracts.capability import (
     Learning,
     Usage,
 )
+from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.domain.catalogue import KnownTool
-from pml_registry.domain.standing import Held
+from pml_registry.domain.standing import Held, Standing
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
@@ -68,8 +69,34 @@ def capability_description(row: asyncpg.Record) -> CapabilityDescription:
 
 
 def held(row: asyncpg.Record) -> Held:
-    """A row of the view `capability`, with its revision."""
-    return Held(capability_record(row), row["learning_revision"])
+    """What may change of a row of the view `capability`."""
+    return Held(
+        name=row["name"],
+        named=row["named"],
+        listed=row["listed"],
+        description=row["description"],
+        tools_used=tuple(row["tools_used"]),
+        learning_revision=row["learning_revision"],
+    )
+
+
+def learning_columns(
+    updated: LearningUpdated, standing: Standing, before: Held
+) -> tuple[object, ...]:
+    """The key of a capability, its statistics, and what it must still be to take them."""
+    return (
+        updated.scope.org,
+        updated.scope.project,
+        updated.capability_id,
+        updated.usage.count,
+        updated.usage.success_count,
+        updated.usage.mean_duration_ms,
+        updated.learning.model_dump_json(),
+        updated.revision,
+        standing.listed,
+        before.learning_revision,
+        before.name,
+    )
 
 
 def tool_definition(row: asyncpg.Record) -> ToolDefinition:

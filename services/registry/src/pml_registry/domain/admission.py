@@ -2,13 +2,25 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.structure import TaskNode
 from pml_registry.domain.documents import capability_document
 from pml_registry.domain.names import first_free, unnamed_names
+
+
+class Known(Protocol):
+    """What an analysis may add to."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def named(self) -> bool: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def tools_used(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Admission:
         return capability_document(self.name, self.description, self.tools_used)
 
 
-def wanted_names(analysis: ExecutionAnalyzed, held: CapabilityRecord | None) -> Sequence[str]:
+def wanted_names(analysis: ExecutionAnalyzed, held: Known | None) -> Sequence[str]:
     """Names that `admit` may give and must know to be free or taken."""
     asked = analysis.capability.name
     if held is None:
@@ -40,9 +52,7 @@ def wanted_names(analysis: ExecutionAnalyzed, held: CapabilityRecord | None) -> 
     return [asked] if asked and not held.named else []
 
 
-def admit(
-    analysis: ExecutionAnalyzed, held: CapabilityRecord | None, taken: Collection[str]
-) -> Admission:
+def admit(analysis: ExecutionAnalyzed, held: Known | None, taken: Collection[str]) -> Admission:
     """Give a new capability its name, a known one what it still lacks: a name, a description.
 
     `taken` are those of `wanted_names` that others hold. Code, structure and a name once given

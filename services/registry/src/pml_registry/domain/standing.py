@@ -3,15 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 
 
 @dataclass(frozen=True)
 class Held:
-    """A capability as stored; `learning_revision` is 0 before the first lesson."""
+    """What is stored of a capability and may change; `learning_revision` is 0 before the first
+    lesson."""
 
-    record: CapabilityRecord
+    name: str
+    named: bool
+    listed: bool
+    description: str
+    tools_used: tuple[str, ...]
     learning_revision: int = 0
 
 
@@ -30,6 +34,6 @@ def stand(held: Held, updated: LearningUpdated) -> Standing | None:
     """
     if updated.revision <= held.learning_revision:
         return None
-    listed = held.record.listed or updated.usage.success_count > 0
-    newly = listed and not held.record.listed
+    listed = held.listed or updated.usage.success_count > 0
+    newly = listed and not held.listed
     return Standing(listed=listed, change="listed" if newly else "learned")

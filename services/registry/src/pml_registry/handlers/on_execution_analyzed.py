@@ -9,6 +9,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.admission import Admission, admit, wanted_names
+from pml_registry.domain.standing import Held
 from pml_registry.ports import CapabilityStore, Embedder
 
 log = logging.getLogger(__name__)
@@ -26,26 +27,46 @@ async def on_execution_analyzed(
     if "\x00" in analysis.code:
         raise Rejected("the code holds a NUL character, which cannot be stored")
     identity, scope = analysis.capability, analysis.scope
+    seen = await capabilities.seen(analysis.event_id, _CONSUMER, scope, identity.capability_id)
+    if seen.replayed is not None:
+        return seen.replayed
+    if seen.held is not None and _complete(analysis, seen.held):
+        return ()
     async with capabilities.once(analysis.event_id, _CONSUMER) as handling:
         if handling.replayed is not None:
             return handling.replayed
         held = await handling.capability(scope, identity.capability_id)
-        record = held.record if held else None
-        names = wanted_names(analysis, record)
+        names = wanted_names(analysis, held)
         taken = await handling.taken(scope, names) if names else ()
-        admission = admit(analysis, record, taken)
-        if admission.refused_name:
-            log.warning(
-                "%s: capability %s stays %s: it has a name already or somebody else holds %s",
-                scope,
-                identity.capability_id,
-                admission.name,
-                admission.refused_name,
-            )
+        admission = admit(analysis, held, taken)
+        _tell_refused(analysis, admission)
         if admission.altered:
             embedded = await embedder.embed([admission.document])
             await handling.admit(analysis, admission, embedded)
         return handling.conclude(_facts(analysis, admission))
+
+
+def _complete(analysis: ExecutionAnalyzed, held: Held) -> bool:
+    """Whether a known capability lacks nothing that the analysis could give: most runs are of
+    one that ran before, and need no transaction to change nothing."""
+    if wanted_names(analysis, held):
+        return False
+    admission = admit(analysis, held, ())
+    if admission.altered:
+        return False
+    _tell_refused(analysis, admission)
+    return True
+
+
+def _tell_refused(analysis: ExecutionAnalyzed, admission: Admission) -> None:
+    if admission.refused_name:
+        log.warning(
+            "%s: capability %s stays %s: it has a name already or somebody else holds %s",
+            analysis.scope,
+            analysis.capability.capability_id,
+            admission.name,
+            admission.refused_name,
+        )
 
 
 def _facts(analysis: ExecutionAnalyzed, admission: Admission) -> Sequence[CapabilityChanged]:

@@ -1,14 +1,15 @@
 """A capability was learned from: keep its newest statistics."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from pml_common.bus.errors import Retryable
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityChanged
-from pml_registry.domain.standing import stand
-from pml_registry.ports import CapabilityStore
+from pml_registry.domain.standing import Held, stand
+from pml_registry.ports import CapabilityStore, Taught
 
 _CONSUMER = catalog.REGISTRY_ON_LEARNING_UPDATED.durable
 
@@ -20,21 +21,21 @@ async def on_learning_updated(
 
     Raises Retryable while the capability is not known yet.
     """
-    async with capabilities.once(updated.event_id, _CONSUMER) as handling:
-        if handling.replayed is not None:
-            return handling.replayed
-        held = await handling.capability(updated.scope, updated.capability_id)
-        if held is None:
-            raise Retryable(f"capability {updated.capability_id} is not known yet")
-        standing = stand(held, updated)
-        if standing is None:
-            return handling.conclude(())
-        await handling.learn(updated, standing)
-        changed = CapabilityChanged(
-            scope=updated.scope,
-            event_id=ids.effect_id(updated.event_id, "capability-changed"),
-            capability_id=updated.capability_id,
-            name=held.record.name,
-            change=standing.change,
-        )
-        return handling.conclude([changed])
+    facts = await capabilities.learn_once(updated, _CONSUMER, partial(_taught, updated))
+    if facts is None:
+        raise Retryable(f"capability {updated.capability_id} is not known yet")
+    return facts
+
+
+def _taught(updated: LearningUpdated, held: Held) -> Taught:
+    standing = stand(held, updated)
+    if standing is None:
+        return None
+    changed = CapabilityChanged(
+        scope=updated.scope,
+        event_id=ids.effect_id(updated.event_id, "capability-changed"),
+        capability_id=updated.capability_id,
+        name=held.name,
+        change=standing.change,
+    )
+    return standing, [changed]

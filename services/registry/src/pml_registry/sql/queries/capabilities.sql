@@ -40,7 +40,40 @@ SET name = excluded.name,
     updated_at = now()
 WHERE capability_records.name <> excluded.name
 
--- name: learn-capability
+-- name: hold-capability
+SELECT name, named, listed, description, tools_used, learning_revision
+FROM capability
+WHERE org = $1 AND project = $2 AND pattern_id = $3
+
+-- name: seen-capability
+-- The capability, and what the handling of a message stated; one row, whatever there is.
+SELECT
+    inbox.facts, capability.name, capability.named, capability.listed, capability.description,
+    capability.tools_used, capability.learning_revision
+FROM (SELECT) AS one
+LEFT JOIN capability ON org = $1 AND project = $2 AND pattern_id = $3
+LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
+
+-- name: learn-once
+-- Statistics and the memory of their message, in one statement; no row: since it was read the
+-- capability learned, or was named, or the message was handled.
+WITH held AS (
+    SELECT
+    FROM workflow_pattern
+    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND learning_revision = $10
+        AND EXISTS (
+            SELECT
+            FROM capability_records
+            WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name = $11
+        )
+    FOR UPDATE
+), noted AS (
+    INSERT INTO inbox (message_id, consumer, facts)
+    SELECT $12, $13, $14
+    FROM held
+    ON CONFLICT DO NOTHING
+    RETURNING message_id
+)
 UPDATE workflow_pattern
 SET usage_count = $4,
     success_count = $5,
@@ -49,7 +82,9 @@ SET usage_count = $4,
     learning_revision = $8,
     listed = $9,
     updated_at = now()
+FROM noted
 WHERE org = $1 AND project = $2 AND pattern_id = $3
+RETURNING pattern_id
 
 -- name: set-cache
 -- No row changes where it is set like that already.

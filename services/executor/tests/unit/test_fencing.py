@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
@@ -10,13 +11,14 @@ from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
@@ -34,7 +36,12 @@ async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
     return None
 
 
-PROGRAMS = {"three": three_calls}
+async def asking(api: ProgramApi, args: JsonObject) -> JsonValue:
+    """Its first call is known only to the run."""
+    return [await api.call(None, "mail:send"), await api.call("n1", "api:a")]
+
+
+PROGRAMS = {"three": three_calls, "asking": asking}
 
 
 async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing(
@@ -93,6 +100,44 @@ async def test_taking_over_refuses_the_earlier_executor_at_once(
         await first
     assert (await second).success
     assert tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+
+
+async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_who_goes_on(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
+    begun, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(args: JsonObject) -> ToolOutcome:
+        begun.set()
+        await answer.wait()
+        return ToolOutcome(status="ok", result=args)
+
+    tools = MemoryTools({"api:a": slow})
+    command = make_command("asking").model_copy(update={"askable": {"mail:send": "mails"}})
+    (parked,) = await on_run_workflow(command, make_executor(bus, pool, tools))
+    assert isinstance(parked, WorkflowParked)
+
+    goes_on = asyncio.ensure_future(
+        finish(agreed(parked, command), make_executor(bus, pool, tools))
+    )
+    await begun.wait()
+    again = await on_run_workflow(command, make_executor(bus, pool, tools))
+    answer.set()
+
+    assert [each.message_id for each in again] == [parked.event_id]
+    assert (await goes_on).success
+    assert tools.made == {"mail:send": 1, "api:a": 1}
+
+
+def agreed(parked: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
+    """What follows once a person has agreed."""
+    wanted = parked.wanted
+    call = GrantedCall(
+        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
+    )
+    grant = parked.grant.model_copy(update={"calls": (call,)})
+    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
 
 
 class Forgetful(MemoryBus):

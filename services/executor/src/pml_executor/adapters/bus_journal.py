@@ -12,6 +12,7 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
+from pml_executor.domain.parking import parked_under
 
 log = logging.getLogger(__name__)
 
@@ -82,14 +83,16 @@ class BusJournal:
             self._flushing = None
 
     async def _take_over(self) -> None:
-        """Read what is there and append nothing to it, which refuses its earlier writer."""
+        """Read what is there and append nothing to it, which refuses its earlier writer. A run that
+        has ended, or parked under this very command, is let be: what came after is another's."""
         records = await self._records()
         appends = [each.message for each in records if isinstance(each.message, TraceRecorded)]
         recorded = [entry for append in appends for entry in append.entries]
         marks = [append.mark for append in appends if append.mark is not None]
         self._last = records[-1].sequence if records else 0
         self._journal = RunJournal(recorded, marks)
-        if not self._journal.closed:
+        over = self._journal.closed or parked_under(self._command.command_id, marks)
+        if not over:
             await self._store(())
             workflow = self._command.workflow_id
             log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))

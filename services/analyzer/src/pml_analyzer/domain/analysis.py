@@ -172,7 +172,7 @@ def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -
     uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
     nested = library.nested(reached, policy)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
-    given = [(toolbox[sites[node.id][0]], node.arguments) for node in called]
+    given = [(toolbox.takes(sites[node.id][0]).inputs, node.arguments) for node in called]
     edited = instrumented(meaning)
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
@@ -181,7 +181,7 @@ def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=nested,
         injected=injected(nested, reached),
-        parameters_schema=parameters_schema(origins, given),
+        parameters_schema=parameters_schema(origins, meaning.units, given),
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,
         insertions=edited.insertions,

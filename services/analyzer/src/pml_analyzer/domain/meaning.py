@@ -12,7 +12,7 @@ from pml_analyzer.domain.structure.calls import Calls, find_calls
 from pml_analyzer.domain.structure.escapes import add_escapes
 from pml_analyzer.domain.structure.expansion import Expansion, expand
 from pml_analyzer.domain.structure.marks import Mark, find_marks
-from pml_analyzer.domain.structure.units import find_units
+from pml_analyzer.domain.structure.units import Unit, find_units
 from pml_analyzer.domain.text.problems import Problem
 from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.syntax.edits import Edited
@@ -27,6 +27,7 @@ class Meaning:
     scopes: Scopes
     origins: Origins
     calls: Calls
+    units: Sequence[Unit]
     marks: Sequence[Mark]
     expansion: Expansion
     free: Sequence[str]
@@ -39,9 +40,11 @@ def understand(tree: Tree, limits: Limits) -> Meaning:
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
     add_escapes(calls, origins)
-    marks = find_marks(tree, origins, calls, find_units(tree, scopes))
+    units = find_units(tree, scopes)
+    marks = find_marks(tree, origins, calls, units)
     expansion = expand(marks, limit=limits.nodes)
-    return Meaning(tree, scopes, origins, calls, marks, expansion, free_parameters(origins))
+    free = free_parameters(origins)
+    return Meaning(tree, scopes, origins, calls, units, marks, expansion, free)
 
 
 def ambiguous_arguments(meaning: Meaning) -> Problem | None:

@@ -13,10 +13,19 @@ from tree_sitter import Tree as RawTree
 from pml_analyzer.syntax.source import Source
 from pml_analyzer.syntax.tree import CASTS, TYPES, Node, Tree
 
-_LEAVES = TYPES | {"string", "regex", "meta_property"}
+_LEAVES = TYPES | {
+    *("string", "regex", "meta_property"),
+    *("identifier", "number", "property_identifier", "shorthand_property_identifier"),
+    *("shorthand_property_identifier_pattern", "statement_identifier", "type_identifier"),
+}
+"""Kinds into which nothing looks, or that hold nothing."""
+
 _DROPPED = frozenset({"comment", "html_comment"})
 _TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
 """Tokens that say something their parent's kind does not; so do those with a field (operators)."""
+_SILENT: Final = frozenset(["(", ")", "{", "}", "[", "]", ".", ":", "=>", "`", "${", '"', "'"])
+"""Tokens to which the grammar never gives a place of their own."""
+
 _ONLY_IN = {
     ",": frozenset({"array", "array_pattern"}),
     "await": frozenset({"for_in_statement"}),
@@ -42,23 +51,36 @@ def language() -> Language:
     return Language(tree_sitter_typescript.language_typescript())
 
 
-@cache
-def _kinds() -> tuple[list[str], list[bool]]:
-    """By kind id: its name, and whether its nodes are kept."""
-    grammar = language()
-    ids = range(grammar.node_kind_count)
-    names = [grammar.node_kind_for_id(number) or "" for number in ids]
-    kept = [
-        name in _TOKENS or (grammar.node_kind_is_named(number) and name not in _DROPPED)
-        for number, name in enumerate(names)
-    ]
-    return names, kept
+class _Kind(NamedTuple):
+    """Of the nodes of one kind: whether they are kept, whether they may hold others, and the kinds
+    of parents in which alone they are kept, if not in all."""
+
+    name: str
+    is_silent: bool
+    is_kept: bool
+    is_open: bool
+    parents: frozenset[str] | None
 
 
 @cache
-def _fields() -> list[str | None]:
+def _kinds() -> list[_Kind]:
+    """By kind id."""
     grammar = language()
-    return [None, *(grammar.field_name_for_id(number + 1) for number in range(grammar.field_count))]
+    found: list[_Kind] = []
+    for number in range(grammar.node_kind_count):
+        name = grammar.node_kind_for_id(number) or ""
+        is_named = grammar.node_kind_is_named(number)
+        is_kept = name in _TOKENS or (is_named and name not in _DROPPED)
+        is_open = is_named and name not in _LEAVES
+        found.append(_Kind(name, name in _SILENT, is_kept, is_open, _ONLY_IN.get(name)))
+    return found
+
+
+@cache
+def _fields() -> dict[int | None, str | None]:
+    grammar = language()
+    numbers = range(1, grammar.field_count + 1)
+    return {None: None, **{number: grammar.field_name_for_id(number) for number in numbers}}
 
 
 class Broken(NamedTuple):
@@ -138,45 +160,45 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
 
 def _convert(raw: RawTree, nesting: int) -> list[Node]:
     """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
-    names, kept = _kinds()
-    fields = _fields()
+    kinds, fields = _kinds(), _fields()
     cursor = raw.walk()
     enter, leave, advance = cursor.goto_first_child, cursor.goto_parent, cursor.goto_next_sibling
     top = raw.root_node
-    parent = Node("program", None, top.start_byte, top.end_byte, None, 0, [], 1)
+    siblings: list[Node] = []
+    parent = Node("program", None, top.start_byte, top.end_byte, None, 0, siblings, 1)
     nodes = [parent]
     ends: dict[int, int] = {}  # where nodes end that the grammar has end after a comment
-    depth = 1
+    depth, count, in_cast = 1, 1, False
     here = cursor.node if enter() else None
     while here is not None:
-        kind_id = here.kind_id
-        field = fields[cursor.field_id or 0]
-        if kept[kind_id] or field is not None:
-            kind = names[kind_id]
+        kind, is_silent, is_kept, is_open, parents = kinds[here.kind_id]
+        field = None if is_silent else fields[cursor.field_id]
+        if is_kept or field is not None:
             start, end = here.byte_range
-            node = Node(kind, field, start, end, parent, len(nodes), _NOTHING, len(nodes) + 1)
-            if kind not in _ONLY_IN or parent.kind in _ONLY_IN[kind]:
+            node = Node(kind, field, start, end, parent, count, _NOTHING, count + 1)
+            if parents is None or parent.kind in parents:
                 nodes.append(node)
-                parent.children.append(node)
-            is_type = parent.kind in CASTS and parent.children[0] is not node
-            if not is_type and kind not in _LEAVES and enter():
-                node.children = []
-                parent, depth = node, depth + 1
+                siblings.append(node)
+                count += 1
+            if is_open and not (in_cast and siblings[0] is not node) and enter():
+                node.children = siblings = []
+                parent, depth, in_cast = node, depth + 1, kind in CASTS
                 if depth > nesting:
                     raise TooDeep(start)
                 here = cursor.node
                 continue
         while not advance():
-            parent.stop = len(nodes)
-            if names[kind_id] in _DROPPED:  # the last of its parent
+            parent.stop = count
+            if kind in _DROPPED:  # the last of its parent
                 before = _before_comments(cursor)
                 ends[parent.end] = ends.get(before, before)
-                kind_id = 0
+                kind = ""
             if ends:
                 parent.end = ends.get(parent.end, parent.end)
             if parent.parent is None:
                 return nodes
             parent, depth = parent.parent, depth - 1
+            siblings, in_cast = parent.children, parent.kind in CASTS
             leave()
         here = cursor.node
     return nodes

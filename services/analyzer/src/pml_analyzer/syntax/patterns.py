@@ -1,7 +1,7 @@
 """Destructuring: which names a pattern binds, and to which part of which value."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pml_analyzer.syntax.literals import string_value
 from pml_analyzer.syntax.tree import Node, Tree
@@ -12,8 +12,7 @@ Step = str | int | None
 Path = tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of the value of an expression; without an expression, nobody can say of what."""
 
     value: Node | None
@@ -21,8 +20,7 @@ class Part:
     is_default: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """One name or member that a pattern writes, and every value it may get."""
 
     node: Node

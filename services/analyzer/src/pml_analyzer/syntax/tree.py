@@ -123,9 +123,10 @@ class Tree:
         self.nodes = nodes
         self.raw = raw
         self._text = source.text
-        self._by_kind: defaultdict[str, list[Node]] = defaultdict(list)
+        by_kind: defaultdict[str, list[Node]] = defaultdict(list)
         for node in nodes:
-            self._by_kind[node.kind].append(node)
+            by_kind[node.kind].append(node)
+        self._by_kind = dict(by_kind)
 
     @property
     def root(self) -> Node:
@@ -136,7 +137,8 @@ class Tree:
         """All nodes of these kinds, one kind after the other, each in source order."""
         if len(kinds) == 1:
             return self._by_kind.get(kinds[0], [])
-        return [node for kind in kinds for node in self._by_kind.get(kind, ())]
+        by_kind = self._by_kind
+        return [node for kind in kinds if kind in by_kind for node in by_kind[kind]]
 
     def subtree(self, node: Node) -> Iterator[Node]:
         """A node and everything below it, in source order."""

@@ -34,6 +34,8 @@ class DataFlow:
         self._handed_in = handed_in
         self._known: dict[tuple[int, int], list[str]] = {}
         self._scanned: dict[tuple[int, int], tuple[list[str], list[Place]]] = {}
+        self._held: dict[tuple[int, int], list[Place]] = {}
+        self._results_of: dict[tuple[int, int], tuple[str, Path] | None] = {}
         self._added = _additions(self._tree, self._scopes)
         whole = self._tree.of("call_expression", *FUNCTIONS)
         self._sources = sorted([*self._scopes.by_identifier, *(node.index for node in whole)])
@@ -62,7 +64,12 @@ class DataFlow:
 
     def exact(self, node: Node, at: Instance) -> tuple[str, Path] | None:
         """The one call that a value is the result of, and the part of that result."""
-        value: Node = node
+        key = (node.index, at.number)
+        if key not in self._results_of:
+            self._results_of[key] = self._exact(node, at)
+        return self._results_of[key]
+
+    def _exact(self, value: Node, at: Instance) -> tuple[str, Path] | None:
         path: Path = ()
         for _ in range(_MOST_STEPS):
             origin = self._origins.part(Part(value, path))
@@ -115,25 +122,32 @@ class DataFlow:
     def _read(self, root: Node, at: Instance) -> tuple[list[str], list[Place]]:
         tasks: list[str] = []
         values: list[Place] = []
-        position = bisect_left(self._sources, root.index)
-        while position < len(self._sources) and self._sources[position] < root.stop:
-            index = self._sources[position]
-            node = self._tree.nodes[index]
-            task = self._task(index, at)
-            entered = self._expansion.entered.get((index, at.number))
-            binding = self._scopes.binding(node)
-            if task is not None:
+        sources, ids, entered_at = self._sources, self._expansion.ids, self._expansion.entered
+        bindings, number, following = self._scopes.by_identifier, at.number, 0
+        for index in sources[bisect_left(sources, root.index) : bisect_left(sources, root.stop)]:
+            if index < following:
+                continue
+            key = (index, number)
+            task, entered = ids.get(key), entered_at.get(key)
+            if task is not None and task.startswith("n"):
                 tasks.append(task)
+                following = self._tree.nodes[index].stop
             elif entered is not None and entered.unit is not None:
                 values += ((value, entered) for value in self._results(entered.unit.function))
-            elif binding is not None:
-                values += self._values(binding, at)
-            is_call = task is not None or entered is not None
-            following = node.stop if is_call else index + 1
-            position = bisect_left(self._sources, following, position)
+                following = self._tree.nodes[index].stop
+            elif index in bindings:
+                values += self._values(bindings[index], at)
         return tasks, values
 
-    def _values(self, binding: Binding, at: Instance) -> Iterator[Place]:
+    def _values(self, binding: Binding, at: Instance) -> list[Place]:
+        """What a name may hold; told once for all uses in an instance."""
+        key = (binding.node.index, at.number)
+        known = self._held.get(key)
+        if known is None:
+            known = self._held[key] = list(self._find_values(binding, at))
+        return known
+
+    def _find_values(self, binding: Binding, at: Instance) -> Iterator[Place]:
         where = self._expansion.enclosing(binding.node, at)
         given = self._handed_in.given(binding.node, at)
         if given is not None:

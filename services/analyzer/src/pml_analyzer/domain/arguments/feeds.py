@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pml_analyzer.domain.arguments.arguments import dotted
+from pml_analyzer.domain.decision.toolbox import Takes
 from pml_analyzer.domain.names.entries import entries
 from pml_analyzer.domain.names.origins import Origins
 from pml_analyzer.domain.structure.drawn import TooManyEdges
 from pml_analyzer.syntax.patterns import Path
 from pml_analyzer.syntax.tree import Node
 from pml_common.contracts.structure import Edge, FieldMapping
-from pml_common.contracts.tool import ToolDefinition
 from pml_common.provides.coverage import coverage_of
 from pml_common.provides.fields import WHOLE
-from pml_common.provides.json_schema import ANYTHING, Described, described
+from pml_common.provides.json_schema import ANYTHING, Described
 
 _DEEPEST: Final = 30
 """How many objects inside each other are opened."""
@@ -83,15 +83,13 @@ def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ())
 
 
 def edges_of_uses(
-    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, ToolDefinition], *, limit: int
+    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, Takes], *, limit: int
 ) -> list[Edge]:
     """The edges that uses make; each with the node that they feed.
 
     `tools` by node; what one that is missing takes and gives is not known. Raises TooManyEdges
     beyond `limit`.
     """
-    inputs = {key: described(tool.input_schema) for key, tool in tools.items()}
-    outputs = {key: described(tool.output_schema) for key, tool in tools.items()}
     edges: list[Edge] = []
     for consumer, found in uses:
         by_producer: dict[str, list[Use]] = {}
@@ -101,7 +99,8 @@ def edges_of_uses(
         if len(edges) + len(by_producer) > limit:
             raise TooManyEdges
         for producer, parts in by_producer.items():
-            given, wanted = outputs.get(producer, ANYTHING), inputs.get(consumer, ANYTHING)
+            given = tools[producer].outputs if producer in tools else ANYTHING
+            wanted = tools[consumer].inputs if consumer in tools else ANYTHING
             edges.append(_edge(producer, consumer, parts, given, wanted))
     return edges
 

@@ -1,7 +1,6 @@
 """Handed-in pass: what each invocation of a local function gives its parameters."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pml_analyzer.domain.names.bindings import Binding
 from pml_analyzer.domain.names.entries import entries, is_plain, stays_as_written
@@ -15,8 +14,7 @@ _OPENING: Final = MEMBERS | WRAPPERS
 _CHANGEABLE: Final = frozenset({"array", "object"})
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """An expression, the part of its value that is meant, and the instance that it stands in."""
 
     value: Node

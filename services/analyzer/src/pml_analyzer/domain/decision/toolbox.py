@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, overload
+from typing import Final, NamedTuple, overload
 
 from pml_analyzer.domain.structure.calls import CallSite
 from pml_analyzer.domain.text.lookalikes import disguise, disguised
 from pml_analyzer.domain.text.problems import Problem
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.provides.json_schema import Described, described
 
 NO_TOOLS: Final = (
     "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
@@ -15,6 +16,18 @@ NO_TOOLS: Final = (
 )
 _LONGEST_NAME: Final = 100
 _MOST_NAMES: Final = 8
+
+
+class Takes(NamedTuple):
+    """What a tool takes, and what it gives."""
+
+    inputs: Described
+    outputs: Described
+
+    @classmethod
+    def of(cls, tool: ToolDefinition) -> "Takes":
+        """As its schemas say."""
+        return cls(described(tool.input_schema), described(tool.output_schema))
 
 
 class Tools(Sequence[ToolDefinition]):
@@ -27,6 +40,7 @@ class Tools(Sequence[ToolDefinition]):
             self.by_server.setdefault(tool.server, {})[tool.name] = tool
         self._all = [tool for known in self.by_server.values() for tool in known.values()]
         self._hashes: dict[tuple[str, str], str] = {}
+        self._takes: dict[tuple[str, str], Takes] = {}
 
     def hash_of(self, tool: ToolDefinition) -> str:
         """The definition hash of one of these tools, made when it is first asked for."""
@@ -34,6 +48,13 @@ class Tools(Sequence[ToolDefinition]):
         known = self._hashes.get(key)
         if known is None:
             known = self._hashes[key] = tool.definition_hash
+        return known
+
+    def takes(self, server: str, name: str) -> Takes:
+        """What one of these tools takes and gives, read when it is first asked for."""
+        known = self._takes.get((server, name))
+        if known is None:
+            known = self._takes[server, name] = Takes.of(self.by_server[server][name])
         return known
 
     @classmethod
@@ -76,6 +97,12 @@ class Toolbox:
         if site.capability is not None:
             return self._capabilities[site.capability]
         return self._servers[site.server][site.tool]
+
+    def takes(self, site: CallSite) -> Takes:
+        """What is taken and given by what a site calls, of a site that is not missing."""
+        if site.capability is not None:
+            return Takes.of(self._capabilities[site.capability])
+        return self.tools.takes(site.server, site.tool)
 
     def find(self, server: str, tool: str) -> ToolDefinition | None:
         """A tool by server and name."""

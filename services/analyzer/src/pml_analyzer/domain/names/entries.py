@@ -1,8 +1,7 @@
 """The entries of an object literal, spreads opened where that is possible."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from pml_analyzer.domain.names.bindings import Binding
 from pml_analyzer.domain.names.folding import literal
@@ -14,8 +13,7 @@ from pml_analyzer.syntax.tree import WRAPPERS, Node
 _MOST_OPENED: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry. Without a key its keys are known to the run only: those of a spread, or the value
     of `computed`."""
 

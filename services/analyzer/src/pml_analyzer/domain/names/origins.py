@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
 from pml_analyzer.domain.names.bindings import Binding, Scopes
@@ -18,6 +19,7 @@ from pml_analyzer.domain.names.values import (
     FromCapabilities,
     FromTools,
     Origin,
+    Unknown,
     as_key,
     constant,
     either,
@@ -44,6 +46,9 @@ _ROOTS: Final[dict[str, Origin]] = {
     **dict.fromkeys(GLOBALS, UNKNOWN),
     **dict.fromkeys(FORBIDDEN, UNKNOWN),
 }
+_MET: Final = Unknown()
+"""Stands for a name that is being followed."""
+
 _DEEPEST: Final = 60
 """How many names in a row are followed; what lies deeper is taken for a tool."""
 
@@ -62,7 +67,6 @@ class Origins:
         """What has been asked since all names are known."""
         self._are_names_known = False
         self._depth = 0
-        self._near_tools = _near_tools(tree, scopes)
         self.held_objects: dict[int, Node | None] = {}
         """By declared name: the object literal that it holds, as far as has been asked."""
         self.changed_members = {target.node.index for target in scopes.member_writes}
@@ -72,6 +76,10 @@ class Origins:
         for binding in scopes.bindings:  # in source order, most find what they refer to known
             self.binding(binding)
         self._are_names_known = True
+
+    @cached_property
+    def _near_tools(self) -> set[int]:
+        return _near_tools(self.tree, self.scopes)
 
     def of(self, node: Node) -> Origin:
         """Where the value of an expression comes from."""
@@ -86,6 +94,10 @@ class Origins:
         if self._depth >= _DEEPEST:
             return ANY_TOOL
         self._depth += 1
+        if node.kind not in CHAIN:
+            origin = self._start(node)
+            self._depth -= 1
+            return origin
         members: list[Node] = []
         while node.kind in CHAIN and (inside := node.operand) is not None:
             if node.kind in MEMBERS:
@@ -111,11 +123,16 @@ class Origins:
         at = binding.node.index
         known = self._known.get(at)
         if known is None:
+            self._known[at] = _MET
+            if len(binding.parts) == 1 and not binding.starts_absent:
+                known = self.part(binding.parts[0])
+            else:
+                absent = [ABSENT] if binding.starts_absent else []
+                known = either([*map(self.part, binding.parts), *absent])
+            known = self._known[at] = _bounded(known)
+        elif known is _MET:
             # A name met again on the way to itself: nothing new, unless tools are about.
-            self._known[at] = ANY_TOOL if at in self._near_tools else UNKNOWN
-            absent = [ABSENT] if binding.starts_absent else []
-            known = _bounded(either([*map(self.part, binding.parts), *absent]))
-            self._known[at] = known
+            return ANY_TOOL if at in self._near_tools else UNKNOWN
         return known
 
     def part(self, part: Part) -> Origin:
@@ -129,7 +146,7 @@ class Origins:
         """The origin of an expression that is no chain of members."""
         match node.kind:
             case "identifier" | "shorthand_property_identifier":
-                binding = self.scopes.binding(node)
+                binding = self.scopes.by_identifier.get(node.index)
                 if binding is not None:
                     return self.binding(binding)
                 name = self.tree.name(node)

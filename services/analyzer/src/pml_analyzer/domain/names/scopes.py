@@ -57,11 +57,11 @@ class _Resolver:
     def resolve(self) -> Scopes:
         visitors = self._VISITORS
         for node in self._tree.nodes:
-            while node.index >= self._scope.node.stop and self._scope.parent is not None:
-                self._scope = self._scope.parent
-            visit = visitors.get(node.kind)
-            if visit is not None:
-                visit(self, node)
+            kind = node.kind
+            if kind in visitors:
+                while node.index >= self._scope.node.stop and self._scope.parent is not None:
+                    self._scope = self._scope.parent
+                visitors[kind](self, node)
         free = [node for node, scope in self._uses if not self._look_up(node, scope)]
         for declarator, binding in self._variables:
             binding.starts_absent |= may_be_early(declarator, binding)

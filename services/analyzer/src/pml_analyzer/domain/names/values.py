@@ -121,6 +121,8 @@ def either(origins: Iterable[Origin]) -> Origin:
     That it may be absent too is left aside, except beside constants: they are told as facts.
     """
     found = list(dict.fromkeys(origins))
+    if len(found) == 1:
+        return found[0]
     if any(not isinstance(origin, Constant) for origin in found):
         found = [origin for origin in found if origin != ABSENT]
     if len(found) == 1:

@@ -34,10 +34,18 @@ class ParameterUses:
         calls = [(unit.function, entry) for unit in units for entry in unit.entries]
         calls += _called_where_written(origins)
         self._followed = {entry.index for function, entry in calls if not _collects(function)}
+        outer = [
+            (function, entry)
+            for function, entry in calls
+            if not function.index <= entry.index < function.stop
+        ]
+        known = -1
         for _ in range(_ROUNDS):
-            for function, entry in calls:
-                if not function.index <= entry.index < function.stop:
-                    self._hand_on(function, entry)
+            for function, entry in outer:
+                self._hand_on(function, entry)
+            before, known = known, sum(map(len, self._handed_on.values()))
+            if known == before:
+                break
 
     def __iter__(self) -> Iterator[tuple[Node, Path]]:
         """Every identifier, declared or used, that is a part of the arguments."""

@@ -1,6 +1,6 @@
 """Parameters pass (A8): what the caller may hand in, as a JSON Schema."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pml_analyzer.domain.names.origins import Origins
 from pml_analyzer.domain.names.values import FromArguments
@@ -9,9 +9,10 @@ from pml_analyzer.domain.parameters.exhausted import allowed_values
 from pml_analyzer.domain.parameters.parameter_uses import ParameterUses
 from pml_analyzer.domain.parameters.shape_schemas import object_schema
 from pml_analyzer.domain.parameters.told import ToldByTools
-from pml_analyzer.domain.structure.units import find_units
+from pml_analyzer.domain.structure.units import Unit
 from pml_common.contracts.structure import Argument
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.tool import JsonObject
+from pml_common.provides.json_schema import Described
 
 
 def free_parameters(origins: Origins) -> list[str]:
@@ -25,19 +26,22 @@ def free_parameters(origins: Origins) -> list[str]:
 
 
 def parameters_schema(
-    origins: Origins, given: Iterable[tuple[ToolDefinition, Mapping[str, Argument]]]
+    origins: Origins,
+    units: Sequence[Unit],
+    given: Iterable[tuple[Described, Mapping[str, Argument]]],
 ) -> JsonObject:
-    """The schema of the program's arguments; `given` are its calls' tools and arguments.
+    """The schema of the program's arguments; `given` are what its calls' tools take, and their
+    arguments.
 
     What is not needed, or has a default, is not required. Nothing is said that could reject what
     the program can do with: types that uses contradict are left out, and the values that it asks
     for are `examples` unless every other one fails.
     """
-    uses = ParameterUses(origins, find_units(origins.tree, origins.scopes))
+    uses = ParameterUses(origins, units)
     arguments = read_uses(uses)
     for path, values in allowed_values(uses):
         arguments.at(path, len(origins.tree.source.text)).allow(values)
     tools = ToldByTools(arguments, origins)
-    for tool, given_to in given:
-        tools.add(tool, given_to)
+    for wanted, given_to in given:
+        tools.add(wanted, given_to)
     return object_schema(arguments)

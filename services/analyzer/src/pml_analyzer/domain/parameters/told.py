@@ -15,8 +15,7 @@ from pml_common.contracts.structure import (
     ParameterArgument,
     ReferenceArgument,
 )
-from pml_common.contracts.tool import ToolDefinition
-from pml_common.provides.json_schema import Described, described
+from pml_common.provides.json_schema import Described
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 
@@ -32,9 +31,9 @@ class ToldByTools:
         for name, shape in _named("", arguments):
             self._named.setdefault(name, []).append(shape)
 
-    def add(self, tool: ToolDefinition, given: Mapping[str, Argument]) -> None:
-        """Read one call's arguments."""
-        self._object(given, described(tool.input_schema))
+    def add(self, wanted: Described, given: Mapping[str, Argument]) -> None:
+        """Read one call's arguments; `wanted` is what its tool takes."""
+        self._object(given, wanted)
 
     def _object(self, given: Mapping[str, Argument], value: Described) -> None:
         for key, argument in given.items():

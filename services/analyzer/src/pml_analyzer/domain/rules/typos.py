@@ -1,6 +1,7 @@
 """Typos pass: names that are declared nowhere and nearly are one that is."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import Final
 
 from pml_analyzer.domain.names.bindings import Binding
@@ -22,7 +23,7 @@ def mistyped_names(origins: Origins, free: Sequence[str]) -> Iterator[Problem]:
     bindings = origins.scopes.bindings
     if not free or len(free) > _MOST or len(bindings) > _MOST:
         return
-    near = _Neighbours({*(binding.name for binding in bindings), *GLOBALS, *_ROOTS})
+    near = _Neighbours(binding.name for binding in bindings)
     inner = {binding.name: binding for binding in bindings if binding.kind in _OWN}
     wanted = set(free)
     for node in origins.scopes.free:
@@ -41,22 +42,40 @@ def _elsewhere(origins: Origins, binding: Binding) -> str:
     return f"the one of line {line} is known in its own block only."
 
 
-class _Neighbours:
-    """Names by what they are with one character left out."""
+@cache
+def _given() -> "tuple[Set[str], Mapping[str, Sequence[str]]]":
+    """The names that every program knows, and themselves by what they are shortened."""
+    names = {*GLOBALS, *_ROOTS}
+    return names, _by_shortened(names)
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = {name for name in names if len(name) <= _LONGEST}
-        self._shortened: dict[str, list[str]] = {}
-        for name in sorted(self._names):
-            for short in {*_shortened(name), name.lower()}:
-                self._shortened.setdefault(short, []).append(name)
+
+def _by_shortened(names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for short in {*_shortened(name), name.lower()}:
+            found.setdefault(short, []).append(name)
+    return found
+
+
+class _Neighbours:
+    """Names by what they are with one character left out: those of a program, and those given."""
+
+    def __init__(self, own: Iterable[str]) -> None:
+        given, self._near_given = _given()
+        mine = {name for name in own if len(name) <= _LONGEST}
+        self._names = given | mine
+        self._near_own = _by_shortened(mine - given)
 
     def of(self, name: str) -> str | None:
         """The name that another is most likely a slip for, as a question."""
         if len(name) > _LONGEST or name in self._names:
             return None
         keys = (name, name.lower(), *_shortened(name))
-        found = [known for key in keys for known in self._shortened.get(key, ())]
+        found = [
+            known
+            for key in keys
+            for known in sorted([*self._near_given.get(key, ()), *self._near_own.get(key, ())])
+        ]
         found += [short for short in _shortened(name) if short in self._names]
         meant = next((known for known in found if _is_slip(name, known)), None)
         return f"is {meant} meant?" if meant is not None else None

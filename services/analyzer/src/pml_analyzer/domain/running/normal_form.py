@@ -49,23 +49,25 @@ class _Writer:
     def write(self) -> list[str]:
         """Write every node; the depth of its children follows from what was written."""
         depths, inherited, unusual = self._depth, self._inherited, self._UNUSUAL
-        lines = self.lines
+        names, word = self._tree.name, _WORDS
+        add = self.lines.append
+        depth = 0
         for node in self._tree.nodes:
-            parent, place = node.parent, node.field
-            depth = 0
+            parent, place, kind = node.parent, node.field, node.kind
             if parent is not None:
                 depth = depths[parent.index]
                 if parent.index in inherited:
                     if parent.children[0] is not node and parent.kind in CASTS:
                         continue  # the type
                     place = inherited[parent.index]
-            write = unusual.get(node.kind)
-            if write is None:
-                lines.append(f"{depth} {place} {node.kind}")
-                depths[node.index] = depth + 1
+            if kind in unusual:
+                depths[node.index] = unusual[kind](self, node, depth, place)
+            elif kind in word:
+                add(f"{depth} {place} {kind} {names(node)}")
             else:
-                depths[node.index] = write(self, node, depth, place)
-        return lines
+                add(f"{depth} {place} {kind}")
+                depths[node.index] = depth + 1
+        return self.lines
 
     def _wrapper(self, node: Node, depth: int, place: str | None) -> int:
         """Wrappers change nothing, but for the parentheses that end an optional chain."""
@@ -81,7 +83,12 @@ class _Writer:
             self.lines.append(f"{depth} parameters formal_parameters")
             self.lines.append(f"{depth + 1} None required_parameter")
             depth, place = depth + 2, "pattern"
-        self.lines.append(f"{depth} {place} identifier {self._name(node)}")
+        binding = self._bindings.get(node.index)
+        if binding is None:  # a free name as it is; a local by the order in which it is met
+            name = self._tree.name(node)
+        else:
+            name = self._locals.setdefault(binding, f"%{len(self._locals)}")
+        self.lines.append(f"{depth} {place} identifier {name}")
         return depth
 
     def _number(self, node: Node, depth: int, place: str | None) -> int:
@@ -120,10 +127,6 @@ class _Writer:
         self.lines.append(f"{depth + 1} value assignment_pattern")
         return depth + 2
 
-    def _word(self, node: Node, depth: int, place: str | None) -> int:
-        self.lines.append(f"{depth} {place} {node.kind} {self._tree.name(node)}")
-        return depth + 1
-
     def _text(self, node: Node, depth: int, place: str | None) -> int:
         self.lines.append(f"{depth} {place} {node.kind} {json.dumps(self._tree.text(node))}")
         return depth + 1
@@ -139,17 +142,9 @@ class _Writer:
         """What says nothing of what the program does; always a leaf of the tree."""
         return depth
 
-    def _name(self, node: Node) -> str:
-        """A free name as it is; a local by the order in which it is met."""
-        binding = self._bindings.get(node.index)
-        if binding is None:
-            return self._tree.name(node)
-        return self._locals.setdefault(binding, f"%{len(self._locals)}")
-
     _UNUSUAL: ClassVar[dict[str, Callable[["_Writer", Node, int, str | None], int]]] = {
         **dict.fromkeys(WRAPPERS, _wrapper),
         **dict.fromkeys(_LEFT_OUT, _nothing),
-        **dict.fromkeys(_WORDS, _word),
         **dict.fromkeys(_TEXTS, _text),
         ",": _hole,
         "identifier": _identifier,

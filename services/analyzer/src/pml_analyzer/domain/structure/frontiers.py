@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pml_analyzer.domain.structure.flow import JumpKind
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """An edge that still looks for its end. With a number for `node_id` it is a placeholder: it
     stands for the exits of something that is still being drawn."""
 

@@ -41,8 +41,8 @@ def syntax_errors(raw: RawTree, source: Source) -> list[Problem]:
             for gap in found[:_MOST]
         ]
     offsets = code_points(source.text)
-    problems = {Problem(at if offsets is None else offsets[at], why) for at, why in told}
-    return sorted(problems, key=lambda problem: problem.offset)
+    problems = (Problem(at if offsets is None else offsets[at], why) for at, why in told)
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.offset)
 
 
 def _error(node: RawNode, end: int) -> tuple[int, str]:

@@ -30,7 +30,8 @@ out: no imports, network or files.
 The program is read as a whole before anything runs. Status `approval_required` means that a person
 must agree first: nothing has run or, where `approval.begun`, the run waits at one call or, with
 `approval.layer`, between two layers of a dag. `error` says what failed and where. A program that
-worked is kept, under `name` if you give one, and can be found by its `intent`."""
+worked is kept, under `name` if you give one, and can be found by its `intent`. Where an answer says
+`cached`, nothing ran: so ended an earlier workflow with the same capability and arguments."""
 
 _DISCOVER_DESCRIPTION = """\
 Find tools and capabilities that serve an intent, best first, each with the schema of its arguments.

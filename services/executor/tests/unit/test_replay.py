@@ -119,6 +119,19 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
     assert all(question.asked_first_at for question in calm.asked)
 
 
+async def test_a_call_is_first_asked_for_as_of_its_start_before_that_was_stored(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
+) -> None:
+    """So that an executor that stood still in between is seen to be late."""
+    bus, tools, command = MemoryBus(), MemoryTools(), make_command("three")
+    await finish(command, make_executor(bus, MemoryPool(PROGRAMS), tools))
+    starts = [each.ts for each in await journal_of(bus, command) if each.type == "tool_start"]
+    asked = [each.asked_first_at for each in tools.asked]
+    assert [each and each.timestamp() * 1000 for each in asked] == pytest.approx(
+        starts, rel=0, abs=0.002
+    )
+
+
 def claimed_first_in_vain(asked: list[CallTool]) -> list[CallTool]:
     """Questions that say they are the first of their key and are not."""
     keys = [question.idempotency_key for question in asked]

@@ -23,10 +23,13 @@ def second_key(command: RunWorkflow, call: Call) -> UUID:
     return ids.effect_id(first_key(command, call), "again")
 
 
-def question(command: RunWorkflow, call: Call, key: UUID, timeout_s: float, now: float) -> CallTool:
-    """What the gateway is asked, at `now` in Unix milliseconds. A call whose start was stored by
-    this executor has been asked for by nobody else."""
-    first_asked = datetime.fromtimestamp(now / 1000, UTC) if call.start is None else None
+def question(
+    command: RunWorkflow, call: Call, key: UUID, timeout_s: float, started: float
+) -> CallTool:
+    """What the gateway is asked. A call whose start was stored by this executor has been asked for
+    by nobody else, unless the executor stood still since then: it counts from when the call
+    `started`, in Unix milliseconds, before that was stored."""
+    first_asked = datetime.fromtimestamp(started / 1000, UTC) if call.start is None else None
     return CallTool(
         scope=command.scope,
         workflow_id=command.workflow_id,

@@ -177,28 +177,28 @@ class Attempt:
         await self.store.append()
         mock = mock_of(self.command, start, self.journal.entries)
         outcome, size = within(
-            mock or await self._ask(call), self.executor.limits.max_message_bytes
+            mock or await self._ask(call, start), self.executor.limits.max_message_bytes
         )
         self._allowance.store(size)
         ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
         await self.store.append(ended)
         self._deliver()
 
-    async def _ask(self, call: Call) -> ToolOutcome:
-        outcome = await self._ask_once(call, first_key(self.command, call))
+    async def _ask(self, call: Call, start: ToolStart) -> ToolOutcome:
+        outcome = await self._ask_once(call, start, first_key(self.command, call))
         if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
-            outcome = await self._ask_once(call, second_key(self.command, call))
+            outcome = await self._ask_once(call, start, second_key(self.command, call))
         if outcome.status == "unknown":
             why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
             raise ends_run("outcome_unknown", call, why)
         return outcome
 
-    async def _ask_once(self, call: Call, key: UUID) -> ToolOutcome:
-        now = self.executor.now()
-        left = seconds_left(self.command, self.journal, now)
+    async def _ask_once(self, call: Call, start: ToolStart, key: UUID) -> ToolOutcome:
+        left = seconds_left(self.command, self.journal, self.executor.now())
         timeout_s = min(left, self.executor.limits.tool_timeout_s)
+        asked = question(self.command, call, key, timeout_s, start.ts)
         try:
-            return await self.executor.tools.call(question(self.command, call, key, timeout_s, now))
+            return await self.executor.tools.call(asked)
         except GatewayUnreachable as error:
             raise ends_run("internal", call, str(error)) from error
 

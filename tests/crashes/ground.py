@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -22,9 +22,10 @@ from pml_common.contracts.tool import JsonObject
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
-from pml_local.services import pml_services
+from pml_local.services import GATEWAY, ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
 from pml_local.testing import eventually
+from tests.crashes.caller import Answer, Caller, Meanwhile, nothing
 from tests.crashes.lives import CALLS, Diaries, Line
 from tests.crashes.programs import PROGRAMS
 from tests.crashes.verdict import Told
@@ -32,6 +33,8 @@ from tests.crashes.verdict import Told
 HERE = Path(__file__).parent
 SCOPE = Scope(org="local", project="default")
 RUN_WITHIN_S = 60.0
+ARGS: JsonObject = {"tool": "tally:pay", "linger": 0}
+"""What every program is given: a tool to call by name, and how long its last call takes, in ms."""
 
 
 class WrongDeath(Exception):
@@ -50,27 +53,27 @@ class Ground:
 
     async def learn(self, capability: str, code: str) -> None:
         """Run a program once, and wait until it is known under this name."""
-        await self._execute(code, f"learns-{capability}", {"n": 1}, name=capability)
+        await Caller(self.http).execute(
+            code, f"learns-{capability}", {**ARGS, "n": 1}, name=capability
+        )
 
         async def known() -> bool:
             return (await self.http.get(f"/api/capabilities/{capability}")).is_success
 
         await eventually(known, within=RUN_WITHIN_S)
 
-    async def answer(self, program: str, run: str) -> dict[str, object]:
-        """Run a program and wait for its answer."""
-        return await self._execute(PROGRAMS[program].code, run)
-
-    async def _execute(
-        self, code: str, run: str, args: JsonObject | None = None, **more: str
-    ) -> dict[str, object]:
-        """An answer without what differs from run to run."""
-        request = {"code": code, "args": {"run": run, **(args or {})}, **more}
-        terms = {"idempotency_key": run, "timeout": RUN_WITHIN_S}
-        async with asyncio.timeout(RUN_WITHIN_S):
-            answer = await self.http.post("/api/execute", json=request | terms)
-        body: dict[str, object] = answer.json()
-        return {name: body.get(name) for name in ("status", "result", "error")}
+    async def answer(
+        self,
+        program: str,
+        run: str,
+        *,
+        linger_ms: int = 0,
+        meanwhile: Meanwhile = nothing,
+        repeats: bool = False,
+    ) -> Answer:
+        """Run a program, agree to what is asked, and wait for its answer; see Caller."""
+        caller, args = Caller(self.http, meanwhile, repeats), {**ARGS, "linger": linger_ms}
+        return await caller.execute(PROGRAMS[program].code, run, args)
 
     async def settled(self, workflow: UUID) -> list[Line]:
         """The diary of a workflow once a life of it has come to its end."""
@@ -81,7 +84,7 @@ class Ground:
 
         return await eventually(done, within=RUN_WITHIN_S)
 
-    async def told(self, run: str, answer: dict[str, object]) -> Told:
+    async def told(self, run: str, answer: Answer) -> Told:
         """What a run has left behind."""
         entity = str(workflow_of(run))
         records = await self.bus.history(SCOPE, entity, of=RUN_FINISHED)
@@ -144,7 +147,7 @@ def _run(call: object) -> object:
 
 @asynccontextmanager
 async def ground(home: Path) -> AsyncGenerator[Ground]:
-    """The stack without an executor, and a server of tools that count."""
+    """The stack without an executor, its gateway mortal, and a server of tools that count."""
     folder = home / "crashes"
     folder.mkdir(parents=True)
     servers, policy = folder / "servers.json", folder / "policy.json"
@@ -152,13 +155,18 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
     servers.write_text(
         json.dumps({"mcpServers": {"tally": {"command": sys.executable, "args": command}}})
     )
-    policy.write_text(json.dumps({"rules": [{"pattern": "tally:*", "verdict": "allow"}]}))
+    rules = {"tally:pay": "ask", "tally:*": "allow"}
+    policy.write_text(
+        json.dumps({"rules": [{"pattern": tool, "verdict": rules[tool]} for tool in rules]})
+    )
     options = StackOptions(
         home=home / "data",
         gateway_port=free_port(),
         mcp_servers=servers,
         env={"PML_GATEWAY_POLICY_FILE": str(policy)},
-        services=[service for service in pml_services() if service.name != "executor"],
+        services=[
+            _mortal(service, folder) for service in pml_services() if service.name != "executor"
+        ],
     )
     async with (
         embedded_stack(options) as stack,
@@ -166,10 +174,18 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
     ):
         bus = await NatsBus.connect(stack.nats_url, service="executor")
         try:
-            await eventually(lambda: _listed(http, {"mark", "look", "refuse"}), within=30.0)
+            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=30.0)
             yield Ground(stack, http, bus, Diaries(folder), folder)
         finally:
             await bus.drain()
+
+
+def _mortal(service: ServiceSpec, folder: Path) -> ServiceSpec:
+    """The gateway so that it can be killed at its points; others as they are."""
+    if service.name != GATEWAY:
+        return service
+    argv = (sys.executable, "-m", "tests.crashes.mortal_gateway", str(folder))
+    return replace(service, argv=argv, env={**service.env, "PYTHONPATH": str(HERE.parents[1])})
 
 
 async def _listed(http: httpx2.AsyncClient, tools: Iterable[str]) -> bool:

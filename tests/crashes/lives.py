@@ -1,8 +1,9 @@
 """What an executor is told to die of, and the diary it leaves: one file per workflow each.
 
-A life is one handling of one command. All that it does to the world has a point before and a point
-after and, if it is a call, one in the middle. `append 3: after` is the point after its third
-append.
+A life is one handling of one command: a run that parks has at least two. All that it does to the
+world has a point before and a point after and, if it is a call, one in the middle.
+`append 3: after` is the point after its third append; a mark is an append that parks the run or
+lets it go on.
 """
 
 import json
@@ -17,11 +18,14 @@ from uuid import UUID
 
 CALLS = "calls.jsonl"
 """Where the tools write down every call."""
+SPARED = ""
+"""No point of any life."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """At which point each life gets the signal, the first life first; further ones are spared."""
+    """At which point each life gets the signal, the first life first; `SPARED` is none, and further
+    lives are spared."""
 
     at: tuple[str, ...]
     signal: int
@@ -54,6 +58,22 @@ class Diaries:
             return Plan((), signal.SIGKILL)
         known = json.loads(path.read_text(encoding="utf-8"))
         return Plan(tuple(known["at"]), known["signal"])
+
+    def plan_gateway(self, workflow: UUID, point: str) -> None:
+        """Where the gateway shall die, once."""
+        self._path(workflow, "gateway").write_text(point, encoding="utf-8")
+
+    def dooms_gateway(self, workflow: UUID, point: str) -> bool:
+        """Whether it shall die here; asked again, it shall not."""
+        path = self._path(workflow, "gateway")
+        doomed = path.exists() and path.read_text(encoding="utf-8") == point
+        if doomed:
+            path.unlink()
+        return doomed
+
+    def gateway_is_doomed(self, workflow: UUID) -> bool:
+        """Whether it has yet to die."""
+        return self._path(workflow, "gateway").exists()
 
     def write(self, workflow: UUID, line: Line) -> None:
         """Add a line; it is there even if the writer dies at once."""

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import signal
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -18,12 +17,13 @@ from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Handler
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, QueryType
-from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded, WorkflowParked
 from pml_common.contracts.gateway import CallTool
 from pml_common.telemetry.setup import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
 from tests.crashes.lives import Diaries, Life
+from tests.crashes.stopping import until_stopped
 
 M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
@@ -32,7 +32,8 @@ R = TypeVar("R", bound=Contract)
 ACK_WAIT_S = 2.0
 """How long the server waits for a sign of life: less than in the product, for the sake of time."""
 CALL_ARRIVES_WITHIN_S = 10.0
-DRAIN_S = 2.0
+ENDS = {"parking": "parked", "fact": "done"}
+"""How a life ends once it has stated this."""
 
 _life: ContextVar[Life | None] = ContextVar("life", default=None)
 
@@ -62,15 +63,15 @@ class MortalBus(NatsBus):
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         life = _life.get()
-        if life is None or not isinstance(message, TraceRecorded | RunFinished):
+        what = _deed(message)
+        if life is None or what is None:
             return await super().publish(message, expected_last=expected_last)
-        is_append = isinstance(message, TraceRecorded)
-        deed = life.does("append" if is_append else "fact")
+        deed = life.does(what)
         deed.comes_to("before")
         sequence = await super().publish(message, expected_last=expected_last)
         deed.comes_to("after")
-        if not is_append:
-            life.ends("done")
+        if what in ENDS:
+            life.ends(ENDS[what])
         return sequence
 
     async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -96,15 +97,24 @@ class MortalBus(NatsBus):
         await eventually(lambda: call in self.diaries.calls(), within=CALL_ARRIVES_WITHIN_S)
 
 
+def _deed(message: Message) -> str | None:
+    match message:
+        case TraceRecorded():
+            return "append" if message.mark is None else "mark"
+        case WorkflowParked():
+            return "parking"
+        case RunFinished():
+            return "fact"
+        case _:
+            return None
+
+
 async def live(folder: Path) -> None:
     """Be an executor until SIGTERM."""
-    settings, stop = ExecutorSettings(executor_pool_size=1), asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    settings = ExecutorSettings(executor_pool_size=1)
     bus = await MortalBus.connect(settings.nats_url, service="executor")
     bus.diaries = Diaries(folder)
-    async with serve(settings, bus):
-        await stop.wait()
-        await bus.drain(DRAIN_S)
+    await until_stopped(bus, serve(settings, bus))
 
 
 if __name__ == "__main__":

@@ -5,24 +5,8 @@ program itself says whether it came back as it was drawn. `wait` is how many mil
 takes, so that answers come in another order than the questions.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program and what it comes to: its result, or the message of its error."""
-
-    code: str
-    result: object = None
-    error: str | None = None
-
-    def fits(self, answer: Mapping[str, object]) -> bool:
-        """Whether this is how it must end."""
-        error = cast("Mapping[str, object]", answer["error"] or {})
-        return (answer["result"], error.get("message")) == (self.result, self.error)
-
+from tests.crashes.parking_programs import PAID, PARKING_PROGRAMS
+from tests.crashes.program import REFUSED, Program
 
 SEQUENTIAL = """
 const when = Date.now();
@@ -169,7 +153,7 @@ if (sum > 50) await mcp.tally.refuse({ run: args.run, n: args.n + 4 });
 return sum;
 """
 
-CAPABILITIES = {"steps:pair": PAIR, "steps:rows": ROWS}
+CAPABILITIES = {"steps:pair": PAIR, "steps:rows": ROWS, "steps:paid": PAID}
 """Learned, in this order, before the programs run."""
 
 NESTED = """
@@ -186,8 +170,6 @@ try {
 }
 return { alone, left, right, caught };
 """
-
-REFUSED = "Error executing tool refuse: number {} is refused"
 
 PROGRAMS = {
     "sequential": Program(SEQUENTIAL, {"steps": [1, 2, 3], "kept": True}),
@@ -219,4 +201,5 @@ PROGRAMS = {
         },
     ),
     "failing": Program(FAILING, error=REFUSED.format(4)),
+    **PARKING_PROGRAMS,
 }

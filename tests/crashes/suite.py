@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.crashes import zombies
+from tests.crashes import waits, zombies
 from tests.crashes.ground import Ground
 from tests.crashes.kills import EXECUTORS, Result, calm_runs, every_point, killed, some_points
 from tests.crashes.lives import kind_of
@@ -19,6 +19,7 @@ class Report:
 
     kills: Sequence[Result]
     zombies: Sequence[Result]
+    waits: Sequence[Result]
     afterwards: Sequence[str]
     fewest: int
     """Points without which nothing is shown."""
@@ -26,12 +27,12 @@ class Report:
     @property
     def points(self) -> Sequence[Result]:
         """One for each point at which an executor was killed as it was meant to."""
-        return [result for result in self.kills if result.reached and len(result.trial.at) == 1]
+        return [result for result in self.kills if result.reached and len(result.trial.deaths) == 1]
 
     @property
     def failures(self) -> Sequence[str]:
         """Everything that is wrong, in words."""
-        trials, points = [*self.kills, *self.zombies], len(self.points)
+        trials, points = [*self.kills, *self.zombies, *self.waits], len(self.points)
         return [
             *(f"{result.run}: {fault}" for result in trials for fault in result.faults),
             *(f"afterwards: {fault}" for fault in self.afterwards),
@@ -40,16 +41,18 @@ class Report:
 
     def lines(self) -> list[str]:
         """For a reader; the last line sums up."""
-        kinds = Counter(kind_of(result.trial.at[0]) for result in self.points)
+        kinds = Counter(kind_of(result.trial.at[-1]) for result in self.points)
         twice = sum(result.reached for result in self.kills) - len(self.points)
         zombies = sum(result.reached for result in self.zombies)
-        missed = [r.trial.name for r in (*self.kills, *self.zombies) if not r.reached]
+        waiting = sum(result.reached for result in self.waits)
+        every = (*self.kills, *self.zombies, *self.waits)
+        missed = [result.trial.name for result in every if not result.reached]
         return [
             *self.failures,
             *(f"not come to: {name}" for name in missed),
             *(f"{count:4d} killed {kind}" for kind, count in sorted(kinds.items())),
             f"{len(self.points)} points, {twice} more killed twice, {zombies} zombies, "
-            f"failures {len(self.failures)}",
+            f"{waiting} while they wait, failures {len(self.failures)}",
         ]
 
 
@@ -62,12 +65,15 @@ async def crash_suite(
         trials = every_point(calm) if every else some_points(calm)
         say(f"{len(trials)} kills, after {len(calm)} undisturbed runs")
         kills = await killed(ground, trials, calm)
-    chosen = PROGRAMS if every else ("parallel",)
-    freezes = zombies.at_every_kind(calm, list(chosen))
-    say(f"{len(freezes)} zombies")
+    freezes = zombies.at_every_kind(calm, list(PROGRAMS if every else ("parallel",)))
+    if not every:
+        freezes += zombies.across_a_park(calm)
+    points = waits.GATEWAY_POINTS if every else waits.GATEWAY_POINTS[:1]
+    say(f"{len(freezes)} zombies, {2 + len(points)} while they wait")
     async with ground.executors(2):
         woken = await zombies.frozen(ground, freezes, calm)
         afterwards = await zombies.of_use_again(ground, woken, calm)
+        waited = await waits.while_it_waits(ground, points, calm)
     letters = await ground.bus.dead_letters()
     buried = [f"buried: {letter}" for letter in letters]
-    return Report(kills, woken, [*afterwards, *buried], MANY if every else SOME)
+    return Report(kills, woken, waited, [*afterwards, *buried], MANY if every else SOME)

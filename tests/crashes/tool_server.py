@@ -38,6 +38,14 @@ async def mark(
     return await _count("mark", {"run": run, "n": n, "drawn": drawn}, wait)
 
 
+@server.tool(annotations=CHANGES)
+async def pay(
+    run: str, n: int, drawn: int | float | str | None = None, wait: int | None = None
+) -> dict[str, object]:
+    """Changes something that a person must agree to."""
+    return await _count("pay", {"run": run, "n": n, "drawn": drawn}, wait)
+
+
 @server.tool(annotations=READS)
 async def look(
     run: str, n: int, drawn: int | float | str | None = None, wait: int | None = None

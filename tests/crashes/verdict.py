@@ -9,8 +9,9 @@ from typing import cast
 from pml_common.contracts.base import Contract
 from pml_common.contracts.executor import RunFinished
 
-_OWN = frozenset({"run", "drawn"})
-"""What differs from run to run: its name, and what it drew from clock and chance."""
+_OWN = frozenset({"run", "drawn", "wait"})
+"""What may differ from run to run: its name, what it drew from clock and chance, and how long a
+tool took."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
-"""An OpenTelemetry collector in miniature: takes spans over OTLP/HTTP and keeps them."""
+"""An OpenTelemetry collector in miniature: takes spans and counters over OTLP/HTTP, keeps them."""
 
 import gzip
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -29,10 +32,11 @@ class Span:
 
 @dataclass
 class Collector:
-    """Where spans go, and those that came."""
+    """Where spans and counters go, and those that came; counters by name and attribute's value."""
 
     endpoint: str
     spans: list[Span] = field(default_factory=list[Span])
+    counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
     def of_workflow(self, workflow_id: str) -> list[Span]:
         """Every span of every trace in which a span names the workflow."""
@@ -46,16 +50,34 @@ async def collector() -> AsyncGenerator[Collector]:
     port = free_port()
     kept = Collector(f"http://127.0.0.1:{port}")
 
-    async def export(request: Request) -> Response:
-        body = await request.body()
-        if request.headers.get("content-encoding") == "gzip":
-            body = gzip.decompress(body)
-        kept.spans.extend(_read(ExportTraceServiceRequest.FromString(body)))
+    async def spans(request: Request) -> Response:
+        kept.spans.extend(_read(ExportTraceServiceRequest.FromString(await _body(request))))
         return Response(media_type="application/x-protobuf")
 
-    app = Starlette(routes=[Route("/v1/traces", export, methods=["POST"])])
+    async def counters(request: Request) -> Response:
+        kept.counts |= _counted(ExportMetricsServiceRequest.FromString(await _body(request)))
+        return Response(media_type="application/x-protobuf")
+
+    routes = {"/v1/traces": spans, "/v1/metrics": counters}
+    app = Starlette(routes=[Route(at, take, methods=["POST"]) for at, take in routes.items()])
     async with serve_http(app, "127.0.0.1", port):
         yield kept
+
+
+async def _body(request: Request) -> bytes:
+    body = await request.body()
+    return gzip.decompress(body) if request.headers.get("content-encoding") == "gzip" else body
+
+
+def _counted(request: ExportMetricsServiceRequest) -> dict[tuple[str, str], int]:
+    return {
+        (metric.name, point.attributes[0].value.string_value): point.as_int
+        for group in request.resource_metrics
+        for scoped in group.scope_metrics
+        for metric in scoped.metrics
+        for point in metric.sum.data_points
+        if point.attributes
+    }
 
 
 def _read(request: ExportTraceServiceRequest) -> list[Span]:

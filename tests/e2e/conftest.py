@@ -38,6 +38,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
             env={
                 "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.endpoint,
                 "OTEL_BSP_SCHEDULE_DELAY": "200",
+                "OTEL_METRIC_EXPORT_INTERVAL": "1000",
                 "PML_GATEWAY_STUB_TOOLS": "true",
             },
         )

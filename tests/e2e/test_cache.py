@@ -85,12 +85,17 @@ async def test_what_ran_once_is_told_again_and_learned_once(world: World, policy
     assert other["workflowId"] != first["workflowId"]
     assert await used(world, name, 3)
 
+    def counted() -> bool:
+        counts = world.telemetry.counts
+        return all(counts.get(("pml.cache.lookups", outcome), 0) for outcome in ("hit", "miss"))
+
     def told() -> bool:
         spans = world.telemetry.of_workflow(first["workflowId"])
         outcomes = [span.attributes.get("pml.cache.outcome") for span in spans]
         return {"miss", "hit"} <= set(outcomes)
 
     assert await eventually(told, within=10.0)
+    assert await eventually(counted, within=10.0)
 
 
 async def test_what_changes_something_is_cached_with_force_alone_and_then_done_once(

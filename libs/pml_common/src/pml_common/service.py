@@ -16,7 +16,7 @@ from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import Service
 from pml_common.health import Checks, serve_health
-from pml_common.telemetry.setup import set_up_logging, set_up_tracing
+from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,12 @@ class ServiceSettings(BaseSettings):
     start_patience_s: float = 30.0
     shutdown_timeout_s: float = 10.0
     otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
+    metrics_exporter: str = Field(default="otlp", validation_alias="OTEL_METRICS_EXPORTER")
+
+    @property
+    def metrics_endpoint(self) -> str | None:
+        """Where metrics go, if anywhere: not every collector of spans takes them."""
+        return None if self.metrics_exporter == "none" else self.otlp_endpoint
 
 
 class StorageSettings(ServiceSettings):
@@ -53,14 +59,16 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     """Run until SIGTERM or SIGINT, then drain. Exits non-zero when it cannot start."""
     set_up_logging(name, settings.log_level)
     tracing = set_up_tracing(name, settings.otlp_endpoint)
+    metering = set_up_metrics(name, settings.metrics_endpoint)
     try:
         uvloop.run(_live(name, settings, serve))
     except CannotStart as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(1) from None
     finally:
-        if tracing is not None:
-            tracing.shutdown()
+        for provider in (tracing, metering):
+            if provider is not None:
+                provider.shutdown()
 
 
 async def _live(name: Service, settings: S, serve: Serve[S]) -> None:

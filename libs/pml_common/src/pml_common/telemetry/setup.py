@@ -1,13 +1,15 @@
-"""Set-up of tracing and logging, once per process.
+"""Set-up of tracing, metrics and logging, once per process.
 
-Spans are exported over OTLP where `OTEL_EXPORTER_OTLP_ENDPOINT` says so (the SDK reads the
-standard `OTEL_*` variables); without it they cost next to nothing and go nowhere.
+Spans and metrics are exported over OTLP where `OTEL_EXPORTER_OTLP_ENDPOINT` says so (the SDK reads
+the standard `OTEL_*` variables); without it they cost next to nothing and go nowhere.
 """
 
 import logging
 import sys
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -40,7 +42,23 @@ def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    provider = TracerProvider(resource=Resource.create({"service.name": f"pml-{service}"}))
+    provider = TracerProvider(resource=_resource(service))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     return provider
+
+
+def set_up_metrics(service: str, endpoint: str | None) -> MeterProvider | None:
+    """Export this process's metrics to `endpoint`; None switches them off."""
+    if endpoint is None:
+        return None
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter())
+    provider = MeterProvider([reader], resource=_resource(service))
+    metrics.set_meter_provider(provider)
+    return provider
+
+
+def _resource(service: str) -> Resource:
+    return Resource.create({"service.name": f"pml-{service}"})

@@ -1,4 +1,4 @@
-"""Names of our own span attributes; messaging ones follow OpenTelemetry's conventions."""
+"""Names of our own attributes and metrics; messaging ones follow OpenTelemetry's conventions."""
 
 WORKFLOW_ID = "pml.workflow.id"
 SCOPE = "pml.scope"
@@ -6,4 +6,6 @@ CAPABILITY_ID = "pml.capability.id"
 NODE_ID = "pml.node.id"
 TOOL = "pml.tool.id"
 OUTCOME = "pml.outcome"
-CACHE = "pml.cache.outcome"
+CACHE_OUTCOME = "pml.cache.outcome"
+CACHE_LOOKUPS = "pml.cache.lookups"
+"""A counter of calls that went by the cache of results, by their `CACHE_OUTCOME`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
 
 from pml_common.bus.errors import BusError
 from pml_common.bus.port import Asker
@@ -31,6 +31,7 @@ from pml_gateway.domain.workflow import Workflow
 from pml_gateway.ports import KeptResults, KnownTools, LastingResults, WorkflowStore
 
 log = logging.getLogger(__name__)
+_lookups = metrics.get_meter(__name__).create_counter(vocabulary.CACHE_LOOKUPS)
 
 Outcome = Literal["hit", "miss", "stale", "unavailable"]
 """`stale`: a result is there and must not be told any more."""
@@ -54,8 +55,8 @@ class ResultCache:
     now: Callable[[], datetime]
 
     async def find(self, record: CapabilityRecord, request: ExecuteRequest) -> Workflow | None:
-        """The earlier workflow whose result answers this call, if there is one. The span that is
-        open says how it went."""
+        """The earlier workflow whose result answers this call, if there is one. The open span says
+        how it went, and it is counted."""
         if not is_cached(record, request):
             return None
         try:
@@ -63,7 +64,8 @@ class ResultCache:
         except _AWAY as outage:
             log.warning("%s: %s runs: its cache is away: %s", record.scope, record.name, outage)
             outcome, workflow = "unavailable", None
-        trace.get_current_span().set_attribute(vocabulary.CACHE, outcome)
+        trace.get_current_span().set_attribute(vocabulary.CACHE_OUTCOME, outcome)
+        _lookups.add(1, {vocabulary.CACHE_OUTCOME: outcome})
         return workflow
 
     async def keep(

@@ -108,7 +108,7 @@ def _field_problem(error: Mapping[str, object]) -> FieldProblem:
         return FieldProblem(field=field, message="there is no such field")
     if isinstance(error.get("input"), bytes):
         return FieldProblem(field=field, message="send JSON, with Content-Type: application/json")
-    return FieldProblem(field=field, message=str(error["msg"]))
+    return FieldProblem(field=field, message=str(error["msg"]).removeprefix("Value error, "))
 
 
 async def _on_http(request: Request, raised: Exception) -> JSONResponse:

@@ -1,68 +1,21 @@
 """Results of capabilities that are told again, and those that are not."""
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator
 from dataclasses import replace
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus_results import BusResults
-from pml_gateway.adapters.memory_results import MemoryResults
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.handlers.mcp_call_tool import McpCalls
 from pml_gateway.ports import Caller
-from services.gateway.tests.examples import (
-    ELSEWHERE,
-    NESTED_HASH,
-    READ,
-    SCOPE,
-    WRITE,
-    later,
-    workflow,
-)
+from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
+from services.gateway.tests.examples import NESTED_HASH, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.peers import record
-from services.gateway.tests.world import Json, World, world
-
-MEMOIZE: Json = {"policy": "memoize", "ttl_s": 600}
-PERSISTENT: Json = {"policy": "persistent"}
-
-
-@pytest.fixture
-async def w(tmp_path: Path) -> AsyncGenerator[World]:
-    """A gateway that knows `fs:look`, which reads."""
-    async with world(gateway_policy_file=tmp_path / "policy.json") as one:
-        learn(one)
-        yield one
-
-
-def learn(w: World, code: str = "return 'known';", **changed: object) -> None:
-    known = record(workflow(ExecuteRequest(code=code)), "fs:look").model_copy(update=changed)
-    w.peers.names |= {"fs:look": known, str(known.capability_id): known}
-
-
-async def choose(w: World, cache: Json, name: str = "fs:look") -> Json:
-    answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": cache})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-async def look(w: World, path: str = "/a", **more: object) -> Json:
-    body = {"capability": "fs:look", "args": {"path": path}, **more}
-    answer = await w.http.post("/api/execute", json=body)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def allow(w: World, *rules: tuple[str, str]) -> None:
-    """Write the policy file."""
-    file = w.parts.settings.gateway_policy_file
-    assert file is not None
-    document = {"rules": [{"pattern": one, "verdict": verdict} for one, verdict in rules]}
-    file.write_text(json.dumps(document), encoding="utf-8")
+from services.gateway.tests.world import Json, World
 
 
 async def test_without_a_choice_every_call_runs(w: World) -> None:
@@ -86,74 +39,6 @@ async def test_a_call_with_the_same_arguments_is_answered_without_a_run(
     other = await look(w, "/b")
     assert "cached" not in other
     assert len(w.peers.runs) == 2
-
-
-async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_are(
-    w: World,
-) -> None:
-    chosen = await choose(w, PERSISTENT)
-    assert chosen["cache"] == {**PERSISTENT, "ttl_s": None, "force": False, "revision": 1}
-    shown = (await w.http.get("/api/capabilities/fs:look")).json()
-    assert shown == chosen
-    await look(w)
-    assert await choose(w, PERSISTENT) == chosen
-    assert (await look(w))["cached"]
-
-
-@pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
-async def test_another_choice_leaves_all_results_behind(w: World, cache: Json) -> None:
-    await choose(w, cache)
-    await look(w)
-    await choose(w, {"policy": "none"})
-    assert "cached" not in await look(w)
-    await choose(w, cache)
-    assert "cached" not in await look(w)
-    assert (await look(w))["cached"]
-    assert isinstance(w.parts.stores.results, MemoryResults)
-    assert {key.revision for key in w.parts.stores.results.kept} <= {3}
-
-
-@pytest.mark.parametrize(
-    ("body", "field", "why"),
-    [
-        ({}, "cache", "Field required"),
-        ({"cache": {"policy": "always"}}, "cache.policy", "'none', 'memoize' or 'persistent'"),
-        ({"cache": {"policy": "memoize", "ttl_s": 0}}, "cache.ttl_s", "greater than"),
-        ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "no such field"),
-        ({"cache": {"policy": "memoize", "ttl_s": 700_000}}, "cache", "7 days"),
-        ({"cache": {"policy": "none", "ttl_s": 9}}, "cache", "policy none takes neither"),
-        ({"cache": MEMOIZE, "name": "fs:other"}, "name", "no such field"),
-    ],
-)
-async def test_a_choice_that_makes_no_sense_is_refused_with_the_field(
-    w: World, body: Json, field: str, why: str
-) -> None:
-    answer = await w.http.patch("/api/capabilities/fs:look", json=body)
-    assert answer.status_code == 422
-    (fault,) = answer.json()["error"]["fields"]
-    assert fault["field"] == field
-    assert why in fault["message"]
-    assert "Value error" not in fault["message"]
-
-
-async def test_what_is_not_there_or_is_others_cannot_be_chosen_for(w: World) -> None:
-    w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
-    for name in ("fs:theirs", "fs:nowhere"):
-        answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": MEMOIZE})
-        assert answer.status_code == 404
-        assert answer.json()["error"]["kind"] == "not_found"
-
-
-async def test_what_changes_something_is_cached_only_if_forced(w: World) -> None:
-    learn(w, tools_used=("fs:write",))
-    w.peers.tools = (READ, WRITE)
-    answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": MEMOIZE})
-    assert answer.status_code == 409
-    await choose(w, {**MEMOIZE, "force": True})
-    allow(w, ("fs:write", "allow"))
-    await look(w)
-    assert (await look(w))["cached"]
-    assert w.servers.made == ["fs:read", "fs:write"]
 
 
 async def test_what_turns_out_to_change_something_is_not_kept(w: World) -> None:
@@ -249,13 +134,12 @@ async def test_what_has_lasted_its_time_runs_again(w: World) -> None:
     await choose(w, {"policy": "persistent", "ttl_s": 60})
     executions = w.parts.executions
     request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
-    first = await executions.execute(SCOPE, "mira", request)
-    assert (await executions.execute(SCOPE, "mira", request)).cached
-    then = (await w.workflow(first.workflow_id))["finished_at"]
-    late = replace(executions.cache, now=lambda: later(10**8))
-    assert then < later(10**8).isoformat()
-    afterwards = await replace(executions, cache=late).execute(SCOPE, "mira", request)
-    assert not afterwards.cached
+    await executions.execute(SCOPE, "mira", request)
+    for seconds, cached in ((0, True), (61, False)):
+        waited = timedelta(seconds=seconds)
+        cache = replace(executions.cache, now=lambda waited=waited: executions.now() + waited)
+        answer = await replace(executions, cache=cache).execute(SCOPE, "mira", request)
+        assert answer.cached is cached
 
 
 async def test_what_other_nested_capabilities_would_answer_is_asked_of_them(w: World) -> None:

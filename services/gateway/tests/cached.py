@@ -1,0 +1,40 @@
+"""A gateway that knows `fs:look`, which reads, and may answer it from its cache."""
+
+import json
+
+from pml_gateway.domain.api import ExecuteRequest
+from services.gateway.tests.examples import workflow
+from services.gateway.tests.peers import record
+from services.gateway.tests.world import Json, World
+
+MEMOIZE: Json = {"policy": "memoize", "ttl_s": 600}
+PERSISTENT: Json = {"policy": "persistent"}
+
+
+def learn(w: World, code: str = "return 'known';", **changed: object) -> None:
+    """What `fs:look` is now."""
+    known = record(workflow(ExecuteRequest(code=code)), "fs:look").model_copy(update=changed)
+    w.peers.names |= {"fs:look": known, str(known.capability_id): known}
+
+
+async def choose(w: World, cache: Json) -> Json:
+    """PATCH its cache policy, answered well."""
+    answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": cache})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def look(w: World, path: str = "/a", **more: object) -> Json:
+    """Call it by name, answered well."""
+    body = {"capability": "fs:look", "args": {"path": path}, **more}
+    answer = await w.http.post("/api/execute", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def allow(w: World, *rules: tuple[str, str]) -> None:
+    """Write the policy file: patterns and verdicts."""
+    file = w.parts.settings.gateway_policy_file
+    assert file is not None
+    document = {"rules": [{"pattern": one, "verdict": verdict} for one, verdict in rules]}
+    file.write_text(json.dumps(document), encoding="utf-8")

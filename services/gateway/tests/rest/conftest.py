@@ -1,0 +1,17 @@
+"""What several suites of the REST interface share."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from services.gateway.tests.cached import learn
+from services.gateway.tests.world import World, world
+
+
+@pytest.fixture
+async def w(tmp_path: Path) -> AsyncGenerator[World]:
+    """A gateway that knows `fs:look` and whose policy file can be written."""
+    async with world(gateway_policy_file=tmp_path / "policy.json") as one:
+        learn(one)
+        yield one

@@ -1,0 +1,77 @@
+"""PATCH /api/capabilities/{name}: choosing what is cached."""
+
+import pytest
+
+from pml_gateway.adapters.memory_results import MemoryResults
+from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
+from services.gateway.tests.examples import ELSEWHERE, READ, WRITE, workflow
+from services.gateway.tests.peers import record
+from services.gateway.tests.world import Json, World
+
+
+async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_are(
+    w: World,
+) -> None:
+    chosen = await choose(w, PERSISTENT)
+    assert chosen["cache"] == {**PERSISTENT, "ttl_s": None, "force": False, "revision": 1}
+    shown = (await w.http.get("/api/capabilities/fs:look")).json()
+    assert shown == chosen
+    await look(w)
+    assert await choose(w, PERSISTENT) == chosen
+    assert (await look(w))["cached"]
+
+
+@pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
+async def test_another_choice_leaves_all_results_behind(w: World, cache: Json) -> None:
+    await choose(w, cache)
+    await look(w)
+    await choose(w, {"policy": "none"})
+    assert "cached" not in await look(w)
+    await choose(w, cache)
+    assert "cached" not in await look(w)
+    assert (await look(w))["cached"]
+    assert isinstance(w.parts.stores.results, MemoryResults)
+    assert {key.revision for key in w.parts.stores.results.kept} <= {3}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "why"),
+    [
+        ({}, "cache", "Field required"),
+        ({"cache": {"policy": "always"}}, "cache.policy", "'none', 'memoize' or 'persistent'"),
+        ({"cache": {"policy": "memoize", "ttl_s": 0}}, "cache.ttl_s", "greater than"),
+        ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "no such field"),
+        ({"cache": {"policy": "memoize", "ttl_s": 700_000}}, "cache", "7 days"),
+        ({"cache": {"policy": "none", "ttl_s": 9}}, "cache", "policy none takes neither"),
+        ({"cache": MEMOIZE, "name": "fs:other"}, "name", "no such field"),
+    ],
+)
+async def test_a_choice_that_makes_no_sense_is_refused_with_the_field(
+    w: World, body: Json, field: str, why: str
+) -> None:
+    answer = await w.http.patch("/api/capabilities/fs:look", json=body)
+    assert answer.status_code == 422
+    (fault,) = answer.json()["error"]["fields"]
+    assert fault["field"] == field
+    assert why in fault["message"]
+    assert "Value error" not in fault["message"]
+
+
+async def test_what_is_not_there_or_is_others_cannot_be_chosen_for(w: World) -> None:
+    w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
+    for name in ("fs:theirs", "fs:nowhere"):
+        answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": MEMOIZE})
+        assert answer.status_code == 404
+        assert answer.json()["error"]["kind"] == "not_found"
+
+
+async def test_what_changes_something_is_cached_only_if_forced(w: World) -> None:
+    learn(w, tools_used=("fs:write",))
+    w.peers.tools = (READ, WRITE)
+    answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": MEMOIZE})
+    assert answer.status_code == 409
+    await choose(w, {**MEMOIZE, "force": True})
+    allow(w, ("fs:write", "allow"))
+    await look(w)
+    assert (await look(w))["cached"]
+    assert w.servers.made == ["fs:read", "fs:write"]

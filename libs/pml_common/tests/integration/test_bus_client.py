@@ -8,6 +8,7 @@ import pytest
 from nats.aio.msg import Msg
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NoReplyInTime
+from nats.js.api import Header
 
 from pml_common.bus.client import DirectClient
 from pml_common.bus.connection import connect, flush, subscribe
@@ -51,14 +52,19 @@ async def test_questions_at_once_get_each_its_own_answer(client: DirectClient) -
     assert [answer.data for answer in answers] == texts
 
 
-async def test_headers_of_a_reply_are_read(client: DirectClient) -> None:
+@pytest.mark.parametrize(
+    ("said", "heard"), [("yes", "yes"), ("é ✓", "é ✓"), ("no\r\nForged: 1", "no  Forged: 1")]
+)
+async def test_headers_are_read_as_they_were_said_and_none_can_be_slipped_in(
+    client: DirectClient, said: str, heard: str
+) -> None:
     async def say(message: Msg) -> None:
-        await client.publish(message.reply, b"", headers={"Said": "yes"})
+        await client.publish(message.reply, b"body", headers={"Said": said, Header.MSG_TTL: "2"})
 
     await subscribe(client, "test.say", say)
     await flush(client)
-    answer = await client.request("test.say", b"", 5)
-    assert answer.headers == {"Said": "yes"}
+    answer = await client.request("test.say", b"", 5, headers={"Asked": "1"})
+    assert (answer.headers, answer.data) == ({"Said": heard, "Nats-TTL": "2"}, b"body")
 
 
 async def test_nobody_there_is_told_at_once(client: DirectClient) -> None:

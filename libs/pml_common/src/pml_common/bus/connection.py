@@ -52,6 +52,7 @@ async def connect(
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=_RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - sleeps on it: any number does
                 ping_interval=_PING_INTERVAL_S,
+                skip_subject_validation=True,  # they are made in `names`
             )
     except (TimeoutError, NatsError, OSError) as error:
         await client.close()

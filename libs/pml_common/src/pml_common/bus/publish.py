@@ -1,8 +1,11 @@
 """Storing messages: awaited, deduplicated, optionally fenced."""
 
+import json
+from typing import NotRequired, TypedDict
+
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from nats.js.errors import BadRequestError
+from nats.js.errors import APIError, BadRequestError
 
 from pml_common.bus import codec, tracing
 from pml_common.bus.codec import Payloads
@@ -33,17 +36,30 @@ class NatsPublisher:
         """Store one body and return its sequence."""
         with server_errors(self._client, f"publish {subject}"):
             try:
-                ack = await self._js.publish(
-                    subject, data, timeout=REPLY_TIMEOUT_S, headers=headers
-                )
+                ack = await self._stored(subject, data, headers)
             except BadRequestError as error:
                 if expected_last is not None and error.err_code in _WRONG_LAST_SEQUENCE:
                     raise Fenced(subject, expected_last) from error
                 raise
-            if ack.duplicate and expected_last is not None:
+            if ack.get("duplicate") and expected_last is not None:
                 # A lone server checks the expectation before it looks for duplicates; a cluster
                 # answers with what another holder of the same cause has stored meanwhile.
-                last = await self._js.get_last_msg(ack.stream, subject)
+                last = await self._js.get_last_msg(ack["stream"], subject)
                 if last.seq != expected_last:
                     raise Fenced(subject, expected_last)
-        return ack.seq
+        return ack["seq"]
+
+    async def _stored(self, subject: str, data: bytes, headers: dict[str, str]) -> "_Ack":
+        reply = await self._client.request(subject, data, timeout=REPLY_TIMEOUT_S, headers=headers)
+        answer = json.loads(reply.data)
+        if "error" in answer:
+            raise APIError.from_error(answer["error"])
+        return answer
+
+
+class _Ack(TypedDict):
+    """The server's word that it has stored a message."""
+
+    stream: str
+    seq: int
+    duplicate: NotRequired[bool]

@@ -1,5 +1,6 @@
 """Ids made from what they name, so that services agree on them without asking (uuid5)."""
 
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 from pml_common.contracts.scope import Scope
@@ -27,11 +28,13 @@ def effect_id(cause: UUID, effect: str) -> UUID:
     return uuid5(cause, effect)
 
 
+@lru_cache(maxsize=1024)
 def root_trace_id(workflow: UUID) -> UUID:
     """Id of the trace of a workflow's outermost capability."""
     return effect_id(workflow, "trace")
 
 
+@lru_cache(maxsize=1024)
 def call_trace_id(workflow: UUID, node_id: str, occurrence: int) -> UUID:
     """Id of one call of one node; doubles as the idempotency key of the tool call."""
     return effect_id(workflow, f"call/{node_id}/{occurrence}")

@@ -12,8 +12,9 @@ TRACEPARENT = "traceparent"
 
 def in_a_trace() -> bool:
     """Whether spans are exported, or we are within a trace that is to be handed on."""
-    provided = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-    return provided or trace.get_current_span().get_span_context().is_valid
+    # Asked for by its name, it is looked up in the environment every time it is not there.
+    provider = trace._TRACER_PROVIDER  # pyright: ignore[reportPrivateUsage]
+    return provider is not None or trace.get_current_span().get_span_context().is_valid
 
 
 @contextmanager

@@ -121,6 +121,8 @@ def test_what_a_person_agreed_to_is_not_kept_even_if_forced() -> None:
     assert approved.state == "succeeded"
     forced = cached(CachePolicy(policy="memoize", force=True))
     assert worth_keeping(approved, forced, TOOLS.get) is None
+    in_its_midst = replace(ended(), approval=approved.approval)
+    assert worth_keeping(in_its_midst, forced, TOOLS.get) is None
 
 
 def test_what_ran_as_another_capability_is_not_kept() -> None:

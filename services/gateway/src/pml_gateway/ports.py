@@ -182,7 +182,8 @@ class Outbox(Protocol):
     """Messages that stored changes call for. May raise StorageUnavailable."""
 
     async def claim(self, limit: int) -> Sequence[Outgoing]:
-        """Messages of all scopes that are late; nobody else gets them for a while."""
+        """Messages of all scopes that are late; nobody else gets them for a while. What cannot be
+        read is set aside."""
         ...
 
     async def drop(self, message_ids: Sequence[UUID]) -> None:

@@ -1,12 +1,10 @@
-"""What stands between handlers and the world: relay, names, announcements, settings."""
+"""What stands between handlers and the world: names, announcements, settings."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
-from opentelemetry import trace
 from pydantic import ValidationError
 
 from pml_common.bus.errors import BusUnavailable
@@ -16,12 +14,9 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.service import CannotStart
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus_watch import BusWatch
 from pml_gateway.adapters.capability_names import HeardCapabilityNames
 from pml_gateway.adapters.configured_servers import configured_servers
-from pml_gateway.adapters.memory_workflows import MemoryOutbox
-from pml_gateway.adapters.outbox_relay import OutboxRelay
 from pml_gateway.adapters.postgres_patience import promptly
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_announcer import ToolAnnouncer
@@ -31,64 +26,6 @@ from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.peers import Peers, record
 from services.gateway.tests.world import FakeServers, settings
-
-
-async def test_what_could_not_be_published_is_published_by_a_later_sweep() -> None:
-    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
-    relay = OutboxRelay(outbox, bus)
-    outbox.put(new.requested, new.traceparent)
-    bus.broker.available = False
-    await relay.publish(list(outbox.kept.values()))
-    await relay.sweep()
-    bus.broker.available = True
-    assert await bus.history(SCOPE, str(new.workflow_id)) == []
-    await relay.sweep()
-    (stored,) = await bus.history(SCOPE, str(new.workflow_id))
-    assert stored.message == new.requested
-
-
-async def test_what_is_published_twice_is_stored_once() -> None:
-    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
-    relay = OutboxRelay(outbox, bus)
-    outbox.put(new.requested, new.traceparent)
-    await relay.publish(list(outbox.kept.values()))
-    await relay.sweep()
-    assert len(await bus.history(SCOPE, str(new.workflow_id))) == 1
-
-
-async def test_what_was_published_is_dropped_together() -> None:
-    class Counting(MemoryOutbox):
-        drops = 0
-
-        async def drop(self, message_ids: Sequence[UUID]) -> None:
-            self.drops += 1
-            await super().drop(message_ids)
-
-    outbox, some = Counting(), [workflow(key=key) for key in "abc"]
-    relay = OutboxRelay(outbox, MemoryBus(), gather_s=0.05)
-    async with background([relay.keep_dropping()]):
-        for new in some:
-            outbox.put(new.requested, new.traceparent)
-            await relay.publish([outbox.kept[new.requested.message_id]])
-        await eventually(lambda: not outbox.kept)
-    assert outbox.drops == 1
-
-
-async def test_a_message_is_published_as_part_of_the_trace_it_was_stored_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[int] = []
-
-    async def note(message: object) -> int:
-        seen.append(trace.get_current_span().get_span_context().trace_id)
-        return 1
-
-    bus, new = MemoryBus(), workflow(traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
-    outbox = MemoryOutbox()
-    outbox.put(new.requested, new.traceparent)
-    monkeypatch.setattr(bus, "publish", note)
-    await OutboxRelay(outbox, bus).publish(list(outbox.kept.values()))
-    assert [f"{each:032x}" for each in seen] == ["ab" * 16]
 
 
 async def test_a_name_is_asked_for_once_and_kept_true_by_what_is_heard() -> None:

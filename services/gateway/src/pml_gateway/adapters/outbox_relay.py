@@ -37,6 +37,8 @@ class OutboxRelay:
                 await self._publish(item)
             except BusError as error:
                 log.warning("%s waits: %s", type(item.message).__name__, error)
+            except Exception:  # one that nobody can publish must not hold up its neighbours
+                log.exception("%s waits", type(item.message).__name__)
 
     async def sweep(self) -> None:
         """Publish what should have been published. Raises StorageUnavailable."""

@@ -4,7 +4,7 @@ from typing import TypeVar
 from uuid import UUID
 
 import asyncpg
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -21,6 +21,10 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _MODELS = {entry.name: entry.model for entry in catalog.MESSAGES}
 
 C = TypeVar("C", bound=Contract)
+
+
+class UnreadableRow(Exception):
+    """A row holds what this version cannot read."""
 
 
 def key_of(scope: Scope) -> tuple[str, str]:
@@ -117,8 +121,16 @@ def summary_of(row: asyncpg.Record) -> WorkflowSummary:
 
 
 def message_of(row: asyncpg.Record) -> Message:
-    """The message in a row of `outbox`."""
-    return _MODELS[row["message"]].model_validate_json(row["content"])
+    """The message in a row of `outbox`. Raises UnreadableRow."""
+    model = _MODELS.get(row["message"])
+    if model is None:
+        raise UnreadableRow(f"nobody knows messages {row['message']}")
+    try:
+        return model.model_validate_json(row["content"])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "all of it"
+        raise UnreadableRow(f"it is no {row['message']}: {where}: {first['msg']}") from error
 
 
 def outgoing_columns(message: Message) -> tuple[object, ...]:

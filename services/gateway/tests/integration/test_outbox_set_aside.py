@@ -1,0 +1,54 @@
+"""Stored messages that nobody can read, among others."""
+
+import logging
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.storage.pool import Pool, connection
+from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.postgres_outbox import PostgresOutbox
+from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from services.gateway.tests.examples import SCOPE, workflow
+
+pytestmark = pytest.mark.integration
+
+PUT = """
+INSERT INTO outbox (message_id, org, project, message, content, due_at)
+VALUES (gen_random_uuid(), 'acme', 'web', $1, $2, now() - interval '1 hour')
+"""
+LEFT = "SELECT message, set_aside_because FROM outbox ORDER BY message"
+UNREADABLE = {"of-a-newer-version": "{}", "run-workflow": r'{"scope": "secret \u0000"}'}
+
+
+@pytest.fixture
+async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
+    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as opened:
+        yield opened
+
+
+async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbours_go_on(
+    pool: Pool, caplog: pytest.LogCaptureFixture
+) -> None:
+    bus, outbox, new = MemoryBus(), PostgresOutbox(pool, lease=timedelta(0)), workflow()
+    async with connection(pool) as session:
+        for name, content in UNREADABLE.items():
+            await session.execute(PUT, name, content)
+    await PostgresWorkflowStore(pool, head_start=timedelta(0)).accept(new)
+
+    with caplog.at_level(logging.ERROR):
+        await OutboxRelay(outbox, bus).sweep()
+
+    (stored,) = await bus.history(SCOPE, str(new.workflow_id))
+    assert stored.message == new.requested
+    await outbox.drop([new.requested.event_id])
+    assert await outbox.claim(10) == []
+    async with connection(pool) as session:
+        left = {row["message"]: row["set_aside_because"] for row in await session.fetch(LEFT)}
+    assert left["of-a-newer-version"] == "nobody knows messages of-a-newer-version"
+    assert left["run-workflow"].startswith("it is no run-workflow: scope: ")
+    assert [reason in caplog.text for reason in left.values()] == [True, True]
+    assert "secret" not in caplog.text

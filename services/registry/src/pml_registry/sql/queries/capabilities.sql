@@ -10,17 +10,24 @@ UNION
 SELECT alias FROM capability_aliases WHERE org = $1 AND project = $2 AND alias = ANY ($3)
 
 -- name: create-capability
-INSERT INTO workflow_pattern (
-    org, project, pattern_id, description, document, embedding, embedding_model,
-    code, code_hash, structure, parameters_schema, tools_used, created_by
+WITH made AS (
+    INSERT INTO workflow_pattern (
+        org, project, pattern_id, description, document, embedding, embedding_model,
+        code, code_hash, structure, parameters_schema, tools_used, created_by
+    )
+    VALUES ($1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13)
+    ON CONFLICT (org, project, pattern_id) DO UPDATE
+    SET description = excluded.description,
+        document = excluded.document,
+        embedding = excluded.embedding,
+        embedding_model = excluded.embedding_model,
+        updated_at = now()
+    RETURNING org, project, pattern_id
 )
-VALUES ($1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13)
-ON CONFLICT (org, project, pattern_id) DO UPDATE
-SET description = excluded.description,
-    document = excluded.document,
-    embedding = excluded.embedding,
-    embedding_model = excluded.embedding_model,
-    updated_at = now()
+INSERT INTO capability_usage (org, project, pattern_id)
+SELECT org, project, pattern_id
+FROM made
+ON CONFLICT DO NOTHING
 
 -- name: keep-former-name
 INSERT INTO capability_aliases (org, project, alias, pattern_id, named_at)
@@ -59,7 +66,7 @@ LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
 -- capability learned, or was named, or the message was handled.
 WITH held AS (
     SELECT
-    FROM workflow_pattern
+    FROM capability_usage
     WHERE org = $1 AND project = $2 AND pattern_id = $3 AND learning_revision = $10
         AND EXISTS (
             SELECT
@@ -73,15 +80,19 @@ WITH held AS (
     FROM held
     ON CONFLICT DO NOTHING
     RETURNING message_id
+), shown AS (
+    UPDATE workflow_pattern
+    SET listed = $9, updated_at = now()
+    FROM noted
+    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND listed <> $9
 )
-UPDATE workflow_pattern
+UPDATE capability_usage
 SET usage_count = $4,
     success_count = $5,
     mean_duration_ms = $6,
     learning = $7,
     learning_revision = $8,
-    listed = $9,
-    updated_at = now()
+    learned_at = now()
 FROM noted
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 RETURNING pattern_id

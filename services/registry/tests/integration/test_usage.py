@@ -1,0 +1,63 @@
+"""How capabilities fared, apart from what they are found by."""
+
+import asyncpg
+import pytest
+
+from pml_common.storage.migrations import migrate, read_migrations
+from pml_common.storage.schema import open_schema
+from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_registry.handlers.on_learning_updated import on_learning_updated
+from pml_registry.ports import Embedder
+from services.registry.tests.samples import analysed, lesson
+from services.registry.tests.stores import postgres_stores
+
+_BEFORE = "0006_usage.sql"
+_A_CAPABILITY = """
+INSERT INTO workflow_pattern (
+    org, project, pattern_id, code, code_hash, structure, parameters_schema, description,
+    tools_used, listed, usage_count, success_count, mean_duration_ms, learning,
+    learning_revision, document, embedding, embedding_model, created_by, updated_at
+)
+VALUES (
+    'acme', 'webapp', gen_random_uuid(), 'return 1;', 'a7f3', '{}', '{}', '', '{}', true, 7, 5,
+    12.5, '{"paths": []}', 7, '', array_fill(0, ARRAY[384])::vector, 'none', 'mira', '2020-01-01'
+);
+INSERT INTO capability_records (org, project, name, hash, pattern_id)
+SELECT org, project, 'unnamed_a7f3', '', pattern_id
+FROM workflow_pattern
+"""
+_VERSION = "SELECT ctid::text FROM workflow_pattern"
+
+
+@pytest.mark.integration
+async def test_a_lesson_rewrites_nothing_that_a_capability_is_found_by(
+    postgres_dsn: str, embedder: Embedder
+) -> None:
+    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
+        capabilities = postgres_stores(pool).capabilities
+        await on_execution_analyzed(analysed(), capabilities, embedder)
+        await on_learning_updated(lesson(1), capabilities)
+        listed = await pool.fetchval(_VERSION)
+        await on_learning_updated(lesson(2), capabilities)
+        assert await pool.fetchval(_VERSION) == listed
+        assert await pool.fetchval("SELECT usage_count FROM capability") == 2
+
+
+@pytest.mark.integration
+async def test_what_was_learned_before_usage_stood_apart_is_kept(postgres_dsn: str) -> None:
+    every = list(read_migrations("pml_registry"))
+    earlier = [migration for migration in every if migration.name < _BEFORE]
+    await migrate(postgres_dsn, "registry", earlier)
+    session = await asyncpg.connect(
+        postgres_dsn, server_settings={"search_path": "registry,public"}
+    )
+    try:
+        await session.execute(_A_CAPABILITY)
+        await migrate(postgres_dsn, "registry", every)
+        row = await session.fetchrow("SELECT * FROM capability")
+    finally:
+        await session.close()
+    assert row is not None
+    kept = ("usage_count", "success_count", "mean_duration_ms", "learning_revision", "listed")
+    assert [row[column] for column in kept] == [7, 5, 12.5, 7, True]
+    assert (row["learning"], row["updated_at"].year) == ('{"paths": []}', 2020)

@@ -33,6 +33,11 @@ class Once:
         self.facts = tuple(facts)
         return self.facts
 
+    def take(self) -> Sequence[Message]:
+        """The facts, for a store that remembers them in a statement of its own."""
+        taken, self.facts = self.facts, ()
+        return taken
+
 
 @asynccontextmanager
 async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[Once]:

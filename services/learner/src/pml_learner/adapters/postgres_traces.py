@@ -43,7 +43,9 @@ class PostgresTraceStore:
     async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresHandling"]:
         """See `ports.TraceStore`."""
         async with inbox.once(self._pool, message_id, consumer) as handling:
-            yield PostgresHandling(handling)
+            mine = PostgresHandling(handling)
+            yield mine
+            await mine.write(message_id, consumer)
 
     async def traces(self, query: ListTraces) -> TracePage:
         """See `ports.TraceStore`."""
@@ -55,10 +57,12 @@ class PostgresTraceStore:
 
 
 class PostgresHandling:
-    """See `ports.Handling`; a transaction that holds the capability's row."""
+    """See `ports.Handling`; a transaction that holds the capability's row. What is saved is
+    written at its end, with the memory of the message."""
 
     def __init__(self, handling: Once) -> None:
         self._handling = handling
+        self._lessons: list[Lesson] = []
 
     @property
     def replayed(self) -> Sequence[Message] | None:
@@ -69,8 +73,10 @@ class PostgresHandling:
         """See `ports.Handling`."""
         held = self._handling.connection
         key = (scope.org, scope.project, capability.capability_id)
-        await held.execute(_SQL["meet-capability"], *key, capability.code_hash)
         row = await held.fetchrow(_SQL["lock-experience"], *key)
+        if row is None:
+            await held.execute(_SQL["meet-capability"], *key, capability.code_hash)
+            row = await held.fetchrow(_SQL["lock-experience"], *key)
         if row is None:
             raise LookupError(f"capability {capability.capability_id} vanished while held")
         usage = Usage(
@@ -82,19 +88,26 @@ class PostgresHandling:
 
     async def save(self, lesson: Lesson) -> None:
         """See `ports.Handling`."""
-        held = self._handling.connection
-        scope, usage = lesson.run.scope, lesson.experience.usage
-        await held.execute(
-            _SQL["save-experience"],
-            scope.org,
-            scope.project,
-            lesson.run.capability.capability_id,
-            usage.count,
-            usage.success_count,
-            usage.mean_duration_ms,
-            lesson.experience.learning.model_dump_json(),
-        )
-        await held.execute(_SQL["save-trace"], scope.org, scope.project, *_columns(lesson))
+        self._lessons.append(lesson)
+
+    async def write(self, message_id: UUID, consumer: str) -> None:
+        """All lessons, the last one with the facts."""
+        for lesson in self._lessons:
+            last = lesson is self._lessons[-1]
+            scope, usage = lesson.run.scope, lesson.experience.usage
+            await self._handling.connection.execute(
+                _SQL["save-lesson"],
+                scope.org,
+                scope.project,
+                *_columns(lesson),
+                usage.count,
+                usage.success_count,
+                usage.mean_duration_ms,
+                lesson.experience.learning.model_dump_json(),
+                message_id,
+                consumer,
+                inbox.encode_facts(self._handling.take()) if last else None,
+            )
 
     def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
         """See `ports.Handling`."""

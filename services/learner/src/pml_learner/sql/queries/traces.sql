@@ -8,12 +8,19 @@ FROM learning
 WHERE org = $1 AND project = $2 AND capability_id = $3
 FOR UPDATE
 
--- name: save-experience
-UPDATE learning
-SET run_count = $4, success_count = $5, mean_duration_ms = $6, learning = $7, updated_at = now()
-WHERE org = $1 AND project = $2 AND capability_id = $3
-
--- name: save-trace
+-- name: save-lesson
+-- A trace, the experience with it, and in $29 the facts that the handling of a message stated;
+-- null: there is more of it to save.
+WITH learned AS (
+    UPDATE learning
+    SET run_count = $23, success_count = $24, mean_duration_ms = $25, learning = $26,
+        updated_at = now()
+    WHERE org = $1 AND project = $2 AND capability_id = $4
+), concluded AS (
+    UPDATE inbox
+    SET facts = $29
+    WHERE message_id = $27 AND consumer = $28 AND $29::json IS NOT NULL
+)
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,

@@ -50,10 +50,10 @@ def _object(tree: Tree, node: Node, parts: tuple[Part, ...]) -> _Found:
                 yield child, _step(parts, tree.name(child))
             case "object_assignment_pattern":
                 name, default = child.children
-                yield name, (*_step(parts, _key(tree, name)), Part(default, is_default=True))
+                yield name, (*_step(parts, key_of(tree, name)), Part(default, is_default=True))
             case "pair_pattern":
                 key, target = child.children
-                yield target, _step(parts, _key(tree, key))
+                yield target, _step(parts, key_of(tree, key))
             case _:  # a rest pattern: the value itself, less some keys
                 yield child, parts
 
@@ -88,13 +88,17 @@ def _step(parts: tuple[Part, ...], step: Step) -> tuple[Part, ...]:
     return tuple(Part(part.value, (*part.path, step), part.is_default) for part in parts)
 
 
-def _key(tree: Tree, key: Node) -> Step:
+def key_of(tree: Tree, key: Node) -> Step:
     """The key that a property name stands for; None when only the run can tell."""
     if key.kind == "computed_property_name":
         key = key.children[0].inner
         return string_value(tree.text(key)) if key.kind == "string" else None
     match key.kind:
-        case "property_identifier" | "shorthand_property_identifier_pattern":
+        case (
+            "property_identifier"
+            | "shorthand_property_identifier"
+            | "shorthand_property_identifier_pattern"
+        ):
             return tree.name(key)
         case "string":
             return string_value(tree.text(key))

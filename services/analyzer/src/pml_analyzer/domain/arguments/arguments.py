@@ -6,6 +6,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
+from pml_analyzer.domain.arguments.changes import changed_arguments, may_be
 from pml_analyzer.domain.arguments.data_flow import DataFlow
 from pml_analyzer.domain.arguments.handed_in import Given, HandedIn
 from pml_analyzer.domain.names.constants import json_value
@@ -36,7 +37,6 @@ _DEEPEST: Final = 30
 _SPACES: Final = re.compile(r"\s+")
 _MOST_NAMES: Final = 10
 _DEFAULTING: Final = frozenset({"??", "||"})
-_DEFAULTING_WRITES: Final = frozenset({"??=", "||="})
 
 
 class ArgumentReader:
@@ -47,7 +47,7 @@ class ArgumentReader:
         self._origins = origins
         self._flow = flow
         self._handed_in = handed_in
-        self._changed = _changed_arguments(origins)
+        self._changed = changed_arguments(origins)
 
     def read(self, given: Node | None, at: Instance) -> dict[str, Argument]:
         """The arguments of a call by name."""
@@ -109,8 +109,8 @@ class ArgumentReader:
         return self._reference(node, at) if given is None else self._outside(given)
 
     def _is_changed(self, path: Path) -> bool:
-        """Whether the program writes to a part of the caller's arguments, or to what it is in."""
-        return any(path[: len(changed)] == changed for changed in self._changed)
+        """Whether the program may change a part of the caller's arguments before it is sent."""
+        return any(may_be(path, changed) for changed in self._changed)
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
         return ReferenceArgument(expression=self.expression(node), node_id=self._producer(node, at))
@@ -135,21 +135,6 @@ class ArgumentReader:
         some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
         text = _SPACES.sub(" ", some)
         return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
-
-
-def _changed_arguments(origins: Origins) -> list[Path]:
-    """The parts of the caller's arguments that the program writes to, defaults left aside."""
-    written = [
-        origins.of(target.node)
-        for target in origins.scopes.member_writes
-        if not _is_default(target.node.above)
-    ]
-    return [origin.path for origin in written if isinstance(origin, FromArguments)]
-
-
-def _is_default(assignment: Node) -> bool:
-    is_augmented = assignment.kind == "augmented_assignment_expression"
-    return is_augmented and assignment["operator"].kind in _DEFAULTING_WRITES
 
 
 def _is_json(found: Constant, node: Node) -> bool:

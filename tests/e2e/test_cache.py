@@ -12,8 +12,11 @@ from tests.e2e.world import World
 pytestmark = pytest.mark.e2e
 
 Answer = dict[str, Any]
-LOOK = "const seen = await mcp.counting.peek({ path: args.path });\nreturn seen.exists;"
-STEP = "return await mcp.counting.step({ n: args.n });"
+# Of shapes that no other suite on this stack has: the same code is the same capability.
+LOOK = (
+    "const seen = await mcp.counting.peek({ path: args.path });\nreturn { to_cache: seen.exists };"
+)
+STEP = "return { to_cache: await mcp.counting.step({ n: args.n }) };"
 NESTING = "return [await capabilities.cache_look({ path: args.path }), args.why];"
 
 
@@ -70,7 +73,7 @@ async def used(world: World, name: str, times: int) -> bool:
 @pytest.mark.parametrize("policy", ["memoize", "persistent"])
 async def test_what_ran_once_is_told_again_and_learned_once(world: World, policy: str) -> None:
     name = f"cache:{policy}"
-    before = await learn(world, name, f"// {policy}\n{LOOK}\nreturn '{policy}';", path="/")
+    before = await learn(world, name, LOOK.replace("to_cache", policy), path="/")
     assert (before["cache"]["policy"], before["usage"]["count"]) == ("none", 1)
     chosen = await choose(world, name, policy=policy, ttl_s=600)
     assert chosen["cache"] == {"policy": policy, "ttl_s": 600, "force": False, "revision": 1}
@@ -142,7 +145,7 @@ async def test_a_call_inside_a_run_runs_and_its_caller_may_be_cached(world: Worl
     await learn(world, "cache:nesting", NESTING, path="/", why="first")
     await choose(world, "cache:nesting", policy="memoize")
     first = await call(world, "cache:nesting", path="/", why="second")
-    assert (first["status"], first["result"]) == ("success", [True, "second"])
+    assert (first["status"], first["result"]) == ("success", [{"to_cache": True}, "second"])
     assert [task["tool"] for task in first["tasks"]] == ["counting:peek"]
     again = await call(world, "cache:nesting", path="/", why="second")
     assert again == {**first, "cached": True}

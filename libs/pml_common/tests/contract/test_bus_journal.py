@@ -7,7 +7,7 @@ import pytest
 
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
-from pml_common.bus.errors import BusError, Fenced
+from pml_common.bus.errors import BusError, Fenced, Overrun
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
@@ -223,3 +223,27 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await buses[0].publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
     for recorder in recorders:
         await recorder.has_seen(2)
+
+
+async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_told(
+    world: BusWorld,
+) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    big = [entry(workflow, "x" * 300_000) for _ in range(17)]
+    async with bus.follow(SCOPE, str(workflow)) as events:
+        for message in big:
+            await bus.publish(message)
+        async with asyncio.timeout(15):
+            told = [await anext(events) for _ in range(15)]
+            with pytest.raises(Overrun):
+                await anext(events)
+    assert told == big[:15]
+
+
+async def test_a_follower_that_keeps_up_is_told_any_number(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(15):
+        for _ in range(20):
+            message = entry(workflow, "x" * 300_000)
+            await bus.publish(message)
+            assert await anext(events) == message

@@ -4,13 +4,17 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from uuid import UUID, uuid4
 
 import httpx2
 
+from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.trace import LogWritten
 from pml_common.health import serve_http
 from pml_gateway.app import mcp_face, rest
 from pml_local.ports import free_port
 from pml_local.testing import eventually
+from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.world import Json, World, world
 
 ROAD = [
@@ -107,3 +111,35 @@ async def test_without_nats_a_stream_is_refused_and_not_begun() -> None:
         w.broker.available = False
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
         assert answer.status_code == 503
+
+
+async def test_a_reader_that_leaves_too_much_unread_is_told_and_asks_again_from_there() -> None:
+    async with world() as w, streaming(w) as http:
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        path, text = f"/api/workflows/{workflow_id}/events", ""
+        told = [line(workflow_id, "x" * 300_000) for _ in range(60)]
+        async with http.stream("GET", path) as stream:
+            chunks = stream.aiter_text()
+            while text.count("event: ") < 2:
+                text += await anext(chunks)
+            for message in told:
+                await w.parts.bus.publish(message)
+            async for chunk in chunks:
+                text += chunk
+        *before, last = events_of(text)
+        assert last["event"] == "gateway.reader-too-slow"
+        assert "id" not in last
+        assert len(before) < len(ROAD) + len(told)
+
+        w.peers.release.set()
+        rest = await http.get(path, headers={"last-event-id": before[-1]["id"]})
+        ids = [each["id"] for each in (*before, *events_of(rest.text))]
+        assert len(ids) == len(set(ids)) == len(ROAD) + len(told)
+
+
+def line(workflow_id: object, text: str) -> TraceRecorded:
+    """A line that the program logged."""
+    logged = LogWritten(trace_id=uuid4(), ts=1.0, level="info", message=text)
+    return TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=UUID(str(workflow_id)), entries=(logged,)
+    )

@@ -8,6 +8,7 @@ __all__ = [
     "BusError",
     "BusUnavailable",
     "Fenced",
+    "Overrun",
     "QueryErrorCode",
     "QueryFailed",
     "Rejected",
@@ -32,6 +33,10 @@ class Fenced(BusError):
         super().__init__(f"{subject}: the last sequence is no longer {expected}")
         self.subject = subject
         self.expected = expected
+
+
+class Overrun(BusError):
+    """Its reader fell too far behind: what came later was left out. Read the past, follow anew."""
 
 
 class QueryFailed(BusError):

@@ -11,7 +11,7 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetter
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
 from pml_common.bus.errors import BusUnavailable, QueryFailed
-from pml_common.bus.inbox import Inbox
+from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
 from pml_common.bus.port import Bus, Handler, Recorded
 from pml_common.bus.tasks import finish
@@ -164,12 +164,12 @@ class MemoryBus(Bus):
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
         self._require(f"follow {entity}")
         envelopes: Inbox[Envelope] = Inbox()
-        messages: Inbox[Message] = Inbox()
+        messages: Inbox[Message] = Inbox(MOST_FOLLOWED)
 
         async def receive() -> None:
             async for envelope in envelopes:
                 if (event := await self._receiver.overhear(envelope)) is not None:
-                    messages.put(event)
+                    messages.put(event, weight(envelope))
 
         leave = self._subscribe("pml.evt.", f".{scope}.{names.entity_token(entity)}", envelopes)
         task = self._spawn(receive())

@@ -19,7 +19,7 @@ from pml_common.bus.connection import flush, server_errors, subscribe
 from pml_common.bus.consume import PullLoop
 from pml_common.bus.dead_letters import DeadLetter, bury, read_dead
 from pml_common.bus.delivery import Disposition, Receiver
-from pml_common.bus.inbox import Inbox
+from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.memos import NatsMemos
 from pml_common.bus.payloads import NatsPayloads
@@ -150,11 +150,12 @@ class NatsBus(Bus):
 
     @asynccontextmanager
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
-        inbox: Inbox[Message] = Inbox()
+        inbox: Inbox[Message] = Inbox(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
-            if (event := await self._receiver.overhear(_envelope(message))) is not None:
-                inbox.put(event)
+            envelope = _envelope(message)
+            if (event := await self._receiver.overhear(envelope)) is not None:
+                inbox.put(event, weight(envelope))
 
         with server_errors(self._client, f"follow {entity}"):
             subscription = await subscribe(

@@ -101,7 +101,8 @@ class Bus(Publisher, Asker, Journal, Memos, Protocol):
     def follow(
         self, scope: Scope, entity: str
     ) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
-        """Live events about one entity, from every owner; none is missed once entered."""
+        """Live events about one entity, from every owner; none is missed once entered. Whoever
+        leaves too many unread gets those that are kept, and then Overrun."""
         ...
 
     async def drain(self, timeout: float = 10.0) -> None:

@@ -11,6 +11,7 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from pml_common.bus.errors import Overrun
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -21,6 +22,12 @@ from pml_gateway.ports import Caller, WorkflowStore
 
 KEEP_ALIVE_S = 15.0
 LAST_WORDS_S = 5.0
+TOO_SLOW = format_sse_event(
+    event="gateway.reader-too-slow",
+    data_str='{"message": "This stream ends here: too much was left unread. Nothing is lost: '
+    'ask again with the id of the last event as Last-Event-ID."}',
+)
+"""Without an id of its own: a browser asks again from the last event that has one."""
 
 _SSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events, each with its id."}
@@ -57,8 +64,8 @@ def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> API
         caller: Annotated[Caller, Depends(caller_of)],
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        """Every event of a workflow, from the first (or the one after `Last-Event-ID`) to its
-        end."""
+        """Every event of a workflow, from the first (or the one after `Last-Event-ID`) to its end.
+        A reader that leaves too much unread is told `gateway.reader-too-slow`, and asks again."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise unknown(caller.scope, workflow_id)
@@ -85,6 +92,17 @@ async def _told(
             yield _event(message)
     if any(isinstance(message, WorkflowFinished) for message in past):
         return
+    try:
+        async for event in _live(live, told, ended=ended):
+            yield event
+    except Overrun:
+        yield TOO_SLOW
+
+
+async def _live(
+    live: AsyncIterator[Message], told: set[UUID], *, ended: bool
+) -> AsyncGenerator[bytes]:
+    """What happens from now on, to the end. Raises Overrun."""
     async for message in _with_pauses(live, LAST_WORDS_S if ended else KEEP_ALIVE_S):
         if message is None and ended:
             return

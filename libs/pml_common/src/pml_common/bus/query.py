@@ -140,6 +140,6 @@ class QueryServer:
             failure = no_answer(query_type, str(error))
             headers, data = failure_headers(failure), failure.message.encode()
         try:
-            await request.respond(data, headers)
+            await request.respond(data, headers or None)
         except NatsError as error:
             log.warning("%s: the answer was lost: %s", query_type.name, error)

@@ -155,6 +155,19 @@ def test_invocations_that_multiply_are_refused_before_they_take_time() -> None:
     assert "once for each way they are invoked" in told
 
 
+def test_arguments_that_multiply_are_refused_with_the_limit_named() -> None:
+    text = f"const big = '{'x' * 200_000}';"
+    assert arguments(analysed(f"{text} mcp.fs.read({{ path: big }});"))
+    calls = "\nmcp.fs.read({ path: big });" * 900
+    for code in (text + calls, f"function f(big) {{{calls} }}\nf('{'x' * 200_000}');"):
+        (told,) = complaints(code)
+        assert told.endswith(
+            "The arguments of all calls have more than 1,048,576 characters, those in names and "
+            "functions counted for each call: nobody can approve that; hand data in as args."
+        )
+        assert told.startswith("7:")
+
+
 def test_results_that_feed_more_calls_than_can_be_drawn_are_refused() -> None:
     feeding = "const a = await mcp.fs.list({}); const b = await mcp.fs.list({});"
     fed = "await mcp.fs.read({ path: [a, b] });" * 2

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
-from pml_analyzer.domain.arguments.arguments import ArgumentReader
+from pml_analyzer.domain.arguments.arguments import ArgumentReader, TooMuchGiven
 from pml_analyzer.domain.arguments.data_flow import DataFlow
 from pml_analyzer.domain.arguments.handed_in import HandedIn
 from pml_analyzer.domain.arguments.provides import provides_edges
@@ -113,19 +113,35 @@ def analyze(
         toolbox = Toolbox(tools, capabilities.definitions)
         known = _Known(toolbox, capabilities, known_as, dry_run)
         return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
-    except TooDeep as error:
-        return _rejection(source, [Problem(error.offset, TOO_DEEP)])
-    except TooManyNodes as error:
-        message = (
-            f"More than {limits.nodes:,} calls and decisions, those of functions counted once for "
-            "each way they are invoked: nobody can approve that; split it."
-        )
-        return _rejection(source, [Problem(error.offset, message)])
-    except TooManyEdges:
-        message = (
-            f"There are more ways through this than {limits.edges:,} edges can draw: split it."
-        )
-        return _rejection(source, [Problem(0, message)])
+    except (TooDeep, TooManyNodes, TooMuchGiven, TooManyEdges) as error:
+        return _rejection(source, [_too_much(error, limits)])
+
+
+def _too_much(
+    error: TooDeep | TooManyNodes | TooMuchGiven | TooManyEdges, limits: Limits
+) -> Problem:
+    """Why a program is more than anybody could read."""
+    match error:
+        case TooDeep():
+            return Problem(error.offset, TOO_DEEP)
+        case TooManyNodes():
+            message = (
+                f"More than {limits.nodes:,} calls and decisions, those of functions counted once "
+                "for each way they are invoked: nobody can approve that; split it."
+            )
+            return Problem(error.offset, message)
+        case TooMuchGiven():
+            message = (
+                f"The arguments of all calls have more than {limits.given:,} characters, those in "
+                "names and functions counted for each call: nobody can approve that; hand data in "
+                "as args."
+            )
+            return Problem(error.offset, message)
+        case _:
+            message = (
+                f"There are more ways through this than {limits.edges:,} edges can draw: split it."
+            )
+            return Problem(0, message)
 
 
 @dataclass(frozen=True)
@@ -162,7 +178,7 @@ def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -
     toolbox, library = known.toolbox, known.library
     handed_in = HandedIn(origins, expansion)
     data = DataFlow(origins, expansion, handed_in)
-    reader = ArgumentReader(origins, data, handed_in)
+    reader = ArgumentReader(origins, data, handed_in, limit=limits.given)
     nodes = library.resolved(nodes_of(tree, calls, expansion, reader))
     edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
     sites = _sites(meaning)

@@ -39,10 +39,28 @@ _MOST_NAMES: Final = 10
 _DEFAULTING: Final = frozenset({"??", "||"})
 
 
-class ArgumentReader:
-    """Reads the arguments of calls, in one instance of the function that the call stands in."""
+_LEAST: Final = 8
+"""Characters that an argument counts for at least."""
 
-    def __init__(self, origins: Origins, flow: DataFlow, handed_in: HandedIn) -> None:
+
+class TooMuchGiven(Exception):
+    """The arguments of all calls together are more than a structure should hold; with the offset of
+    the first that are too much."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"too much is given at offset {offset}")
+        self.offset = offset
+
+
+class ArgumentReader:
+    """Reads the arguments of calls, in one instance of the function that the call stands in.
+    Raises TooMuchGiven beyond `limit` characters of all that it has read."""
+
+    def __init__(
+        self, origins: Origins, flow: DataFlow, handed_in: HandedIn, *, limit: int
+    ) -> None:
+        self._left = limit
+        self._call = 0
         self._tree = origins.tree
         self._origins = origins
         self._flow = flow
@@ -51,7 +69,15 @@ class ArgumentReader:
 
     def read(self, given: Node | None, at: Instance) -> dict[str, Argument]:
         """The arguments of a call by name."""
-        return self._fields(given, at, 0) if given is not None else {}
+        if given is None:
+            return {}
+        self._call = given.start
+        return self._fields(given, at, 0)
+
+    def _count(self, size: int) -> None:
+        self._left -= max(size, _LEAST)
+        if self._left < 0:
+            raise TooMuchGiven(self._call)
 
     def _value(self, node: Node, at: Instance, depth: int) -> Argument:
         node = node.inner
@@ -79,11 +105,13 @@ class ArgumentReader:
         }
 
     def _key(self, entry: Entry) -> str:
-        if entry.key is not None:
-            return entry.key
-        if entry.computed is not None:
-            return self.expression(entry.computed)
-        return f"{SPREAD}{self.expression(entry.value)}"
+        key = entry.key
+        if key is None:
+            is_spread = entry.computed is None
+            text = self.expression(entry.computed or entry.value)
+            key = f"{SPREAD}{text}" if is_spread else text
+        self._count(len(key))
+        return key
 
     def _array(self, node: Node, at: Instance, depth: int) -> Argument:
         items: list[Argument] = []
@@ -102,6 +130,7 @@ class ArgumentReader:
             return self._value(given.value, given.at, depth + 1)
         origin = self._origins.of(node) if given is None else self._origins.part(_part(given))
         if isinstance(origin, Constant) and _is_json(origin, node):
+            self._count(len(origin.value) if isinstance(origin.value, str) else 0)
             return LiteralArgument(value=cast(JsonValue, origin.value))
         path = parameter_path(self._origins, node) if given is None else _given_path(origin)
         if path and path[0] is not None and not self._is_changed(path):
@@ -113,7 +142,9 @@ class ArgumentReader:
         return any(may_be(path, changed) for changed in self._changed)
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
-        return ReferenceArgument(expression=self.expression(node), node_id=self._producer(node, at))
+        text = self.expression(node)
+        self._count(len(text))
+        return ReferenceArgument(expression=text, node_id=self._producer(node, at))
 
     def _outside(self, given: Given) -> ReferenceArgument:
         """A part of what a caller gives to the function that a call stands in."""

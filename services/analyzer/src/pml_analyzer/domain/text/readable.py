@@ -20,6 +20,11 @@ class Limits:
     nodes: int = 1_000
     edges: int = 10_000
 
+    @property
+    def given(self) -> int:
+        """Characters of all calls' arguments: what a name holds may be given to many."""
+        return 4 * self.source_bytes
+
 
 DEFAULT_LIMITS: Final = Limits()
 _DEEPEST: Final = 2_000

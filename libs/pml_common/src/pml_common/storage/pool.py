@@ -17,6 +17,7 @@ else:
     Pool = asyncpg.Pool
     Connection = PoolConnectionProxy
 
+_PATIENCE_S = 5.0
 UNREACHABLE = (
     OSError,
     TimeoutError,
@@ -73,8 +74,23 @@ def reachable() -> Generator[None]:
 async def connection(pool: Pool) -> AsyncGenerator[Connection]:
     """A connection for a few statements. Raises StorageUnavailable."""
     with reachable():
-        async with pool.acquire(timeout=5.0) as held:
+        async with asyncio.timeout(_PATIENCE_S):
+            held = await pool.acquire()
+        try:
             yield held
+        finally:
+            await _give_back(pool, held)
+
+
+async def _give_back(pool: Pool, held: Connection) -> None:
+    """asyncpg does it in a task of its own, for it may have to wait for a statement that was
+    cancelled; where it has not, that is some turns of the loop for nothing."""
+    inner = held._con  # pyright: ignore[reportPrivateUsage]
+    if inner is None or inner._protocol._is_cancelling():  # pyright: ignore[reportPrivateUsage]
+        await pool.release(held)
+        return
+    inner._on_release()  # pyright: ignore[reportPrivateUsage]
+    await held._holder.release(None)  # pyright: ignore[reportPrivateUsage]
 
 
 @asynccontextmanager

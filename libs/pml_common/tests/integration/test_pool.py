@@ -1,0 +1,91 @@
+"""Connections that go back to their pool, whatever became of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import asyncpg
+import pytest
+
+from pml_common.storage import pool as storage_pool
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.pool import Pool, connection, open_pool
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def pool(postgres_dsn: str) -> AsyncIterator[Pool]:
+    """Of one connection: whoever does not give it back keeps all others out."""
+    pool = await open_pool(postgres_dsn, "public", max_size=1)
+    try:
+        yield pool
+    finally:
+        pool.terminate()
+
+
+async def answer(pool: Pool) -> object:
+    async with asyncio.timeout(5), connection(pool) as held:
+        return await held.fetchval("SELECT 1")
+
+
+async def test_a_connection_is_used_again(pool: Pool) -> None:
+    asked = "SELECT pg_backend_pid()"
+    async with connection(pool) as held:
+        first = await held.fetchval(asked)
+    async with connection(pool) as held:
+        assert await held.fetchval(asked) == first
+    assert await asyncio.gather(*(answer(pool) for _ in range(5))) == [1] * 5
+
+
+async def test_after_a_statement_that_was_cancelled_it_is_of_use_again(pool: Pool) -> None:
+    begun = asyncio.Event()
+
+    async def sleep() -> None:
+        async with connection(pool) as held:
+            begun.set()
+            await held.execute("SELECT pg_sleep(60)")
+
+    sleeping = asyncio.create_task(sleep())
+    await begun.wait()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    sleeping.cancel()
+    with suppress(asyncio.CancelledError):
+        await sleeping
+    assert await answer(pool) == 1
+
+
+async def test_a_transaction_left_open_is_undone(pool: Pool) -> None:
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    async with connection(pool) as held:
+        await held.execute("BEGIN; CREATE TABLE left_open ()")
+    async with connection(pool) as held:
+        assert not held.is_in_transaction()
+        assert await held.fetchval("SELECT to_regclass('left_open')") is None
+    assert told
+
+
+async def test_one_that_the_server_ended_is_replaced(pool: Pool) -> None:
+    with pytest.raises(StorageUnavailable):
+        async with connection(pool) as held:
+            await held.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert await answer(pool) == 1
+
+
+async def test_a_statement_that_fails_leaves_it_of_use(pool: Pool) -> None:
+    with pytest.raises(asyncpg.UndefinedTableError):
+        async with connection(pool) as held:
+            await held.execute("SELECT * FROM nowhere")
+    assert await answer(pool) == 1
+
+
+async def test_that_none_is_free_in_time_is_said(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_pool, "_PATIENCE_S", 0.02)
+    async with connection(pool):
+        with pytest.raises(StorageUnavailable):
+            await answer(pool)
+    assert await answer(pool) == 1

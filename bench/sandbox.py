@@ -10,6 +10,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -30,6 +31,7 @@ ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } ret
 HOT = ROUNDS % ("", "i % 3 === 0")
 HOT_REPORTING = ROUNDS % ('__pml.round("l1");', '__pml.decide("d1", i % 3 === 0)')
 SETTLE_S = 0.03
+WARM_UP = 3
 Measured = Callable[[], Awaitable[float]]
 
 
@@ -41,12 +43,18 @@ def cpu_of_children() -> float:
 
 async def report(label: str, rounds: int, measure: Measured, *, cpu: bool = False) -> None:
     """Run, and print one line; CPU only where each round is one process."""
-    for _ in range(3):
+    for _ in range(WARM_UP):
         await measure()
     before = cpu_of_children()
-    times = sorted([await measure() for _ in range(rounds)])
-    used = f"   CPU {(cpu_of_children() - before) / rounds:5.1f}" if cpu else ""
-    p95, p99 = (times[int(len(times) * part)] for part in (0.95, 0.99))
+    times = [await measure() for _ in range(rounds)]
+    tell(label, times, (cpu_of_children() - before) / rounds if cpu else None)
+
+
+def tell(label: str, times: list[float], cpu: float | None = None) -> None:
+    """One line."""
+    ordered = sorted(times)
+    p95, p99 = (ordered[int(len(times) * part)] for part in (0.95, 0.99))
+    used = "" if cpu is None else f"   CPU {cpu:5.1f}"
     p50 = statistics.median(times)
     print(f"{label:<46} p50 {p50:7.3f}   p95 {p95:7.3f}   p99 {p99:7.3f}{used}")
 
@@ -124,6 +132,30 @@ class Bench:
         return (perf_counter() - began) * 1e3
 
 
+async def one_process(command: DenoCommand, rounds: int) -> None:
+    """Run after run in one process, as in per_scope: value returned, and ready again; CPU per run
+    with the process's own start."""
+    runs = rounds + WARM_UP
+    resources = replace(command.resources, runs=runs + 1)
+    before = cpu_of_children()
+    sandbox = await DenoSandbox.start(replace(command, resources=resources))
+    ran: list[float] = []
+    again: list[float] = []
+    for _ in range(runs):
+        began = perf_counter()
+        await sandbox.run(program(EMPTY))
+        assert isinstance(message := await sandbox.receive(), Returned), message
+        ended = perf_counter()
+        sandbox.finish()
+        assert await sandbox.renew()
+        ran.append((ended - began) * 1e3)
+        again.append((perf_counter() - ended) * 1e3)
+    await sandbox.close()
+    cpu = (cpu_of_children() - before) / runs
+    tell("per_scope: empty program in its process", ran[WARM_UP:], cpu)
+    tell("per_scope: from its end until ready again", again[WARM_UP:])
+
+
 async def main(rounds: int) -> None:
     """Floors first, then ours."""
     command = await sandbox_command(ExecutorSettings())
@@ -133,6 +165,7 @@ async def main(rounds: int) -> None:
         await report("bare `deno run`", rounds, await bare_deno(Path(folder)), cpu=True)
     await report("sandbox: spawn until ready, then killed", rounds, bench.cold, cpu=True)
     await report("sandbox: empty program in a warm process", rounds, bench.warm(EMPTY), cpu=True)
+    await one_process(command, max(100, rounds))
     await report("sandbox: 50 typed lines in a warm process", rounds, bench.warm(TYPED + EMPTY))
     await report("sandbox: a loop of 1e6 rounds with an if", rounds, bench.warm(HOT))
     await report("sandbox: the same, instrumented", rounds, bench.warm(HOT_REPORTING))

@@ -1,5 +1,5 @@
 import { deepStrictEqual, strictEqual } from "node:assert";
-import { frame, FrameReader } from "./frames.ts";
+import { frame, FrameReader } from "./frames.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

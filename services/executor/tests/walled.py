@@ -29,8 +29,8 @@ BUILDS: dict[str, Build] = {
     "none": in_the_open,
 }
 ATTEMPTS = """
-const [port, parent, secret, written] = JSON.parse(Deno.env.get("TZ")!);
-const tries: Record<string, () => unknown> = {
+const [port, parent, secret, written] = JSON.parse(Deno.env.get("TZ"));
+const tries = {
   hosts: () => Deno.readTextFileSync("/etc/hosts"),
   secret: () => Deno.readTextFileSync(secret),
   home: () => [...Deno.readDirSync("/root")],
@@ -43,13 +43,13 @@ const tries: Record<string, () => unknown> = {
   again: () => new Deno.Command(Deno.execPath(), { args: ["--version"] }).outputSync(),
   signal: () => Deno.kill(parent, "SIGCONT"),
 };
-const said: Record<string, unknown> = {};
+const said = {};
 for (const [name, attempt] of Object.entries(tries)) {
   try {
     await attempt();
     said[name] = "done";
   } catch (error) {
-    said[name] = (error as Error).name;
+    said[name] = error.name;
   }
 }
 const root = (() => { try { return [...Deno.readDirSync("/")].map((e) => e.name).sort(); }
@@ -83,7 +83,7 @@ async def standing(name: str, *, max_rss_mib: int = 512) -> DenoCommand:
 
 async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) -> dict[str, object]:
     """What a program with every permission of Deno's has to say from inside the same walls."""
-    (runtime / "host.ts").write_text(ATTEMPTS, encoding="utf-8")
+    (runtime / "host.js").write_text(ATTEMPTS, encoding="utf-8")
     at = command.argv.index("run")
     argv = [*command.argv[: at + 1], "--allow-all", *command.argv[at + 1 :]]
     child = await command.launch(argv, {**ENVIRONMENT, "TZ": json.dumps(facts)})
@@ -99,7 +99,7 @@ async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) ->
 def bare_runtime(folder: Path) -> Path:
     """A runtime whose Worker keeps every global."""
     source = ExecutorSettings().executor_runtime
-    for path in source.rglob("*.ts"):
+    for path in source.rglob("*.[jt]s"):
         target = folder / path.relative_to(source)
         target.parent.mkdir(exist_ok=True, parents=True)
         text = path.read_text(encoding="utf-8").replace("!KEPT.includes(name)", "false")

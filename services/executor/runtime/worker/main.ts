@@ -132,6 +132,9 @@ function prepare(port: MessagePort): void {
     });
   };
   deleteProperty(AbortSignal, "timeout"); // a timer that no journal orders
+  // Blobs are the process's: one could be left behind, and the one of our own code revoked.
+  deleteProperty(URL, "createObjectURL");
+  deleteProperty(URL, "revokeObjectURL");
   seedMath(random);
   reduceGlobals({
     ...timerFunctions(timers),

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +58,9 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         spares=settings.executor_pool_size,
         most=settings.executor_max_processes,
         patience_s=settings.executor_sandbox_patience_s,
+        idle_s=settings.executor_pool_idle_s,
     )
+    work = replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=size.most)
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
@@ -70,6 +73,6 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         running = Running(partial(on_run_workflow, executor=executor))
         await bus.listen(CANCEL_RUN, running.stop)
-        await bus.consume(EXECUTOR_ON_RUN_WORKFLOW, running.run)
+        await bus.consume(work, running.run)
         await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, executor=executor))
         yield {"sandbox": pool.check, "walls": told(str(command.walls))}

@@ -7,6 +7,7 @@ from typing import Protocol
 from pml_common.contracts.error import ErrorKind
 from pml_common.contracts.executor import ParkMark, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.protocol import Answer, Program, ProgramMessage
@@ -32,10 +33,10 @@ class GatewayUnreachable(Exception):
 
 
 class Sandbox(Protocol):
-    """A process that runs one program."""
+    """What runs one program for whoever leased it."""
 
     async def run(self, program: Program) -> None:
-        """Start the program; at most once."""
+        """Start the program; once in a lease."""
         ...
 
     async def receive(self) -> ProgramMessage:
@@ -47,15 +48,20 @@ class Sandbox(Protocol):
         ...
 
     def kill(self) -> None:
-        """Stop the program now, wherever it is."""
+        """Stop the program now, wherever it is; no other will run here."""
+        ...
+
+    def finish(self) -> None:
+        """The program has ended by itself and its run is in order: stop what it left under way."""
         ...
 
 
 class SandboxPool(Protocol):
     """Where sandboxes come from."""
 
-    def lease(self) -> AbstractAsyncContextManager[Sandbox]:
-        """A sandbox nobody used before; dead when the block ends. Raises SandboxUnavailable."""
+    def lease(self, scope: Scope) -> AbstractAsyncContextManager[Sandbox]:
+        """A sandbox that nobody of another scope ever used, nor will; no earlier program is left
+        in it, and this one is stopped when the block ends. Raises SandboxUnavailable."""
         ...
 
 

@@ -1,6 +1,7 @@
 """What the executor is told by its environment (`PML_…`)."""
 
 from pathlib import Path
+from typing import Literal
 
 from deno import find_deno_bin
 from pydantic import Field
@@ -9,6 +10,8 @@ from pml_common.service import ServiceSettings
 from pml_executor.domain.limits import RunLimits
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.walls import Wanted
+
+PoolMode = Literal["single_use", "per_scope"]
 
 _RUNTIME = Path(__file__).parents[2] / "runtime"
 
@@ -19,7 +22,16 @@ class ExecutorSettings(ServiceSettings):
     executor_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")
     executor_runtime: Path = Field(default=_RUNTIME, description="folder that holds host.ts")
     executor_pool_size: int = Field(default=2, ge=0, description="processes that wait warm")
-    executor_max_processes: int = Field(default=10, ge=1)
+    executor_max_processes: int = Field(default=10, ge=1, description="and as many runs at a time")
+    executor_pool_mode: PoolMode = Field(
+        default="single_use", description="whether a process may run more than one program"
+    )
+    executor_pool_idle_s: float = Field(
+        default=60.0, gt=0, description="per_scope: how long a process waits for its scope"
+    )
+    executor_pool_max_runs: int = Field(
+        default=100, ge=1, description="per_scope: after so many a process is replaced"
+    )
     executor_sandbox_patience_s: float = Field(default=15.0, gt=0)
     executor_max_heap_mib: int = Field(default=128, ge=16)
     executor_walls: Wanted = Field(
@@ -49,4 +61,5 @@ class ExecutorSettings(ServiceSettings):
     @property
     def resources(self) -> Resources:
         """What one process may take of the machine."""
-        return Resources(self.executor_max_rss_mib, self.executor_max_cpu_s)
+        runs = self.executor_pool_max_runs if self.executor_pool_mode == "per_scope" else 1
+        return Resources(self.executor_max_rss_mib, self.executor_max_cpu_s, runs)

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -10,9 +10,11 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.adapters.starts import SandboxProcess
 from pml_executor.app import sandbox_command
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.settings import ExecutorSettings
@@ -28,18 +30,43 @@ LATE_S = 2.0
 """What a run may take beyond its deadline here, on a busy machine; the bench measures it."""
 
 
+OTHERS = Scope(org="others", project="webapp")
+
+
+class Pool:
+    """A pool that notes which scopes each process served."""
+
+    def __init__(self, pool: DenoPool) -> None:
+        self._pool = pool
+        self.scopes: dict[SandboxProcess, set[Scope]] = {}
+
+    @asynccontextmanager
+    async def lease(self, scope: Scope) -> AsyncGenerator[SandboxProcess]:
+        """See SandboxPool."""
+        async with self._pool.lease(scope) as sandbox:
+            self.scopes.setdefault(sandbox, set()).add(scope)
+            yield sandbox
+
+
 @pytest.fixture(scope="session")
-async def pools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict[str, DenoPool]]:
+async def pools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict[str, Pool]]:
     """`walled`: the best walls of this machine; `open`: none; `bare`: none, and a Worker that
-    keeps every global, so that what is below them is seen to hold without them."""
+    keeps every global, so that what is below them is seen to hold without them; `shared`: such a
+    Worker inside the best walls, in processes that run many programs of a scope."""
     settings = ExecutorSettings(executor_max_heap_mib=HEAP_MIB)
     unwalled = settings.model_copy(update={"executor_walls": "off"})
     bare = unwalled.model_copy(
         update={"executor_runtime": _bare_runtime(settings, tmp_path_factory)}
     )
-    async with _pool(settings) as walled, _pool(unwalled) as open_, _pool(bare) as stripped:
-        yield {"walled": walled, "open": open_, "bare": stripped}
+    shared = bare.model_copy(
+        update={"executor_walls": settings.executor_walls, "executor_pool_mode": "per_scope"}
+    )
+    sites = {"walled": settings, "open": unwalled, "bare": bare, "shared": shared}
+    async with AsyncExitStack() as stack:
+        pools = {name: Pool(await stack.enter_async_context(_pool(sites[name]))) for name in sites}
+        yield pools
     assert not _left_behind()
+    assert all(len(scopes) == 1 for pool in pools.values() for scopes in pool.scopes.values())
 
 
 def _left_behind() -> list[str]:
@@ -66,10 +93,11 @@ async def _pool(settings: ExecutorSettings) -> AsyncGenerator[DenoPool]:
         yield pool
 
 
-Run = Callable[[str, float], Awaitable[RunFinished]]
+Run = Callable[..., Awaitable[RunFinished]]
+NEXT = "return [typeof (globalThis as any).c, 1 + 1];"
 
 
-@pytest.fixture(params=["walled", "open", "bare"])
+@pytest.fixture(params=["walled", "open", "bare", "shared"])
 def site(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -77,13 +105,17 @@ def site(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def run(
     site: str,
-    pools: dict[str, DenoPool],
+    pools: dict[str, Pool],
     make_command: Callable[..., RunWorkflow],
     make_executor: Callable[..., Executor],
 ) -> Run:
-    async def run(code: str, timeout_s: float) -> RunFinished:
+    async def run(code: str, timeout_s: float, scope: Scope | None = None) -> RunFinished:
         executor = make_executor(MemoryBus(), pools[site], MemoryTools())
-        (fact,) = await on_run_workflow(make_command(code, timeout_s=timeout_s), executor)
+        command = make_command(code, timeout_s=timeout_s)
+        if scope is not None:
+            grant = command.grant.model_copy(update={"scope": scope})
+            command = command.model_copy(update={"scope": scope, "grant": grant})
+        (fact,) = await on_run_workflow(command, executor)
         assert isinstance(fact, RunFinished)
         return fact
 
@@ -95,10 +127,11 @@ async def test_it_ends_as_it_must_and_the_next_program_runs(
     program: Hostile, site: str, run: Run
 ) -> None:
     fact = await run(program.code, program.timeout_s)
-    assert _end(fact) in program.expected(bare=site == "bare"), fact
+    assert _end(fact) in program.expected(bare=site in ("bare", "shared")), fact
     assert fact.duration_ms / 1000 < program.timeout_s + LATE_S
-    after = await run("return [typeof (globalThis as any).c, 1 + 1];", 10.0)
-    assert after.result == ["undefined", 2]
+    for scope in (None, OTHERS) if site == "shared" else (None,):
+        after = await run(NEXT, 10.0, scope)
+        assert after.result == ["undefined", 2]
 
 
 def _end(fact: RunFinished) -> str:

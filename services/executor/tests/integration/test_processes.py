@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.app import sandbox_command
@@ -23,6 +24,8 @@ from pml_local.testing import eventually
 from services.executor.tests.walled import command_lines
 
 pytestmark = pytest.mark.integration
+
+ACME = Scope(org="acme", project="webapp")
 
 HOLDER = """
 import asyncio, sys
@@ -36,7 +39,7 @@ async def main(leashed):
     command = await sandbox_command(ExecutorSettings(executor_walls=walls))
     if not leashed:
         deno = next(i for i, word in enumerate(command.argv) if word.endswith("deno"))
-        command = type(command)(command.argv[deno:], 2**22, 128)
+        command = type(command)(command.argv[deno:], 2**22, 128, command.worker)
     sandboxes = [await DenoSandbox.start(command) for _ in range(2)]
     await sandboxes[0].run(Program(code="for (;;) ;", args={}, seed="0" * 32, now=0))
     print(*(sandbox.pid for sandbox in sandboxes), flush=True)
@@ -110,7 +113,7 @@ async def test_a_pool_without_deno_is_unhealthy_and_says_why() -> None:
     async with DenoPool(partial(DenoSandbox.start, command), PoolSize(patience_s=0.1)) as pool:
         assert "/nonexistent/deno" in str(await eventually(pool.check))
         with pytest.raises(SandboxUnavailable, match="/nonexistent/deno"):
-            async with pool.lease():
+            async with pool.lease(ACME):
                 pytest.fail("there is nothing to lease")
 
 

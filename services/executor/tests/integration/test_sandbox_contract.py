@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic import JsonValue
 
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, MemoryProgram, ProgramApi, ToolFailed
 from pml_executor.domain.protocol import (
@@ -25,6 +26,8 @@ from pml_executor.domain.protocol import (
 from pml_executor.ports import Sandbox, SandboxPool
 
 pytestmark = pytest.mark.integration
+
+ACME = Scope(org="acme", project="webapp")
 
 
 @dataclass(frozen=True)
@@ -125,13 +128,13 @@ async def said(sandbox: Sandbox) -> ProgramMessage:
 
 
 async def test_a_program_gets_its_arguments_and_its_value_comes_back(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("sum", {"a": 1, "b": [None, "é"]}))
         assert await said(sandbox) == Returned(kind="returned", value=[1, {"b": [None, "é"]}])
 
 
 async def test_calls_are_made_one_after_the_other(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("calls"))
         for number, path in enumerate(["/x", "/y"]):
             call = await until_call(sandbox)
@@ -142,7 +145,7 @@ async def test_calls_are_made_one_after_the_other(pool: SandboxPool) -> None:
 
 
 async def test_parallel_calls_are_answered_in_any_order(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("parallel"))
         calls = [await until_call(sandbox) for _ in range(3)]
         for call in reversed(calls):
@@ -151,7 +154,7 @@ async def test_parallel_calls_are_answered_in_any_order(pool: SandboxPool) -> No
 
 
 async def test_a_failed_call_can_be_caught(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("catches"))
         call = await until_call(sandbox)
         assert (call.node, call.args) == (None, {})
@@ -160,7 +163,7 @@ async def test_a_failed_call_can_be_caught(pool: SandboxPool) -> None:
 
 
 async def test_an_escaping_call_error_names_its_call(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("fails"))
         call = await until_call(sandbox)
         sandbox.answer(Answer(id=call.id, ok=False, message="no file", now=0))
@@ -170,7 +173,7 @@ async def test_an_escaping_call_error_names_its_call(pool: SandboxPool) -> None:
 
 
 async def test_notes_come_in_order_before_the_call_that_follows_them(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("notes"))
         notes: list[Note] = []
         while isinstance(message := await said(sandbox), Noted):
@@ -186,7 +189,7 @@ async def test_notes_come_in_order_before_the_call_that_follows_them(pool: Sandb
 
 
 async def test_a_program_that_throws_says_what(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         await sandbox.run(program("throws"))
         threw = await said(sandbox)
         assert isinstance(threw, Threw)
@@ -194,7 +197,7 @@ async def test_a_program_that_throws_says_what(pool: SandboxPool) -> None:
 
 
 async def test_receiving_can_be_given_up_and_taken_up_again(pool: SandboxPool) -> None:
-    async with pool.lease() as sandbox:
+    async with pool.lease(ACME) as sandbox:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
                 await sandbox.receive()
@@ -203,7 +206,7 @@ async def test_receiving_can_be_given_up_and_taken_up_again(pool: SandboxPool) -
 
 
 async def test_two_sandboxes_know_nothing_of_each_other(pool: SandboxPool) -> None:
-    async with pool.lease() as one, pool.lease() as other:
+    async with pool.lease(ACME) as one, pool.lease(ACME) as other:
         await one.run(program("calls"))
         await other.run(program("sum", {"a": 1, "b": 2}))
         assert (await until_call(one)).id == 0

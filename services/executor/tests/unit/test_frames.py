@@ -72,4 +72,12 @@ def test_a_frame_waits_for_its_last_byte() -> None:
     decoder = FrameDecoder(SECRET, MAX_BODY)
     data = signed(b'{"kind":"ready"}', b"h")
     assert decoder.feed(data[:-1]) == []
+    assert decoder.midway
     assert decoder.feed(data[-1:]) == [Frame("host", b'{"kind":"ready"}')]
+    assert not decoder.midway
+
+
+def test_an_inbound_frame_tells_for_whom_it_is_but_for_the_first() -> None:
+    assert encode(b"{}") == b"\0\0\0\2{}"
+    assert encode(b"stop", "host") == b"\0\0\0\5hstop"
+    assert encode(b"{}", "program") == b"\0\0\0\3p{}"

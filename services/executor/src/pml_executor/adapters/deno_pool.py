@@ -1,65 +1,67 @@
-"""Sandbox processes kept warm, each for one run."""
+"""Sandbox processes kept warm, each for the runs of one scope."""
 
 import asyncio
-import logging
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import math
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
-from pml_executor.ports import Sandbox, SandboxUnavailable
+from pml_common.contracts.scope import Scope
+from pml_executor.adapters.starts import SandboxProcess, Starts
+from pml_executor.domain.idle import Idle
+from pml_executor.domain.places import Places
+from pml_executor.ports import SandboxUnavailable
 
-log = logging.getLogger(__name__)
-
-_BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-
-
-class SandboxProcess(Sandbox, Protocol):
-    """A sandbox that can end by itself, and can be ended."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        ...
-
-    async def close(self) -> None:
-        """End it and wait until nothing of it is left."""
-        ...
+_COLD_S = 1.0
+"""After so long one scope's idle process gives its place to a spare for all."""
 
 
 @dataclass(frozen=True)
 class PoolSize:
-    """`spares` processes wait warm; with those in use there are `most`. A lease waits
-    `patience_s` seconds for one."""
+    """`spares` processes wait warm for any scope; with those in use, and those that wait `idle_s`
+    seconds for their own scope, there are `most`. A lease waits `patience_s` seconds for one."""
 
     spares: int = 2
     most: int = 10
     patience_s: float = 15.0
+    idle_s: float = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiter:
+    scope: Scope
+    given: asyncio.Future[SandboxProcess] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
 class DenoPool:
-    """See SandboxPool: single-use processes, started ahead, each start in its own task.
+    """See SandboxPool: processes are started ahead, each start in its own task.
 
-    A process is replaced when its run is over, or at once when no spare is left: a start takes
-    the processor from the run that just began.
+    Whose run is in order is renewed and waits for its own scope; any other process is killed. A
+    scope's lease takes one of its own, else one that is being renewed, else a spare. A spare is
+    replaced when its run is over, or at once when no other is left: a start takes the processor
+    from the run that just began.
     """
 
     def __init__(self, start: Callable[[], Awaitable[SandboxProcess]], size: PoolSize) -> None:
-        self._start = start
+        self._starts = Starts(start, self._spare_is_ready, self._settle)
         self._size = size
-        self._changed = asyncio.Condition()
+        self._now = asyncio.get_running_loop().time
         self._spare: deque[SandboxProcess] = deque()
-        self._starting: set[asyncio.Task[None]] = set()
-        self._retiring: set[asyncio.Task[None]] = set()
-        self._waiting = 0
+        self._idle: Idle[Scope, SandboxProcess] = Idle()
+        self._waiters: list[_Waiter] = []
+        self._ending: set[asyncio.Task[None]] = set()
+        self._renewing: Counter[Scope] = Counter()
+        self._retiring = 0
         self._leased = 0
-        self._failures = 0
-        self._problem: str | None = None
+        self._tending: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        self._refill()
+        self._settle()
         return self
 
     async def __aexit__(
@@ -69,90 +71,173 @@ class DenoPool:
         traceback: TracebackType | None,
     ) -> None:
         self._size = PoolSize(spares=0, most=0)
-        for task in self._starting:
-            task.cancel()
-        await asyncio.gather(*self._starting, *self._retiring, return_exceptions=True)
+        if self._tending is not None:
+            self._tending.cancel()
+        while (sandbox := self._idle.oldest(math.inf)) is not None:
+            self._retire(sandbox)
+        await self._starts.give_up()
+        while self._ending:
+            await asyncio.gather(*self._ending, return_exceptions=True)
         await asyncio.gather(*(sandbox.close() for sandbox in self._spare))
         self._spare.clear()
 
     async def check(self) -> str | None:
         """What is wrong with the sandboxes, or None."""
-        return self._problem
+        return self._starts.problem
 
     @asynccontextmanager
-    async def lease(self) -> AsyncGenerator[SandboxProcess]:
+    async def lease(self, scope: Scope) -> AsyncGenerator[SandboxProcess]:
         """See SandboxPool."""
-        sandbox = await self._take()
-        self._leased += 1
+        sandbox = await self._take(scope)
         if not self._spare:
-            self._refill()
+            self._settle()
         try:
             yield sandbox
-        finally:
-            # Dead at once; that nothing of it is left need not hold up the run's end.
+        except BaseException:
             sandbox.kill()
-            retiring = asyncio.create_task(self._retire(sandbox), name="sandbox-retire")
-            self._retiring.add(retiring)
-            retiring.add_done_callback(self._retiring.discard)
+            raise
+        finally:
+            self._put_back(scope, sandbox)
 
-    async def _retire(self, sandbox: SandboxProcess) -> None:
+    def _spare_is_ready(self, sandbox: SandboxProcess) -> None:
+        self._spare.append(sandbox)
+
+    def _put_back(self, scope: Scope, sandbox: SandboxProcess) -> None:
+        self._leased -= 1
+        if sandbox.finished and not self._owed(scope):
+            self._renewing[scope] += 1
+            self._in_the_background(self._renew(scope, sandbox))
+        else:
+            self._retire(sandbox)
+
+    async def _renew(self, scope: Scope, sandbox: SandboxProcess) -> None:
+        ready = False
+        try:
+            ready = await sandbox.renew() and self._size.most > 0
+        finally:
+            self._renewing[scope] -= 1
+            if ready:
+                self._idle.put(scope, sandbox, self._now())
+                self._tend()
+                self._settle()
+            else:
+                self._retire(sandbox)
+
+    def _retire(self, sandbox: SandboxProcess) -> None:
+        """Dead at once; that nothing of it is left need not hold up the run's end."""
+        sandbox.kill()
+        self._retiring += 1
+        self._in_the_background(self._close(sandbox))
+
+    async def _close(self, sandbox: SandboxProcess) -> None:
         try:
             await sandbox.close()
         finally:
-            self._leased -= 1
-            self._refill()
+            self._retiring -= 1
+            self._settle()
 
-    async def _take(self) -> SandboxProcess:
-        self._waiting += 1
+    def _in_the_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name="sandbox-end")
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _take(self, scope: Scope) -> SandboxProcess:
+        waiter = _Waiter(scope)
+        self._waiters.append(waiter)
+        self._give()
+        if not waiter.given.done():
+            self._settle()
         try:
             async with asyncio.timeout(self._size.patience_s):
-                while True:
-                    async with self._changed:
-                        if not self._spare:
-                            self._refill()
-                        await self._changed.wait_for(lambda: self._spare)
-                        sandbox = self._spare.popleft()
-                    if sandbox.alive:
-                        return sandbox
-                    await sandbox.close()
-        except TimeoutError:
-            raise SandboxUnavailable(self._problem or "every sandbox is in use") from None
-        finally:
-            self._waiting -= 1
+                return await waiter.given
+        except BaseException as error:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            elif waiter.given.done() and not waiter.given.cancelled():  # given, and not taken
+                self._leased -= 1
+                self._retire(waiter.given.result())
+            if isinstance(error, TimeoutError):
+                raise SandboxUnavailable(
+                    self._starts.problem or "every sandbox is in use"
+                ) from None
+            raise
 
-    def _refill(self) -> None:
-        """Start what is wanted and there is room for."""
-        idle = len(self._spare) + len(self._starting)
-        wanted = self._size.spares + self._waiting - idle
-        room = self._size.most - self._leased - idle
-        for _ in range(min(wanted, room)):
-            task = asyncio.create_task(self._start_one(), name="sandbox-start")
-            self._starting.add(task)
-            task.add_done_callback(self._started)
+    def _open(self) -> list[_Waiter]:
+        """Those who wait and have not given up."""
+        return [waiter for waiter in self._waiters if not waiter.given.done()]
 
-    def _started(self, task: asyncio.Task[None]) -> None:
-        self._starting.discard(task)
-        self._refill()
+    def _wanting(self) -> list[_Waiter]:
+        """Those for whom nothing is on its way back from a run of their own scope."""
+        coming, wanting = self._renewing.copy(), list[_Waiter]()
+        for waiter in self._open():
+            if coming[waiter.scope] > 0:
+                coming[waiter.scope] -= 1
+            else:
+                wanting.append(waiter)
+        return wanting
 
-    async def _back_off(self, problem: str) -> None:
-        self._problem = problem
-        delay = _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)]
-        self._failures += 1
-        await asyncio.sleep(delay)
+    def _owed(self, scope: Scope) -> bool:
+        """Whether others have waited for a place longer than anybody of this scope."""
+        others = 0
+        for waiter in self._wanting():
+            if waiter.scope == scope:
+                break
+            others += 1
+        return others > len(self._starts) + self._retiring
 
-    async def _start_one(self) -> None:
-        """One more spare; after a failure, hold the place for a while."""
-        try:
-            sandbox = await self._start()
-        except SandboxUnavailable as error:
-            log.warning("%s", error)
-            await self._back_off(str(error))
-            return
-        except Exception as error:
-            log.exception("starting a sandbox failed")
-            await self._back_off(f"{type(error).__name__}: {error}")
-            return
-        self._problem, self._failures = None, 0
-        async with self._changed:
-            self._spare.append(sandbox)
-            self._changed.notify()
+    def _give(self) -> None:
+        """To whoever waits, the first first, what there is for them."""
+        for waiter in self._open():
+            while (sandbox := self._idle.take(waiter.scope)) is not None:
+                if self._handed(waiter, sandbox):
+                    break
+        for waiter in self._wanting():
+            while self._spare:
+                if self._handed(waiter, self._spare.popleft()):
+                    break
+
+    def _handed(self, waiter: _Waiter, sandbox: SandboxProcess) -> bool:
+        """Whether the waiter has it; one that died meanwhile is of no use."""
+        if not sandbox.alive:
+            self._retire(sandbox)
+            return False
+        self._waiters.remove(waiter)
+        self._leased += 1
+        waiter.given.set_result(sandbox)
+        return True
+
+    def _settle(self) -> None:
+        """Hand out what there is, start what is wanted and there is room for, and make room."""
+        self._give()
+        places = self._places()
+        for _ in range(places.starts):
+            self._starts.begin()
+        cold = self._now() - _COLD_S
+        for before in [math.inf] * places.pressing + [cold] * places.missing:
+            if (sandbox := self._idle.oldest(before)) is not None:
+                self._retire(sandbox)
+
+    def _places(self) -> Places:
+        return Places(
+            most=self._size.most,
+            spares=self._size.spares,
+            waiting=len(self._wanting()),
+            spare=len(self._spare),
+            starting=len(self._starts),
+            idle=len(self._idle),
+            busy=self._leased + self._renewing.total(),
+            ending=self._retiring,
+        )
+
+    def _tend(self) -> None:
+        """Look after the idle ones from time to time, while there are any."""
+        if self._tending is None and len(self._idle) > 0:
+            wait_s = min(_COLD_S, self._size.idle_s)
+            self._tending = asyncio.get_running_loop().call_later(wait_s, self._look_after)
+
+    def _look_after(self) -> None:
+        self._tending = None
+        while (sandbox := self._idle.oldest(self._now() - self._size.idle_s)) is not None:
+            self._retire(sandbox)
+        self._settle()
+        self._tend()

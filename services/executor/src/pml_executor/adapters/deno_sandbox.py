@@ -1,28 +1,25 @@
-"""One Deno process that runs one program (runtime/host.ts)."""
+"""One Deno process that runs programs, one at a time (runtime/host.js)."""
 
 import asyncio
 import logging
 import secrets
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
 from pml_executor.adapters.launch import Launch, Plain
-from pml_executor.adapters.watchdog import hold_to, outgrown
-from pml_executor.domain import frames
+from pml_executor.adapters.threads import can_tell, gone, workers
+from pml_executor.adapters.watchdog import Watchdog, hold_to, renew_processor_time
+from pml_executor.adapters.wire import Wire
 from pml_executor.domain.deaths import Death, cause_of
-from pml_executor.domain.frames import ForgedOutput, FrameDecoder
 from pml_executor.domain.protocol import (
     Answer,
-    Breach,
     Hello,
     HostSaid,
     Program,
     ProgramMessage,
-    read,
 )
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.walls import ENVIRONMENT, NO_WALLS, Walls
@@ -30,9 +27,9 @@ from pml_executor.ports import SandboxBroken, SandboxUnavailable
 
 log = logging.getLogger(__name__)
 
-_READ_BYTES = 65_536
-_STDERR_LINES = 40
 _END_PATIENCE_S = 5.0
+_STOP_PATIENCE_S = 0.5
+_LATE_MESSAGES = 1000
 _REMOVALS = 20
 _REMOVAL_INTERVAL_S = 0.01
 _HOST_ERRORS: dict[str, ErrorKind] = {
@@ -43,13 +40,18 @@ _HOST_ERRORS: dict[str, ErrorKind] = {
 }
 
 
+async def _nothing() -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class DenoCommand:
-    """How a process is started, and what it is held to."""
+    """How a process is started, and what it is held to; `worker` has the code of its Workers."""
 
     argv: Sequence[str]
     max_message_bytes: int
     max_heap_mib: int
+    worker: Callable[[], Awaitable[str]] = _nothing
     start_patience_s: float = 10.0
     launch: Launch = field(default_factory=Plain)
     walls: Walls = NO_WALLS
@@ -58,23 +60,27 @@ class DenoCommand:
 
 
 class DenoSandbox:
-    """See Sandbox. Made by `start`; `close` leaves nothing of it."""
+    """See Sandbox. Made by `start`; `close` leaves nothing of it.
+
+    A program that came to its end by itself is stopped by `finish`, and `renew` makes the process
+    ready for another, in a fresh Worker, once the kernel shows that the former one is gone.
+    """
 
     def __init__(self, child: Child, command: DenoCommand, secret: str) -> None:
         self._child = child
         self._command = command
-        self._decoder = FrameDecoder(secret, command.max_message_bytes)
-        self._inbox: deque[ProgramMessage | HostSaid] = deque()
-        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._stderr_reader = asyncio.create_task(self._read_stderr())
-        self._watchdog: asyncio.Task[None] | None = None
-        self._outgrown = False
+        self._wire = Wire(child, secret, command.max_message_bytes)
+        self._watchdog = Watchdog(child.pid, command.resources, child.kill)
         self._group: Group | None = None
+        self._workers: frozenset[int] = frozenset()
+        self._runs = 0
+        self._finished = False
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
         """A process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
+            code = await command.worker()
             async with asyncio.timeout(command.start_patience_s):
                 child = await command.launch(command.argv, ENVIRONMENT)
         except OSError as error:  # among them TimeoutError
@@ -83,9 +89,10 @@ class DenoSandbox:
         sandbox = cls(child, command, secret)
         try:
             async with asyncio.timeout(command.start_patience_s):
-                hello = Hello(secret=secret, max_body_bytes=command.max_message_bytes)
-                sandbox._write(hello.model_dump_json().encode())
-                await sandbox._expect_ready()
+                most = command.max_message_bytes
+                hello = Hello(secret=secret, max_body_bytes=most, worker=code)
+                sandbox._wire.write(hello.model_dump_json().encode())
+                await sandbox._started()
             sandbox._hold()
         except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()
@@ -106,11 +113,19 @@ class DenoSandbox:
         """Whether the process still runs."""
         return self._child.returncode is None
 
+    @property
+    def finished(self) -> bool:
+        """Whether it may be used again, if it can be renewed."""
+        return self._finished
+
     async def run(self, program: Program) -> None:
         """See Sandbox."""
-        if self._watchdog is None:
-            self._watchdog = asyncio.create_task(self._watch(), name=f"watchdog-{self.pid}")
-        self._write(program.model_dump_json().encode())
+        self._runs += 1
+        self._finished = False
+        if self._runs > 1:
+            renew_processor_time(self.pid, self._command.resources)
+        self._watchdog.start()
+        self._wire.write(program.model_dump_json().encode(), "program")
 
     async def receive(self) -> ProgramMessage:
         """See Sandbox."""
@@ -121,13 +136,37 @@ class DenoSandbox:
 
     def answer(self, answer: Answer) -> None:
         """See Sandbox."""
-        self._write(answer.model_dump_json().encode())
+        self._wire.write(answer.model_dump_json().encode(), "program")
+
+    def finish(self) -> None:
+        """See Sandbox."""
+        if self._runs < self._command.resources.runs and len(self._workers) == 1:
+            self._finished = True
+            self._wire.order("stop")
+        else:
+            self.kill()
+
+    async def renew(self) -> bool:
+        """Whether it can run another program, as well as if it were new; the watch over the last
+        one ends with that one's Worker."""
+        if not self._finished:
+            return False
+        try:
+            async with asyncio.timeout(_STOP_PATIENCE_S):
+                await self._stopped()
+            self._watchdog.stop()
+            async with asyncio.timeout(self._command.start_patience_s):
+                await self._started()
+        except (TimeoutError, SandboxBroken) as error:
+            log.info("sandbox process %d is not used again: %r", self.pid, error)
+            return False
+        return self.alive and self._wire.silent and len(self._workers) == 1 and self._watchdog.fits
 
     def kill(self) -> None:
         """Stop the program now, wherever it is."""
+        self._finished = False
         self._child.kill()
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+        self._watchdog.stop()
 
     async def close(self) -> None:
         """Kill the process and wait until nothing of it is left."""
@@ -136,9 +175,7 @@ class DenoSandbox:
             await self._child.close(_END_PATIENCE_S)
         except TimeoutError:
             log.error("sandbox process %d does not end", self._child.pid)
-        tasks = [task for task in (self._stderr_reader, self._watchdog) if task is not None]
-        self._stderr_reader.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._wire.close()
         for _ in range(_REMOVALS):
             if self._group is None or self._group.remove():
                 break
@@ -151,32 +188,32 @@ class DenoSandbox:
             self._group = self._command.groups.new()
             self._group.add(self.pid)
 
-    async def _watch(self) -> None:
-        await outgrown(self.pid, self._command.resources.max_rss_mib)
-        self._outgrown = True
-        self._child.kill()
-
-    async def _expect_ready(self) -> None:
+    async def _started(self) -> None:
+        """A fresh Worker waits for its program."""
+        self._wire.order("start")
         message = await self._next()
         if not (isinstance(message, HostSaid) and message.kind == "ready"):
             raise SandboxBroken("internal", f"its first words were {message}")
+        if can_tell():
+            self._workers = workers(self.pid)
+
+    async def _stopped(self) -> None:
+        """Nothing of the last program is left, nor to be heard."""
+        for _ in range(_LATE_MESSAGES):
+            message = await self._next()
+            if isinstance(message, HostSaid):
+                break
+        else:
+            raise SandboxBroken("output_limit", "the program goes on after its end")
+        if message.kind != "stopped":
+            raise SandboxBroken("internal", message.message)
+        await gone(self.pid, self._workers)
 
     async def _next(self) -> ProgramMessage | HostSaid:
-        while not self._inbox:
-            data = await self._child.stdout.read(_READ_BYTES)
-            if not data:
-                raise await self._post_mortem()
-            try:
-                self._inbox += [read(frame) for frame in self._decoder.feed(data)]
-            except ForgedOutput as error:
-                text = f"the program wrote to its process's output: {error}"
-                raise SandboxBroken("rejected", text) from error
-            except Breach as error:
-                raise SandboxBroken("rejected", str(error)) from error
-        return self._inbox.popleft()
-
-    def _write(self, body: bytes) -> None:
-        self._child.write(frames.encode(body))
+        message = await self._wire.read()
+        if message is None:
+            raise await self._post_mortem()
+        return message
 
     async def _post_mortem(self) -> SandboxBroken:
         """Why the process ended by itself."""
@@ -184,15 +221,11 @@ class DenoSandbox:
             status = await self._child.ended(_END_PATIENCE_S)
         except TimeoutError:
             return SandboxBroken("internal", "the sandbox process closed its output")
-        await asyncio.wait({self._stderr_reader}, timeout=_END_PATIENCE_S)
-        outgrown = self._outgrown or (self._group is not None and self._group.ran_out())
+        last_words = await self._wire.last_words(_END_PATIENCE_S)
+        outgrown = self._watchdog.outgrown or (self._group is not None and self._group.ran_out())
         kind, text = cause_of(
-            Death(status, " ".join(self._stderr), outgrown),
+            Death(status, last_words, outgrown),
             max_heap_mib=self._command.max_heap_mib,
             max_rss_mib=self._command.resources.max_rss_mib,
         )
         return SandboxBroken(kind, text)
-
-    async def _read_stderr(self) -> None:
-        while data := await self._child.stderr.read(_READ_BYTES):
-            self._stderr += data.decode(errors="replace").splitlines()

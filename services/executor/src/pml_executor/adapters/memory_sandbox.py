@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from pydantic import JsonValue
 
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.domain.protocol import (
     Answer,
@@ -180,6 +181,10 @@ class MemorySandbox:
         if self._task is not None:
             self._task.cancel()
 
+    def finish(self) -> None:
+        """See Sandbox."""
+        self.kill()
+
     async def close(self) -> None:
         """Stop it and wait until it has."""
         self.kill()
@@ -204,7 +209,7 @@ class MemoryPool:
         self.problem: str | None = None
 
     @asynccontextmanager
-    async def lease(self) -> AsyncGenerator[MemorySandbox]:
+    async def lease(self, scope: Scope) -> AsyncGenerator[MemorySandbox]:
         """See SandboxPool."""
         if self.problem is not None:
             raise SandboxUnavailable(self.problem)

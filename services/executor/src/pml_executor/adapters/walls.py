@@ -15,6 +15,7 @@ from pml_executor.adapters.confined import confined_thread, landlock_abi
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
 from pml_executor.adapters.leash import find_leash
+from pml_executor.adapters.worker_code import WorkerCode
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries
 from pml_executor.domain.landlock import Right, rules_for
 from pml_executor.domain.resources import Resources
@@ -42,6 +43,11 @@ class Site:
     resources: Resources
 
     @cached_property
+    def worker_code(self) -> WorkerCode:
+        """What Workers begin with."""
+        return WorkerCode(str(self.deno), self.runtime)
+
+    @cached_property
     def groups(self) -> Groups:
         """The control groups there can be."""
         return find_groups(self.resources)
@@ -50,11 +56,12 @@ class Site:
         self, walls: Walls, launch: Launch, deno: str, runtime: str, leash: tuple[str, ...] = ()
     ) -> DenoCommand:
         """Deno at one path with the runtime at another."""
-        argv = sandbox_argv(deno, f"{runtime}/host.ts", max_heap_mib=self.max_heap_mib, leash=leash)
+        argv = sandbox_argv(deno, f"{runtime}/host.js", max_heap_mib=self.max_heap_mib, leash=leash)
         return DenoCommand(
             argv,
             self.max_message_bytes,
             self.max_heap_mib,
+            worker=self.worker_code,
             launch=launch,
             walls=replace(walls, further=(*walls.further, *self._limits())),
             resources=self.resources,

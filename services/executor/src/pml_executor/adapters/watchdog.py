@@ -1,15 +1,18 @@
-"""Memory outside V8's heap: buffers and WebAssembly, which no flag of Deno's bounds."""
+"""Memory outside V8's heap, buffers and WebAssembly, which no flag of Deno's bounds; and limits."""
 
 import asyncio
+import math
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from pml_executor.domain.resources import Resources, resident_mib
+from pml_executor.domain.resources import Resources, cpu_seconds, resident_mib
 
 _INTERVAL_S = 0.02
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def hold_to(pid: int, resources: Resources) -> None:
@@ -26,17 +29,66 @@ def hold_to(pid: int, resources: Resources) -> None:
             resource.prlimit(pid, which, (min(soft, bound), bound))
 
 
-async def outgrown(pid: int, max_rss_mib: int) -> None:
-    """Return once a process has more than that in memory; wait for ever where nobody can tell."""
-    while (held := _held_mib(pid)) is not None:
-        if held > max_rss_mib:
-            return
-        await asyncio.sleep(_INTERVAL_S)
-    await asyncio.Event().wait()
+def renew_processor_time(pid: int, resources: Resources) -> None:
+    """As much for the next run as for the first. Raises OSError unless the process is gone."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    with suppress(FileNotFoundError, ProcessLookupError):
+        used = cpu_seconds(Path(f"/proc/{pid}/stat").read_text(errors="replace"), _TICKS)
+        _, hard = resource.prlimit(pid, resource.RLIMIT_CPU)
+        soft = math.ceil(used) + resources.max_cpu_s
+        if hard != resource.RLIM_INFINITY:
+            soft = min(soft, hard)
+        resource.prlimit(pid, resource.RLIMIT_CPU, (soft, hard))
+
+
+class Watchdog:
+    """Looks at a process's memory while a run is under way, and kills it when that is too much."""
+
+    def __init__(self, pid: int, resources: Resources, kill: Callable[[], None]) -> None:
+        self._pid = pid
+        self._resources = resources
+        self._kill = kill
+        self._first_mib: float | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self.outgrown = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether the process holds little more than before its first run."""
+        return self._grown_mib() <= self._resources.most_growth_mib
+
+    def start(self) -> None:
+        """A run begins, which has as much to itself as any other."""
+        if self._first_mib is None:
+            self._first_mib = _held_mib(self._pid)
+        if self._watch is None:
+            most = self._resources.rss_for(self._grown_mib())
+            self._watch = asyncio.create_task(self._look(most), name=f"watchdog-{self._pid}")
+
+    def stop(self) -> None:
+        """It is over."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    async def _look(self, most_mib: float) -> None:
+        while (held := _held_mib(self._pid)) is not None:
+            if held > most_mib:
+                self.outgrown = True
+                self._kill()
+                return
+            await asyncio.sleep(_INTERVAL_S)
+
+    def _grown_mib(self) -> float:
+        held = _held_mib(self._pid)
+        return 0.0 if held is None or self._first_mib is None else held - self._first_mib
 
 
 def _held_mib(pid: int) -> float | None:
-    """None once it has ended; a zombie's file is empty."""
+    """None once the process has ended, when its file is empty, and where nobody can tell."""
     with suppress(OSError, IndexError):
         return resident_mib(Path(f"/proc/{pid}/statm").read_text(encoding="ascii"), _PAGE_BYTES)
     return None

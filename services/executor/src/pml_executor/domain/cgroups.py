@@ -36,7 +36,8 @@ def values(controller: str, place: Place, resources: Resources) -> Mapping[str, 
     if controller == "pids":
         return {"pids.max": str(_THREADS)}
     name = "memory.limit_in_bytes" if place.version == 1 else "memory.max"
-    return {name: str(resources.max_rss_mib * _MIB)}
+    most = resources.rss_for(resources.most_growth_mib)
+    return {name: str(int(most * _MIB))}
 
 
 def killed(events: str) -> bool:

@@ -1,7 +1,8 @@
-"""The wire between executor and sandbox process, without I/O (the other end: runtime/frames.ts).
+"""The wire between executor and sandbox process, without I/O (the other end: runtime/frames.js).
 
-A frame is four bytes of big-endian length and a body. Inbound bodies are JSON; every outbound one
-is the process's secret, one byte of origin, and JSON. A program can write on its process's stdout
+A frame is four bytes of big-endian length and a body. The first inbound body is JSON, each later
+one has a byte before that tells for whom it is; every outbound one is the process's secret, one
+byte of origin, and JSON. A program can write on its process's stdout
 but does not know the secret, so nothing it writes there passes for a frame.
 """
 
@@ -14,6 +15,7 @@ _LENGTH = struct.Struct(">I")
 
 Origin = Literal["host", "program"]
 _ORIGINS: dict[bytes, Origin] = {b"h": "host", b"p": "program"}
+_MARKS: dict[Origin, bytes] = {origin: mark for mark, origin in _ORIGINS.items()}
 _OVERHEAD = 1024
 
 
@@ -29,9 +31,10 @@ class Frame:
     body: bytes
 
 
-def encode(body: bytes) -> bytes:
-    """One inbound frame."""
-    return _LENGTH.pack(len(body)) + body
+def encode(body: bytes, to: Origin | None = None) -> bytes:
+    """One inbound frame; only the first is for nobody in particular."""
+    mark = b"" if to is None else _MARKS[to]
+    return _LENGTH.pack(len(mark) + len(body)) + mark + body
 
 
 class FrameDecoder:
@@ -49,6 +52,11 @@ class FrameDecoder:
         while (body := self._next_body()) is not None:
             frames.append(self._open(body))
         return frames
+
+    @property
+    def midway(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return bool(self._pending)
 
     def _next_body(self) -> bytes | None:
         if len(self._pending) < _LENGTH.size:

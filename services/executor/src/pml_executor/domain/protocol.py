@@ -13,10 +13,12 @@ _NodeId = Annotated[str, StringConstraints(min_length=1, max_length=1200)]
 
 
 class Hello(Contract):
-    """First words to a new process, before any code but our own exists in it."""
+    """First words to a new process, before any code but our own exists in it; `worker` is the
+    JavaScript that each of its Workers begins with."""
 
     secret: str
     max_body_bytes: int
+    worker: str = ""
 
 
 class Injected(Contract):
@@ -27,8 +29,12 @@ class Injected(Contract):
     code: str
 
 
+Order = Literal["start", "stop"]
+"""What the main isolate is told to do with its Worker: one at a time, each for one program."""
+
+
 class Program(Contract):
-    """The one program a sandbox runs. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
+    """The one program a Worker runs. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
     milliseconds: when the run began, and until when an earlier executor has carried it."""
 
     kind: Literal["run"] = "run"
@@ -162,7 +168,7 @@ class Threw(Failure):
 class HostSaid(Contract):
     """What the process's main isolate reports of itself."""
 
-    kind: Literal["ready", "breach", "oversize", "lost", "ended"]
+    kind: Literal["ready", "stopped", "breach", "oversize", "lost", "ended"]
     message: str = ""
 
 

@@ -36,7 +36,7 @@ def sandbox_argv(
     deno: str, host: str, *, max_heap_mib: int, leash: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The command of one process: `leash` (what ends it with its parent), Deno with no permission
-    at all, and `host`, the path of runtime/host.ts."""
+    at all, and `host`, the path of runtime/host.js."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
     return (*leash, deno, "run", *_FLAGS, f"--v8-flags={v8_flags}", host)
 

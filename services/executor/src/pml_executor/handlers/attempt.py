@@ -64,6 +64,7 @@ class Attempt:
         self._failed: dict[int, ToolEnd] = {}
         self._nesting = Nesting(self.command, self.journal)
         self._over = False
+        self._in_order = False
 
     async def conduct(self) -> Ending | WantedCall:
         """Until the program has ended, or must wait for a person, and every call it made has
@@ -86,7 +87,10 @@ class Attempt:
                 return parking.wanted
             finally:
                 self._over = True
-                self.sandbox.kill()
+                if self._in_order:
+                    self.sandbox.finish()
+                else:
+                    self.sandbox.kill()
 
     async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
         while True:
@@ -103,11 +107,15 @@ class Attempt:
                 case Entered() | Left() | Failed():
                     self._on_capability(message)
                 case Returned():
-                    self.journal.complete()
-                    return Ending(result=message.value)
+                    return self._ended(Ending(result=message.value))
                 case Threw():
-                    self.journal.complete()
-                    return Ending(error=self._failure(message))
+                    return self._ended(Ending(error=self._failure(message)))
+
+    def _ended(self, ending: Ending) -> Ending:
+        """The program came to its end by itself, and replay to that of the journal."""
+        self.journal.complete()
+        self._in_order = True
+        return ending
 
     async def _receive(self) -> ProgramMessage:
         """The program's next message; a replay waits only so long for what must come."""

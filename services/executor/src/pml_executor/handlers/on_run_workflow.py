@@ -61,7 +61,7 @@ async def _ending(
         return Ending(error=refused)
     limit = asyncio.timeout(seconds_left(command, journal, executor.now()))
     try:
-        async with limit, executor.pool.lease() as sandbox:
+        async with limit, executor.pool.lease(command.scope) as sandbox:
             return await Attempt(command, executor, store, journal, sandbox).conduct()
     except TimeoutError:
         if not limit.expired():

@@ -1,20 +1,27 @@
+// @ts-check
 /**
  * The wire between the executor and this process: 4 bytes of big-endian length, then the body.
- * Towards the executor every body begins with the secret; see `pml_executor.domain.frames`.
+ * The first body from the executor is JSON, every other begins with one byte that tells for whom
+ * it is; towards the executor each begins with the secret and one byte that tells whose words it
+ * carries, unread (`pml_executor.domain.frames`).
+ *
+ * @typedef {"h" | "p"} Party the host or the program
  */
 
 const LENGTH_BYTES = 4;
-
-/** Whose words a frame carries: the host's own or, unread, the program's. */
-export type Origin = "h" | "p";
 
 /** Cuts a byte stream into bodies, whatever the chunks. */
 export class FrameReader {
   #pending = new Uint8Array(0);
 
-  push(chunk: Uint8Array): Uint8Array[] {
+  /**
+   * @param {Uint8Array} chunk
+   * @returns {Uint8Array[]}
+   */
+  push(chunk) {
     let rest = this.#join(chunk);
-    const bodies: Uint8Array[] = [];
+    /** @type {Uint8Array[]} */
+    const bodies = [];
     for (;;) {
       if (rest.length < LENGTH_BYTES) break;
       const length = new DataView(rest.buffer, rest.byteOffset).getUint32(0);
@@ -26,7 +33,8 @@ export class FrameReader {
     return bodies;
   }
 
-  #join(chunk: Uint8Array): Uint8Array {
+  /** @param {Uint8Array} chunk */
+  #join(chunk) {
     if (this.#pending.length === 0) return chunk;
     const joined = new Uint8Array(this.#pending.length + chunk.length);
     joined.set(this.#pending);
@@ -35,8 +43,14 @@ export class FrameReader {
   }
 }
 
-/** One whole frame towards the executor. */
-export function frame(secret: Uint8Array, origin: Origin, body: Uint8Array): Uint8Array {
+/**
+ * One whole frame towards the executor.
+ *
+ * @param {Uint8Array} secret
+ * @param {Party} origin
+ * @param {Uint8Array} body
+ */
+export function frame(secret, origin, body) {
   const length = secret.length + 1 + body.length;
   const bytes = new Uint8Array(LENGTH_BYTES + length);
   new DataView(bytes.buffer).setUint32(0, length);

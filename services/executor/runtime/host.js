@@ -1,0 +1,153 @@
+// @ts-check
+/**
+ * The main isolate: no permission, no program code. It starts and stops one Worker at a time,
+ * passes texts between it and the executor without reading them, and signs what goes out with a
+ * secret that no Worker has seen. JavaScript, because a transpiler costs each process 5 ms.
+ */
+import { frame, FrameReader } from "./frames.js";
+
+/**
+ * The first frame: what this process must know before any other code exists in it; `worker` is
+ * the Worker's code (build.ts).
+ *
+ * @typedef {{ secret: string, max_body_bytes: number, worker: string }} Hello
+ */
+
+const READ_BYTES = 65_536;
+const OPTIONS = /** @type {WorkerOptions} */ ({ type: "module", deno: { permissions: "none" } });
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** @param {Uint8Array} bytes */
+function writeAll(bytes) {
+  for (let written = 0; written < bytes.length;) {
+    written += Deno.stdout.writeSync(bytes.subarray(written));
+  }
+}
+
+async function* inbound() {
+  const frames = new FrameReader();
+  const chunk = new Uint8Array(READ_BYTES);
+  for (;;) {
+    const read = await Deno.stdin.read(chunk);
+    if (read === null) return;
+    for (const body of frames.push(chunk.slice(0, read))) yield decoder.decode(body);
+  }
+}
+
+/**
+ * Whether reading keeps this isolate's event loop; Deno hides that switch behind symbols.
+ *
+ * @param {"REF" | "UNREF"} kept
+ */
+function reading(kept) {
+  const names = Object.getOwnPropertySymbols(Object.getPrototypeOf(Deno.stdin));
+  const name = names.find((name) => name.description === kept);
+  if (name !== undefined) /** @type {any} */ (Deno.stdin)[name]();
+}
+
+class Host {
+  #secret;
+  #maxBody;
+  #code;
+  /** @type {{ worker: Worker, port: MessagePort } | null} */
+  #isolate = null;
+
+  /** @param {Hello} hello */
+  constructor(hello) {
+    this.#secret = encoder.encode(hello.secret);
+    this.#maxBody = hello.max_body_bytes;
+    // Blob, not data: a module's URL is handled many times over, and its length costs 6 ms of CPU.
+    const blob = new Blob([hello.worker], { type: "text/javascript" });
+    this.#code = URL.createObjectURL(blob);
+    // A Worker that closes itself is announced by no event; but then nothing keeps the event loop
+    // of this isolate, provided that reading does not.
+    addEventListener("beforeunload", () => {
+      if (this.#isolate !== null) this.#report("ended", "the program ended its own Worker");
+    });
+  }
+
+  /** A fresh Worker. */
+  start() {
+    const { port1: port, port2 } = new MessageChannel();
+    const worker = new Worker(this.#code, OPTIONS);
+    const isolate = { worker, port };
+    this.#isolate = isolate;
+    reading("UNREF");
+    const current = () => this.#isolate === isolate; // else nobody is told what it says
+    let ready = false;
+    port.onmessage = ({ data }) => {
+      if (!current()) return;
+      if (ready) this.#pass(data);
+      else this.#report("ready");
+      ready = true;
+    };
+    worker.onmessage = () => {
+      if (current()) this.#report("breach", "the program used a channel that is not its own");
+    };
+    worker.onmessageerror = worker.onmessage;
+    worker.onerror = (event) => {
+      event.preventDefault();
+      if (current()) this.#report("lost", event.message);
+    };
+    worker.postMessage(null, [port2]);
+  }
+
+  /** Nothing more of the Worker is passed on; its thread may live for a while, or for ever. */
+  stop() {
+    reading("REF");
+    this.#isolate?.port.close();
+    this.#isolate?.worker.terminate();
+    this.#isolate = null;
+    this.#report("stopped");
+  }
+
+  /** @param {string} text what the Worker is told */
+  hand(text) {
+    this.#isolate?.port.postMessage(text);
+  }
+
+  /** @param {unknown} data what the program says */
+  #pass(data) {
+    if (typeof data !== "string") {
+      this.#report("breach", "the program bypassed its interface");
+    } else if (data.length > this.#maxBody) {
+      this.#report("oversize", `${data.length} bytes in one message`);
+    } else {
+      this.#send("p", data);
+    }
+  }
+
+  /**
+   * @param {string} kind
+   * @param {string} message
+   */
+  #report(kind, message = "") {
+    this.#send("h", JSON.stringify({ kind, message }));
+  }
+
+  /**
+   * @param {import("./frames.js").Party} origin
+   * @param {string} text
+   */
+  #send(origin, text) {
+    writeAll(frame(this.#secret, origin, encoder.encode(text)));
+  }
+}
+
+async function serve() {
+  const texts = inbound();
+  const first = await texts.next();
+  if (!first.done) {
+    const host = new Host(JSON.parse(first.value));
+    for await (const text of texts) {
+      if (text === "hstart") host.start();
+      else if (text === "hstop") host.stop();
+      else host.hand(text.slice(1));
+    }
+  }
+  Deno.exit(0); // nobody is left to answer to: no run outlives its executor
+}
+
+if (import.meta.main) void serve(); // awaited here, an event loop that ran dry would be an error

@@ -1,0 +1,40 @@
+"""The JavaScript that every Worker begins with (runtime/build.ts)."""
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
+
+_PATIENCE_S = 20.0
+_FLAGS = ("--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--no-check")
+
+
+class WorkerCode:
+    """Built of one folder's sources when it is first wanted, once."""
+
+    def __init__(self, deno: str, runtime: Path) -> None:
+        self._argv = (deno, "run", *_FLAGS, str(runtime / "build.ts"))
+        self._built: str | None = None
+        self._building = asyncio.Lock()
+
+    async def __call__(self) -> str:
+        """The code. Raises OSError."""
+        async with self._building:
+            if self._built is None:
+                async with asyncio.timeout(_PATIENCE_S):
+                    self._built = await self._build()
+        return self._built
+
+    async def _build(self) -> str:
+        process = await asyncio.create_subprocess_exec(
+            *self._argv, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        try:
+            code, problem = await process.communicate()
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode != 0 or not code:
+            said = problem.decode(errors="replace").strip()
+            raise OSError(f"the code of Workers cannot be built: {said}")
+        return code.decode()

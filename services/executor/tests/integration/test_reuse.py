@@ -1,0 +1,225 @@
+"""One process runs several programs of a scope: what one leaves behind reaches no other."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from pml_executor.adapters import threads
+from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.walls import in_the_open
+from pml_executor.domain.protocol import Answer, CallMade, Noted, Program, Returned
+from pml_executor.domain.resources import Resources
+from pml_executor.ports import SandboxBroken
+from services.executor.tests.walled import bare_runtime, site, standing
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process is used again"),
+]
+
+RESOURCES = Resources(max_rss_mib=256, runs=100)
+NEXT = """const seen = [typeof c, typeof [].map, [1].concat(2).length];
+return [...seen, await mcp.api.a({ n: 2 })];"""
+SEEN = ["undefined", "function", 2, "two"]
+
+HARMLESS = {
+    "globals": "globalThis.c = 1; Array.prototype.concat = () => []; return 0;",
+    "microtasks": "(async () => { for (let i = 0; i < 500; i++) await i; console.log('late'); })();"
+    " return 0;",
+    "timers": "setInterval(() => console.log('late'), 1); return 0;",
+    "late calls": "setTimeout(() => mcp.api.late({}), 0); await 0; setTimeout(() =>"
+    " { for (let i = 0; i < 50; i++) mcp.api.late({ i }); }, 0); return 0;",
+    "promises for ever": "globalThis.c = new Promise(() => {}); c.then(() => 1); return 0;",
+    "late rejections": "setTimeout(() => Promise.reject(new Error('late')), 0); return 0;",
+    "late errors": "setTimeout(() => { throw new Error('late'); }, 1); return 0;",
+}
+WITH_ALL_GLOBALS = {
+    "a channel": "const b = new BroadcastChannel('x'); globalThis.c = b; b.postMessage('left');"
+    " setInterval(() => b.postMessage('left'), 1); return 0;",
+    "waits without a thread": "Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(8)), 0, 0);"
+    " return 0;",
+    "V8's flags": "(await import('node:v8')).setFlagsFromString('--stack-size=200'); return 0;",
+    "an exit code": "Deno.exitCode = 3; return 0;",
+    "locks": "navigator.locks.request('c', () => new Promise(() => {})); await 0; return 0;",
+}
+LISTENS = """const b = new BroadcastChannel('x');
+const heard = await new Promise((done) => {
+  b.onmessage = (e) => done(e.data);
+  setTimeout(() => done('nothing'), 50);
+});
+const locks = await navigator.locks.query();
+return [heard, Deno.exitCode, locks.held.length];"""
+FATAL = {
+    "a busy loop": "setTimeout(() => { for (;;) ; }, 0); return 0;",
+    "a flood of messages": "setTimeout(() => { for (;;) console.log('x'); }, 0); return 0;",
+    "microtasks without end": "(async () => { for (;;) await 0; })(); return 0;",
+    "a slow pattern": "setTimeout(() => /^(a+)+$/.test('a'.repeat(40) + '!'), 0); return 0;",
+}
+FATAL_WITH_ALL_GLOBALS = {
+    "a blocking wait": "setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(8)),"
+    " 0, 0), 0); return 0;",
+    "a reader of the process's input": "Deno.stdin.read(new Uint8Array(9)); return 0;",
+    "many readers of it": "for (let i = 0; i < 5; i++) Deno.stdin.read(new Uint8Array(1e5));"
+    " return 0;",
+    "a reader of it that blocks": "setTimeout(() => Deno.stdin.readSync(new Uint8Array(9)), 0);"
+    " return 0;",
+    "text on the process's output": "setTimeout(() => Deno.stdout.write(new Uint8Array(9)), 0);"
+    " return 0;",
+    "the beginning of a frame": "setTimeout(() => Deno.stdout.writeSync(new Uint8Array([0, 0, 1])),"
+    " 0); return 0;",
+    "words on its errors": "Deno.stderr.writeSync(new TextEncoder().encode('out of memory'));"
+    " return 0;",
+    "a Worker of its own": "new Worker('data:text/javascript,for(;;);', { type: 'module',"
+    " deno: { permissions: 'none' } }); return 0;",
+    "a message to the host": "setTimeout(() => postMessage('ready'), 0); return 0;",
+    "the end of its Worker": "setTimeout(close, 0); return 0;",
+}
+
+
+@pytest.fixture(scope="session")
+async def bare(tmp_path_factory: pytest.TempPathFactory) -> DenoCommand:
+    """No walls, and a Worker that keeps every global."""
+    command = await in_the_open(site(bare_runtime(tmp_path_factory.mktemp("bare"))))
+    return replace(command, resources=RESOURCES)
+
+
+@asynccontextmanager
+async def started(command: DenoCommand) -> AsyncGenerator[DenoSandbox]:
+    sandbox = await DenoSandbox.start(command)
+    try:
+        async with asyncio.timeout(20):
+            yield sandbox
+    finally:
+        await sandbox.close()
+
+
+async def value_of(sandbox: DenoSandbox, code: str) -> JsonValue:
+    """What a program returns; its calls are its first ones and are answered with "two"."""
+    await sandbox.run(Program(code=code, args={}, seed="0" * 32, now=0))
+    calls = 0
+    while not isinstance(message := await sandbox.receive(), Returned):
+        assert isinstance(message, CallMade | Noted), message
+        if isinstance(message, CallMade):
+            assert (message.id, message.tool) == (calls, "api:a")
+            sandbox.answer(Answer(id=calls, ok=True, value="two", now=0))
+            calls += 1
+    return message.value
+
+
+async def reused(sandbox: DenoSandbox, code: str) -> bool:
+    """Whether the process can be used again after this program and some turns of its."""
+    assert await value_of(sandbox, code) == 0
+    await asyncio.sleep(0.02)  # for what it does after its end, which nothing tells
+    sandbox.finish()
+    return await sandbox.renew()
+
+
+@pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize("walls", ["bubblewrap", "landlock", "none"])
+async def test_the_next_program_finds_nothing_of_the_last(walls: str, code: str) -> None:
+    command = replace(await standing(walls), resources=RESOURCES)
+    async with started(command) as sandbox:
+        for _ in range(2):
+            assert await reused(sandbox, code)
+            assert await value_of(sandbox, NEXT) == SEEN
+            sandbox.finish()
+            assert await sandbox.renew()
+
+
+@pytest.mark.parametrize("code", WITH_ALL_GLOBALS.values(), ids=WITH_ALL_GLOBALS)
+async def test_nothing_of_the_process_outlives_a_worker(bare: DenoCommand, code: str) -> None:
+    async with started(bare) as sandbox:
+        assert await reused(sandbox, code)
+        assert await value_of(sandbox, NEXT) == SEEN
+        sandbox.finish()
+        assert await sandbox.renew()
+        assert await value_of(sandbox, LISTENS) == ["nothing", 0, 0]
+
+
+@pytest.mark.parametrize("code", FATAL.values(), ids=FATAL)
+async def test_who_goes_on_after_its_end_is_killed(code: str) -> None:
+    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+        assert not await reused(sandbox, code)
+
+
+@pytest.mark.parametrize("code", FATAL_WITH_ALL_GLOBALS.values(), ids=FATAL_WITH_ALL_GLOBALS)
+async def test_who_takes_from_the_process_is_killed(bare: DenoCommand, code: str) -> None:
+    command = replace(bare, start_patience_s=2)
+    async with started(command) as sandbox:
+        assert not await reused(sandbox, code)
+
+
+async def test_no_program_makes_or_revokes_what_the_process_keeps_by_name() -> None:
+    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+        code = "return [typeof URL.createObjectURL, typeof URL.revokeObjectURL];"
+        assert await value_of(sandbox, code) == ["undefined", "undefined"]
+
+
+async def test_a_process_serves_so_many_runs_and_no_more() -> None:
+    command = replace(await standing("none"), resources=Resources(runs=2))
+    async with started(command) as sandbox:
+        assert await reused(sandbox, "return 0;")
+        assert not await reused(sandbox, "return 0;")
+        assert not sandbox.finished
+
+
+async def test_each_run_has_its_own_processor_time() -> None:
+    command = replace(await standing("none"), resources=Resources(max_cpu_s=1, runs=9))
+    burn = "const end = Date.now() + 1; for (let i = 0; i < %d; i++) Math.sqrt(i); return 0;"
+    async with started(command) as sandbox:
+        before = cpu_s(sandbox.pid)
+        runs = 0
+        while cpu_s(sandbox.pid) - before < 1.5:  # more than one run may take
+            runs += 1
+            assert runs < 9
+            assert await reused(sandbox, burn % 2e8)
+        with pytest.raises(SandboxBroken, match="processor time") as error:
+            await value_of(sandbox, "for (;;) ;")
+        assert error.value.kind == "timeout"
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const kept = new Uint8Array(1.2e8).fill(1); globalThis.c = kept; return 0;",
+        "globalThis.c = []; for (let i = 0; i < 1e6; i++) c.push({ i }); return 0;",
+    ],
+    ids=["buffers", "heap"],
+)
+async def test_each_run_has_all_of_its_memory(code: str) -> None:
+    command = await standing("bubblewrap", max_rss_mib=256)
+    command = replace(command, resources=RESOURCES)
+    async with started(command) as sandbox:
+        for _ in range(4):
+            assert await value_of(sandbox, code) == 0
+            sandbox.finish()
+            if not await sandbox.renew():
+                break  # what it holds would be missing to the next
+        else:
+            with pytest.raises(SandboxBroken, match="MiB of memory"):
+                await value_of(sandbox, "const k = []; for (;;) k.push(new Array(1e4).fill({}));")
+
+
+async def test_without_a_look_at_threads_no_process_is_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pml_executor.adapters.deno_sandbox.can_tell", lambda: False)
+    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+        assert not await reused(sandbox, "return 0;")
+
+
+async def test_a_worker_has_a_thread_that_is_known_by_its_name() -> None:
+    async with started(await standing("none")) as sandbox:
+        assert len(threads.workers(sandbox.pid)) == 1
+    assert threads.workers(sandbox.pid) == frozenset()

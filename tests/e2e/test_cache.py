@@ -45,7 +45,7 @@ async def learn(world: World, name: str, code: str, **args: object) -> Answer:
         found = await world.http.get(f"/api/capabilities/{name}")
         return found.json() if found.status_code == 200 and found.json()["listed"] else None
 
-    return await eventually(learned, within=10.0)
+    return await eventually(learned, within=30.0)
 
 
 async def choose(world: World, name: str, **cache: object) -> Answer:
@@ -67,7 +67,7 @@ async def used(world: World, name: str, times: int) -> bool:
         found = await world.http.get(f"/api/capabilities/{name}")
         return found.json()["usage"]["count"] == times
 
-    return await eventually(so_many, within=10.0)
+    return await eventually(so_many, within=30.0)
 
 
 @pytest.mark.parametrize("policy", ["memoize", "persistent"])
@@ -97,8 +97,8 @@ async def test_what_ran_once_is_told_again_and_learned_once(world: World, policy
         outcomes = [span.attributes.get("pml.cache.outcome") for span in spans]
         return {"miss", "hit"} <= set(outcomes)
 
-    assert await eventually(told, within=10.0)
-    assert await eventually(counted, within=10.0)
+    assert await eventually(told, within=30.0)
+    assert await eventually(counted, within=30.0)
 
 
 async def test_what_changes_something_is_cached_with_force_alone_and_then_done_once(

@@ -25,7 +25,7 @@ async def _holding(world: World, n: int, **more: object) -> str:
     )
     workflow = str(asked.json()["workflowId"])
     await world.approve(workflow)
-    await eventually(lambda: world.steps()[n] == 1, within=20.0)
+    await eventually(lambda: world.steps()[n] == 1, within=30.0)
     return workflow
 
 
@@ -42,7 +42,7 @@ async def test_a_cancelled_run_stops_at_once_and_says_what_it_has_done_and_what_
         "local cancelled it: no longer needed. It has called counting:peek. "
         "Nobody knows how these calls ended: counting:step."
     )
-    await eventually(lambda: (world.folder / "cancelled-800").exists(), within=10.0)
+    await eventually(lambda: (world.folder / "cancelled-800").exists(), within=30.0)
     again = await world.http.post(path, json={})
     assert again.status_code == 409, again.text
     assert "nothing to cancel" in again.text
@@ -58,7 +58,7 @@ async def test_a_program_that_calls_nothing_is_stopped_too(world: World) -> None
     )
     workflow = str(asked.json()["workflowId"])
     await world.approve(workflow)
-    await eventually(lambda: world.steps()[810] == 1, within=20.0)
+    await eventually(lambda: world.steps()[810] == 1, within=30.0)
     path = f"/api/workflows/{workflow}/cancel"
     answer = await world.http.post(path, json={"wait": True})
     assert answer.json()["error"]["kind"] == "cancelled", answer.text

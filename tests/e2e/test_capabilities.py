@@ -32,7 +32,7 @@ async def _known(world: World, name: str) -> Answer:
         found = await world.http.get(f"/api/capabilities/{name}")
         return found.json() if found.status_code == 200 else None
 
-    return await eventually(known, within=10.0)
+    return await eventually(known, within=30.0)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ async def _traces(world: World, workflow: str, count: int) -> list[Answer]:
         answer = (await world.http.get(f"/api/workflows/{workflow}/trace")).json()
         return answer["traces"] if answer["total"] == count else None
 
-    return await eventually(learned, within=20.0)
+    return await eventually(learned, within=30.0)
 
 
 async def test_a_nested_capability_is_seen_bound_and_run(
@@ -120,7 +120,7 @@ async def test_a_program_of_two_capabilities_asks_runs_and_is_learned_as_a_tree(
     async def counted() -> bool:
         return (await _known(world, "nest:look"))["usage"]["count"] == used + 1
 
-    await eventually(counted, within=10.0)
+    await eventually(counted, within=30.0)
 
 
 async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
@@ -132,7 +132,7 @@ async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
     world.hold(4501)
     asked = await _submitted(world, code, args={"base": 4500}, timeout=60)
     await world.approve(asked["workflowId"])
-    await eventually(lambda: world.steps()[4501] == 1, within=20.0)
+    await eventually(lambda: world.steps()[4501] == 1, within=30.0)
     killed = world.stack.pid_of("executor")
     os.kill(killed, signal.SIGKILL)
     await eventually(

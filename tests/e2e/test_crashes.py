@@ -45,7 +45,7 @@ async def test_a_run_outlives_its_executor_and_repeats_no_call(world: World, hel
     assert asked.json()["status"] == "approval_required"
     assert not any(world.steps()[base + n] for n in range(3))
     await world.approve(workflow)
-    await eventually(lambda: world.steps()[base + held] == 1, within=20.0)
+    await eventually(lambda: world.steps()[base + held] == 1, within=30.0)
     killed = _kill(world, "executor")
     await _restarted(world, "executor", killed)
     world.release(base + held)
@@ -90,7 +90,7 @@ async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(world: World
     )
     workflow = asked.json()["workflowId"]
     await world.approve(workflow)
-    await eventually(lambda: world.steps()[200] == 1, within=20.0)
+    await eventually(lambda: world.steps()[200] == 1, within=30.0)
     killed = _kill(world, "gateway")
     await _restarted(world, "gateway", killed)
     world.release(200)

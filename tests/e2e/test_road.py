@@ -40,7 +40,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(world: World) ->
     async def listed() -> bool:
         return (await world.http.get(f"/api/capabilities/{capability}")).json().get("listed", False)
 
-    await eventually(listed, within=10.0)
+    await eventually(listed, within=30.0)
     answer = await world.http.post(
         "/api/execute", json={"capability": "files:look", "args": {"path": nowhere}}
     )
@@ -56,7 +56,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(world: World) ->
             ("n1", "d1", "n3"),
         }
 
-    await eventually(both_paths, within=10.0)
+    await eventually(both_paths, within=30.0)
     hits = (
         await world.http.post("/api/discover", json={"intent": "check that a document exists"})
     ).json()["hits"]

@@ -34,7 +34,7 @@ async def _learned(world: World, name: str) -> None:
     async def known() -> bool:
         return (await world.http.get(f"/api/capabilities/{name}")).status_code == 200
 
-    assert await eventually(known, within=10.0)
+    assert await eventually(known, within=30.0)
 
 
 async def _drawn(world: World, workflow_id: str) -> Answer:

@@ -39,7 +39,7 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
     await leaving.consume(consumer, slow)
     running, waiting = entry(uuid4()), entry(uuid4())
     await staying.publish(running)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(8):
         await begun.wait()
     draining = asyncio.create_task(leaving.drain())
     await staying.publish(waiting)
@@ -47,7 +47,7 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
     await staying.consume(consumer, others)
     await others.has_seen(1)
     release.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(8):
         await draining
         await leaving.drain()
     assert finished.seen == [running.event_id]
@@ -74,7 +74,7 @@ async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
     await leaving.consume(consumer, endless)
     message = entry(uuid4())
     await staying.publish(message)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(8):
         await begun.wait()
     await leaving.drain(0.05)
     assert cancelled.is_set()
@@ -87,7 +87,7 @@ async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusWorld) -> 
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:
         await bus.drain()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(8):
             assert [event async for event in events] == []
     assert not await bus.healthy()
     with pytest.raises(BusUnavailable):

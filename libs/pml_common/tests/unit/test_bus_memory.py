@@ -114,7 +114,7 @@ async def test_a_question_times_out_on_the_same_clock(
 
     await bus.serve(catalog.LIST_TOOLS, sleepy)
     asked = asyncio.create_task(bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE), timeout=5))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await begun.wait()
         clock.advance(5)
         with pytest.raises(QueryFailed, match="no answer within 5 s"):

@@ -42,7 +42,9 @@ FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
 so; a DROP without it ends autovacuum by itself."""
 
 
-async def eventually(check: Callable[[], T | Awaitable[T | None] | None], within: float = 5.0) -> T:
+async def eventually(
+    check: Callable[[], T | Awaitable[T | None] | None], within: float = 15.0
+) -> T:
     """Call `check` until its answer is truthy and return that; it may be async, and may assert.
 
     Raises AssertionError when `within` seconds pass, from the last one that `check` raised.

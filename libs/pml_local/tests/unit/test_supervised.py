@@ -56,7 +56,7 @@ async def test_one_that_ends_again_and_again_is_given_up_with_its_log(
         Program(log, "import sys; sys.exit('out of luck')"), events.append, given_up.set_result
     )
     await kept.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         error = await given_up
     assert "program ended with code 1" in str(error)
     assert "out of luck" in str(error)
@@ -91,7 +91,7 @@ async def _not_ready(_: Program, __: int) -> str | None:
 async def test_one_that_ignores_the_signal_is_killed_after_its_grace(log: Path) -> None:
     process = await ChildProcess.start(Program(log, DEAF).command)
     await eventually(lambda: log.read_text())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(8):
         assert await process.stop() == -9
 
 

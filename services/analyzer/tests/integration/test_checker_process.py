@@ -74,7 +74,7 @@ async def test_what_is_no_language_server_is_not_waited_for() -> None:
     for program in ("true", "cat"):
         command = CheckerCommand(program)
         async with deno_checker(command, replace(PATIENT, rest_s=60)) as checker:
-            assert await eventually(checker.health, within=10)
+            assert await eventually(checker.health, within=30.0)
 
 
 async def test_nothing_is_left_of_it() -> None:

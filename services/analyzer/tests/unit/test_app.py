@@ -94,4 +94,4 @@ async def test_a_registry_that_comes_late_only_delays(world: BusWorld, registry:
         async def analyzed() -> object:
             return await gateway.history(SCOPE, request.entity, of=EXECUTION_ANALYZED)
 
-        assert await eventually(analyzed, within=10)
+        assert await eventually(analyzed, within=30.0)

@@ -87,7 +87,7 @@ async def test_a_loop_that_never_ends_shows_how_far_it_came(
     run: Run, journal_of: JournalOf
 ) -> None:
     bus = MemoryBus()
-    fact = await run(ENDLESS, bus, args={"on": 1}, timeout_s=1.0)
+    fact = await run(ENDLESS, bus, args={"on": 1}, timeout_s=3.0)
 
     written, made = reports(await journal_of(bus, fact))
     assert fact.error is not None

@@ -131,10 +131,10 @@ async def test_who_ends_its_own_worker_is_noticed_at_once(tmp_path: Path) -> Non
     began = perf_counter()
     await sandbox.run(Program(code="close();", args={}, seed="0" * 32, now=0))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             with pytest.raises(SandboxBroken, match="ended its own Worker") as error:
                 await sandbox.receive()
         assert error.value.kind == "user_error"
-        assert perf_counter() - began < 5
+        assert perf_counter() - began < 10
     finally:
         await sandbox.close()

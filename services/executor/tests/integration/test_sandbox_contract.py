@@ -123,7 +123,7 @@ async def until_call(sandbox: Sandbox) -> CallMade:
 
 
 async def said(sandbox: Sandbox) -> ProgramMessage:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         return await sandbox.receive()
 
 

@@ -55,7 +55,7 @@ class Slow(MemoryTools):
 
 
 async def ended(command: CancelRun, executor: Executor) -> RunFinished:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         (fact,) = await on_cancel_run(command, executor)
     assert isinstance(fact, RunFinished)
     return fact
@@ -68,7 +68,7 @@ async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unkno
     command, executor = make_command("two"), make_executor(bus, pool, tools)
     running = Running(partial(on_run_workflow, executor=executor))
     run = asyncio.create_task(running.run(command))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await tools.begun.wait()
         await running.stop(cancel(command))
         with pytest.raises(Stopped, match="was cancelled while it ran here"):
@@ -91,7 +91,7 @@ async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal(
     bus, tools, pool = MemoryBus(), Slow(), MemoryPool({"two": two_calls})
     command = make_command("two")
     run = asyncio.create_task(on_run_workflow(command, make_executor(bus, pool, tools)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await tools.begun.wait()
         fact = await ended(cancel(command), make_executor(bus, pool, tools))
         tools.release.set()

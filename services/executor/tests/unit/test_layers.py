@@ -64,7 +64,7 @@ def let_on(before: RunWorkflow) -> RunWorkflow:
 
 
 async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         (fact,) = await on_run_workflow(command, executor)
     assert isinstance(fact, WorkflowParked), fact
     return fact

@@ -36,7 +36,7 @@ async def test_a_run_parks_inside_capabilities_and_goes_on_there_without_repeati
     command = command.model_copy(update={"askable": {"mail:send": "hash"}})
     wanted: list[tuple[str, int]] = []
     for _ in range(2):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             (fact,) = await on_run_workflow(command, make_executor(bus, pool, tools))
         assert isinstance(fact, WorkflowParked)
         wanted.append((fact.wanted.node_id, fact.wanted.occurrence))

@@ -62,7 +62,7 @@ def agreed(parked: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
 
 
 async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         (fact,) = await on_run_workflow(command, executor)
     assert isinstance(fact, WorkflowParked), fact
     return fact
@@ -130,7 +130,7 @@ async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
     tools.tools["fs:read"] = slow
     command = asking(make_command("all"))
     running = asyncio.create_task(parked(command, make_executor(bus, pool, tools)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await begun.wait()
     assert not running.done()
     release.set()

@@ -222,12 +222,12 @@ async def test_the_time_of_a_dead_executor_counts(
 ) -> None:
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
     mortal_bus, mortal_tools, _ = short_life(bus, MemoryTools(), 2, False)
-    command = make_command("three", timeout_s=0.2)
+    command = make_command("three", timeout_s=0.5)
     with pytest.raises(RuntimeError):
         await finish(command, make_executor(mortal_bus, pool, mortal_tools))
     loop = asyncio.get_running_loop()
     passed = asyncio.Event()
-    loop.call_later(0.25, passed.set)
+    loop.call_later(0.55, passed.set)
     await passed.wait()
 
     tools = MemoryTools()

@@ -49,7 +49,7 @@ class Gateway:
         body = {"decision": decision, **more}
         return await self.http.post(f"/api/workflows/{workflow_id}/approval", json=body)
 
-    async def ends(self, workflow_id: object, status: str, within: float = 15.0) -> Json:
+    async def ends(self, workflow_id: object, status: str, within: float = 30.0) -> Json:
         """The workflow once it has this status."""
 
         async def ended() -> Json | None:

@@ -97,6 +97,7 @@ async def test_many_readers_from_the_first_moment_see_the_same() -> None:
 async def test_a_stream_ends_when_the_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        await eventually(lambda: w.peers.runs)
         before = len(w.broker.subscriptions)
         reader = asyncio.create_task(http.get(f"/api/workflows/{workflow_id}/events"))
         await eventually(lambda: len(w.broker.subscriptions) > before)

@@ -47,7 +47,7 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await servers.begun.wait()
         await calls.on_run_finished(finished(workflow(key="theirs", scope=ELSEWHERE)))
         assert not servers.cancelled.is_set()
@@ -65,7 +65,7 @@ async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> Non
     calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await servers.begun.wait()
         await calls.close()
         await servers.cancelled.wait()

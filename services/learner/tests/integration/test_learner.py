@@ -84,7 +84,7 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
                 updates = await _stated(executor, runs[0], LearningUpdated)
                 return updates if len(updates) == 20 else []
 
-            updates = await eventually(all_told, within=20.0)
+            updates = await eventually(all_told, within=30.0)
             assert sorted(update.revision for update in updates) == list(range(1, 21))
             last = max(updates, key=lambda update: update.revision)
             assert last.usage.count == sum(stats.count for stats in last.learning.paths) == 20
@@ -133,7 +133,7 @@ async def test_an_outage_of_postgres_is_said_and_outlasted(
             async def told() -> Sequence[LearningUpdated]:
                 return await _stated(executor, run, LearningUpdated)
 
-            (updated,) = await eventually(told, within=15.0)
+            (updated,) = await eventually(told, within=30.0)
             assert updated.revision == 1
             assert await executor.dead_letters() == []
     finally:

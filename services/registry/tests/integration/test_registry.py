@@ -98,7 +98,7 @@ async def test_a_capability_is_created_learned_listed_and_found(
             said = await _stated(outside, entity, CapabilityChanged)
             return said if len(said) == 2 else []
 
-        said = await eventually(told, within=15.0)
+        said = await eventually(told, within=30.0)
         assert [fact.change for fact in said] == ["created", "listed"]
         record = await _resolve(outside, "cap:fs:ensure")
         assert (record.listed, record.usage.count) == (True, 1)
@@ -133,7 +133,7 @@ async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
         async def all_there() -> bool:
             return len(await _tools(outside)) == len(FILES) + len(OTHERS)
 
-        await eventually(all_there, within=15.0)
+        await eventually(all_there, within=30.0)
         hits = (await _discover(outside, intent)).hits
         assert "fs:read_text_file" in [hit.id for hit in hits]
 
@@ -160,7 +160,7 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
             catalogues = await _stated(outside, "fs", CatalogChanged)
             return len(changes) == 2 and len(catalogues) == 1
 
-        await eventually(told, within=15.0)
+        await eventually(told, within=30.0)
         record = await _resolve(outside, str(analysis.capability.capability_id))
         assert (record.usage.count, len(await _tools(outside))) == (1, 1)
         assert await outside.dead_letters() == []
@@ -186,6 +186,6 @@ async def test_replicas_that_start_and_work_side_by_side_agree(
             learned = all(record.usage.count == 2 for record in page.capabilities)
             return page.capabilities if page.total == len(hashes) and learned else ()
 
-        records = await eventually(all_listed, within=20.0)
+        records = await eventually(all_listed, within=30.0)
         assert len({record.name for record in records}) == len(hashes)
         assert [record.name for record in records if record.named] == ["fs:ensure"]

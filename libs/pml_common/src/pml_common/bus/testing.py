@@ -168,7 +168,7 @@ class Recorder:
             raise outcome
         return outcome
 
-    async def has_seen(self, count: int, within: float = 5.0) -> None:
+    async def has_seen(self, count: int, within: float = 15.0) -> None:
         """Wait until `count` deliveries have come."""
         async with asyncio.timeout(within), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= count)

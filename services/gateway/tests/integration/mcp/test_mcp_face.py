@@ -175,7 +175,7 @@ async def test_a_slow_program_does_not_delay_others(face: Face, mode: str) -> No
     async with face.client(mode) as client:
         face.agent.answers["execute"] = ExecuteResponse(status="success", result=None)
         face.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             slow = group.create_task(client.call_tool("pml_execute", {"code": "hold"}))
             await client.call_tool("fs_read", {})
             assert not slow.done()
@@ -184,7 +184,7 @@ async def test_a_slow_program_does_not_delay_others(face: Face, mode: str) -> No
 
 
 async def test_a_listening_client_hears_that_tools_changed(face: Face) -> None:
-    async with asyncio.timeout(10), face.client() as client:
+    async with asyncio.timeout(30), face.client() as client:
         tools = client.server_capabilities.tools
         assert tools is not None
         assert tools.list_changed

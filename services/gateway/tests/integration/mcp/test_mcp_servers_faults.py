@@ -98,7 +98,7 @@ async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: Server
         assert pool.status()["web"].state == "failed"
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
         async with world.http(port=port):
-            await eventually(lambda: pool.status()["web"].state == "ready", within=20)
+            await eventually(lambda: pool.status()["web"].state == "ready", within=30.0)
             assert (await pool.call("web:count", {"key": "once"}, 5)).status == "ok"
     assert world.lines() == ["once"]
 
@@ -174,7 +174,7 @@ async def test_no_process_is_left_when_the_gateway_is_killed(world: ServerWorld)
         sys.executable, str(Path(__file__).parent / "holder_program.py"), str(world.log)
     )
     try:
-        pids = [int(line) for line in await eventually(world.lines, within=20)]
+        pids = [int(line) for line in await eventually(world.lines, within=30.0)]
         assert pids
         holder.kill()
         await holder.wait()

@@ -43,7 +43,7 @@ class ServerWorld:
         args = (str(PROGRAM), "--log", str(self.log), "--port", str(port), *flags)
         process = await asyncio.create_subprocess_exec(sys.executable, *args)
         try:
-            await eventually(lambda: _listens(port), within=20)
+            await eventually(lambda: _listens(port), within=30.0)
             yield HttpServer(url=f"http://127.0.0.1:{port}/mcp"), process
         finally:
             if process.returncode is None:

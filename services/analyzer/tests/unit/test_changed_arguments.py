@@ -143,6 +143,7 @@ UNCHANGED = [
     "const state = { items: [] }; state.items.push(1);",
     "const o={c: args.p}; o.x=1; await mcp.fs.write({path: JSON.stringify(o)});",
     "undefined = 1;",
+    "const m = new Map(); m.set(); Reflect.has({}, 'a');",
     "const o = { assign() {} }; o.assign();",
     "Object.assign({}, { a: 1 }); String(1); (() => 1)();",
     "Object.assign({}, { a: 1 }); const f = () => 1; f(); function g() {} g();",

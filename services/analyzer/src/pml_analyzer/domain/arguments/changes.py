@@ -4,10 +4,11 @@ Two questions: does anything change a part of the arguments under its own name, 
 nobody knows what it is; and if the latter, which parts are handed to where that may be one of them.
 """
 
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
-from pml_analyzer.domain.arguments.handed_on import OwnNames, handed_on
+from pml_analyzer.domain.arguments.handed_on import OwnNames, called_by, handed_on
+from pml_analyzer.domain.names.bindings import Binding
 from pml_analyzer.domain.names.globals import GLOBALS
 from pml_analyzer.domain.names.origins import MEMBERS, Origins
 from pml_analyzer.domain.names.values import FromArguments, FromCall, holds_tools
@@ -24,12 +25,9 @@ _FIRST: Final = frozenset({"assign", "defineProperties", "defineProperty", "dele
 `Reflect.set`, whose name maps have too."""
 
 _INDIRECT: Final = frozenset({"apply", "bind", "call", "construct"})
-_CHANGING: Final = _OWN | _FIRST | _INDIRECT
+_CHANGING: Final = _OWN | _FIRST | _INDIRECT | {"set"}
 _SIGNS: Final = ("assign", "Propert", "Proxy", "Reflect", "\\")
 """One of them is in every text that changes things by other means than lists' own methods."""
-
-_READ: Final = frozenset({"filter", "log", "map", "stringify"})
-"""Methods that are called most often, and change nothing: looked for first."""
 
 _MADE: Final = frozenset({"array", "arrow_function", "function_expression", "object", "string"})
 _COPIES: Final = (
@@ -60,23 +58,35 @@ class _Changes:
         self._origins = origins
         self._tree = origins.tree
         self._is_by_other_means = any(sign in self._tree.source.text for sign in _SIGNS)
-        self.own = OwnNames(origins)
         self._told: list[Path] = []
         self.any_other = False
         """Whether something is changed that may be a part of the arguments under another name."""
 
+    @cached_property
+    def own(self) -> OwnNames:
+        """Names that the program's own functions may have."""
+        return OwnNames(self._origins)
+
     def told(self) -> list[Path]:
         """The parts that are changed under their own names."""
+        tree = self._tree
         for target in self._origins.scopes.member_writes:
             # A function that becomes a part may change what it is a part of: toString, say.
             is_function = any(map(self._is_function, target.parts))
             self._member(target.node, is_whole=is_function)
-        for node in self._tree.of("unary_expression"):
+        for node in tree.of("unary_expression"):
             if node["operator"].kind == "delete":
                 self._member(node["argument"].inner, is_whole=False)
-        for call in self._tree.of("call_expression"):
-            self._call(call, call["function"].inner)
-        self.any_other = self.any_other or any(self._values())
+        for node in tree.of("property_identifier"):
+            if tree.name(node) in _CHANGING and node.field == "property":
+                self._named(node.above, tree.name(node))
+        for member in tree.of("subscript_expression"):
+            key = self._origins.key(member)
+            if key is None or key in _CHANGING:
+                self._named(member, key)
+        if self._is_by_other_means:
+            self.any_other |= not all(map(self._is_seen, tree.of("call_expression")))
+        self.any_other |= any(map(self._opens, self._origins.scopes.bindings))
         return self._told
 
     def _is_function(self, part: Part) -> bool:
@@ -93,40 +103,36 @@ class _Changes:
         if member.kind in MEMBERS and not is_default:
             self._change(member.children[0], () if is_whole else (self._origins.key(member),))
 
-    def _call(self, call: Node, callee: Node) -> None:
-        is_method = callee.kind in MEMBERS
-        name = self._origins.key(callee) if is_method else ""
-        if name in _READ or holds_tools(self._origins.of(callee)):
-            return
+    def _named(self, member: Node, name: Step) -> None:
+        """A member that by its name changes something, or may."""
+        call = called_by(member)
+        if call is None:  # a value, to be called elsewhere; or what `call` belongs to
+            is_hidden = name is None and self._is_language(member.children[0].inner)
+            is_value = name is not None and member.above.kind != "member_expression"
+            self.any_other |= is_hidden or is_value
+        elif not holds_tools(self._origins.of(member)):
+            self._method(call, member, name)
+
+    def _method(self, call: Node, member: Node, name: Step) -> None:
         if name in _OWN:
-            self._change(callee.children[0], ())
+            self._change(member.children[0], ())
         elif name in _FIRST or (name == "set" and self._is_by_other_means):
             for given in call["arguments"].children[:1]:
                 self._change(given, ())
-        elif name in _INDIRECT or name is None:
+        elif name != "set":
             self.any_other = True
-            origin = self._origins.of(callee.children[0])
+            origin = self._origins.of(member.children[0])
             if isinstance(origin, FromArguments):
                 self._told.append(origin.path)
-        elif not is_method and self._is_by_other_means:
-            self.any_other = self.any_other or not self._is_seen(callee)
 
-    def _values(self) -> Iterator[bool]:
-        """Whether what changes things is a value, to be called elsewhere."""
-        for binding in self._origins.scopes.bindings:
-            for part in binding.parts:
-                if part.path and part.value is not None:
-                    is_hidden = None in part.path and self._is_language(part.value.inner)
-                    yield is_hidden or not _CHANGING.isdisjoint(part.path)
-        for node in self._tree.of("property_identifier"):
-            member = node.above
-            is_member = member.kind == "member_expression" and node.field == "property"
-            if is_member and self._tree.name(node) in _CHANGING:
-                yield member.field != "function" and member.above.kind != "member_expression"
-        for member in self._tree.of("subscript_expression"):
-            key = self._origins.key(member)
-            is_hidden = key is None and self._is_language(member.children[0].inner)
-            yield is_hidden or (key in _CHANGING and member.field != "function")
+    def _opens(self, binding: Binding) -> bool:
+        """Whether a name is taken out of something for what changes things."""
+        for part in binding.parts:
+            if part.path and part.value is not None:
+                is_hidden = None in part.path and self._is_language(part.value.inner)
+                if is_hidden or not _CHANGING.isdisjoint(part.path):
+                    return True
+        return False
 
     def _is_language(self, node: Node) -> bool:
         """Whether it is one of the language's own objects, under whatever name."""
@@ -171,8 +177,12 @@ class _Changes:
         name = self._origins.key(callee)
         return name in _COPYING and name not in self.own
 
-    def _is_seen(self, callee: Node) -> bool:
-        """Whether what a callee does is the program's own, or changes nothing."""
+    def _is_seen(self, call: Node) -> bool:
+        """Whether what a callee that is no member does is the program's own, or a tool's, or
+        changes nothing."""
+        callee = call["function"].inner
+        if callee.kind in MEMBERS or holds_tools(self._origins.of(callee)):
+            return True
         binding = self._origins.scopes.binding(callee)
         if binding is None:
             return callee.kind != "identifier" or self._is_global(callee)

@@ -81,7 +81,7 @@ class _Uses:
         for node in [*self._scopes.free, *named]:
             if isinstance(self._origins.of(node), FromArguments):
                 while node.above.kind in CHAIN and node.above.operand is node:
-                    if node.above.kind in MEMBERS and _is_called(node.above):
+                    if node.above.kind in MEMBERS and called_by(node.above) is not None:
                         break
                     node = node.above
                 yield node
@@ -148,10 +148,12 @@ class _Uses:
         return node.kind == "identifier" and self._scopes.binding(node) is None
 
 
-def _is_called(member: Node) -> bool:
+def called_by(member: Node) -> Node | None:
+    """The call that a member is the callee of."""
     while member.above.kind in WRAPPERS:
         member = member.above
-    return member.field == "function" and member.above.kind == "call_expression"
+    is_callee = member.field == "function" and member.above.kind == "call_expression"
+    return member.above if is_callee else None
 
 
 def _is_in_function(node: Node) -> bool:

@@ -10,6 +10,7 @@ from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_analyzer.domain.analysis import analyze
 from pml_analyzer.domain.text.readable import Limits
+from pml_analyzer.handlers.analyses import Analyses
 from pml_analyzer.handlers.on_capability_changed import on_capability_changed
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
@@ -41,6 +42,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
                 capabilities=capabilities,
                 limits=Limits(source_bytes=settings.analyzer_source_limit),
                 types=types,
+                analyses=Analyses(),
             ),
         )
         yield checks

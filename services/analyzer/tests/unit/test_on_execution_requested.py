@@ -151,7 +151,7 @@ async def test_long_programs_are_analysed_beside_the_event_loop(
         threads.append(threading.get_ident())
         return analyze(code, tools=tools, policy=policy, limits=limits)
 
-    monkeypatch.setattr("pml_analyzer.handlers.on_execution_requested.analyze", watched)
+    monkeypatch.setattr("pml_analyzer.handlers.analyses.analyze", watched)
     for padding in (0, 10_000):
         await _analyzed(requested("return 1;" + " " * padding))
     assert threads[0] == threading.get_ident() != threads[1]

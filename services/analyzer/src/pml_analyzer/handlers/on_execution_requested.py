@@ -1,12 +1,11 @@
 """A workflow was accepted: read its program and say what it would do."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
-from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analyzer.domain.text.readable import Limits
-from pml_analyzer.handlers.library import library_for, read
+from pml_analyzer.handlers.analyses import Analyses
+from pml_analyzer.handlers.library import library_for
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog
 from pml_common.contracts import ids
@@ -14,7 +13,6 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.gateway import ExecutionRequested
-from pml_common.contracts.tool import ToolDefinition
 
 
 async def on_execution_requested(
@@ -23,19 +21,20 @@ async def on_execution_requested(
     capabilities: Capabilities,
     limits: Limits,
     types: TypeCheck | None = None,
+    analyses: Analyses | None = None,
 ) -> Sequence[Message]:
     """Analyse one program; the same program, tools, capabilities and policy give equal events
     every time."""
-    scope, library = request.scope, NO_CAPABILITIES
+    scope, library, analyses = request.scope, NO_CAPABILITIES, analyses or Analyses(most=0)
     tools = await catalog.tools(scope)
-    outcome = await _analyse(request, tools, library, limits)
+    outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_capabilities:
         library = await library_for(scope, outcome.missing_capabilities, capabilities, limits)
-        outcome = await _analyse(request, tools, library, limits)
+        outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
         tools = await catalog.reread(scope)
-        outcome = await _analyse(request, tools, library, limits)
+        outcome = await analyses.of(request, tools, library, limits)
     if types is not None:
         outcome = await types.of(request.code, outcome, tools, library.definitions)
     return [
@@ -43,25 +42,6 @@ async def on_execution_requested(
         if isinstance(outcome, Rejection)
         else _analyzed(request, outcome)
     ]
-
-
-async def _analyse(
-    request: ExecutionRequested,
-    tools: Sequence[ToolDefinition],
-    library: Library,
-    limits: Limits,
-) -> Analysis | Rejection:
-    work = partial(
-        analyze,
-        request.code,
-        tools=tools,
-        policy=request.policy,
-        limits=limits,
-        capabilities=library,
-        known_as=request.known_as,
-        dry_run=request.dry_run,
-    )
-    return await read(request.code, work)
 
 
 def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnalyzed:

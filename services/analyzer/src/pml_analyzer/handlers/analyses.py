@@ -1,0 +1,85 @@
+"""Analyses of programs, kept for those that are asked for again."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
+from pml_analyzer.domain.decision.capabilities import Library
+from pml_analyzer.domain.text.readable import Limits
+from pml_analyzer.handlers.library import read
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+
+MOST: Final = 128
+
+_LONGEST: Final = 8 * 1024
+"""Characters of a program whose analysis is worth its memory."""
+
+
+class _Asked(NamedTuple):
+    """All that an analysis follows from, beside the tools."""
+
+    scope: Scope
+    code: str
+    policy: Policy
+    known_as: tuple[str, ...]
+    limits: Limits
+
+
+class Analyses:
+    """Analyses of the `most` programs asked for last, each with the very tools that it was made
+    for: what is read of a catalogue anew is other tools. Programs that call capabilities, and dry
+    runs, are read every time."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._kept: OrderedDict[_Asked, tuple[Sequence[ToolDefinition], Analysis]] = OrderedDict()
+
+    async def of(
+        self,
+        request: ExecutionRequested,
+        tools: Sequence[ToolDefinition],
+        library: Library,
+        limits: Limits,
+    ) -> Analysis | Rejection:
+        """What reading a request's program tells."""
+        if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _LONGEST:
+            return await _read(request, tools, library, limits)
+        asked = _Asked(request.scope, request.code, request.policy, request.known_as, limits)
+        kept = self._kept.get(asked)
+        if kept is not None and kept[0] is tools:
+            self._kept.move_to_end(asked)
+            return kept[1]
+        outcome = await _read(request, tools, library, limits)
+        if isinstance(outcome, Analysis):
+            self._keep(asked, tools, outcome)
+        return outcome
+
+    def _keep(self, asked: _Asked, tools: Sequence[ToolDefinition], analysis: Analysis) -> None:
+        self._kept[asked] = tools, analysis
+        self._kept.move_to_end(asked)
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+async def _read(
+    request: ExecutionRequested,
+    tools: Sequence[ToolDefinition],
+    library: Library,
+    limits: Limits,
+) -> Analysis | Rejection:
+    work = partial(
+        analyze,
+        request.code,
+        tools=tools,
+        policy=request.policy,
+        limits=limits,
+        capabilities=library,
+        known_as=request.known_as,
+        dry_run=request.dry_run,
+    )
+    return await read(request.code, work)

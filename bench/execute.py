@@ -6,9 +6,10 @@ P3   one journaled tool call from inside the sandbox over a raw nats-py request
 P5   workflows a second from many callers, over 2 cores that do nothing but bare `deno run`s
 P10  how long after its deadline a busy sandbox is gone, at the 99th percentile, in ms
 
-The tool is a stub that the gateway itself answers, so the figures are ours alone. Everything runs
-on two cores. `uv run python bench/execute.py [--only P1,P5] [--pool single_use|per_scope]
-[--profile] [--json]`
+The tool is a stub that the gateway itself answers, so the figures are ours alone. Every workflow
+runs the same program, which is known after the first. Everything runs on two cores.
+`--profile` tells where a workflow's time goes, step by step, and its processor time, part by part.
+`uv run python bench/execute.py [--only P1,P5] [--pool single_use|per_scope] [--profile] [--json]`
 """
 
 import argparse

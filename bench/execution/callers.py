@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx2
 
 from pml_local.composition import StackOptions
+from pml_local.ports import free_port
 from pml_local.stack import Stack, embedded_stack
 from pml_local.testing import eventually
 
@@ -18,7 +19,7 @@ _STUB = {"PML_GATEWAY_STUB_TOOLS": "true"}
 @asynccontextmanager
 async def asked(home: Path, env: Mapping[str, str]) -> AsyncGenerator[tuple[Stack, Http]]:
     """A stack whose analyzer knows the stub tool, which the gateway itself answers."""
-    options = StackOptions(home=home, env={**_STUB, **env})
+    options = StackOptions(home=home, gateway_port=free_port(), env={**_STUB, **env})
     async with (
         embedded_stack(options) as stack,
         httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,

@@ -1,0 +1,138 @@
+"""A sandbox process is used again only after a run that was in order to its end."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters.deno_pool import DenoPool, PoolSize
+from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools, ending
+from pml_executor.handlers.on_run_workflow import Executor
+from pml_local.testing import eventually
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+
+
+class Process(MemorySandbox):
+    """Can always be renewed once its program has ended."""
+
+    def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
+        super().__init__(programs)
+        self.alive, self.finished = True, False
+
+    def finish(self) -> None:
+        super().finish()
+        self.finished = True
+
+    def kill(self) -> None:
+        super().kill()
+        self.finished = False
+
+    async def renew(self) -> bool:
+        return self.finished
+
+    async def close(self) -> None:
+        await super().close()
+        self.alive = False
+
+
+@asynccontextmanager
+async def one_process(
+    programs: Mapping[str, MemoryProgram],
+) -> AsyncGenerator[tuple[DenoPool, list[Process]]]:
+    """A pool of one place, and every process that was in it."""
+    started: list[Process] = []
+
+    async def start() -> Process:
+        started.append(Process(programs))
+        return started[-1]
+
+    async with DenoPool(start, PoolSize(spares=0, most=1)) as pool:
+        yield pool, started
+
+
+async def returns(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "fs:read")
+
+
+async def throws(api: ProgramApi, args: JsonObject) -> JsonValue:
+    raise ValueError("the program's own")
+
+
+async def leaves_a_call(api: ProgramApi, args: JsonObject) -> JsonValue:
+    """Returns while its call is under way."""
+    left = asyncio.ensure_future(api.call("n1", "fs:write"))
+    await asyncio.wait({left}, timeout=0)
+    return None
+
+
+async def asks_too_much(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "secret:read")
+
+
+async def never_ends(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await asyncio.get_running_loop().create_future()
+
+
+PROGRAMS: dict[str, MemoryProgram] = {
+    "returns": returns,
+    "throws": throws,
+    "leaves a call": leaves_a_call,
+    "asks too much": asks_too_much,
+    "never ends": never_ends,
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "again"),
+    [
+        ("returns", None, True),
+        ("throws", "user_error", True),
+        ("leaves a call", "outcome_unknown", False),
+        ("asks too much", "denied", False),
+        ("never ends", "timeout", False),
+    ],
+)
+async def test_a_process_is_used_again_only_after_a_run_in_order(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    finish: Finish,
+    code: str,
+    kind: str | None,
+    again: bool,
+) -> None:
+    tools = MemoryTools({"fs:write": ending(ToolOutcome(status="unknown"))})
+    async with one_process(PROGRAMS) as (pool, started):
+        executor = make_executor(MemoryBus(), pool, tools)
+        fact = await finish(make_command(code, timeout_s=0.2), executor)
+        assert (fact.error and fact.error.kind) == kind
+        assert (await finish(make_command("returns"), executor)).success
+        assert (len(started) == 1) == again
+        assert started[0].alive == again
+
+
+async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, command = MemoryBus(), make_command("x")
+
+    async def dies(_: JsonObject) -> ToolOutcome:
+        raise RuntimeError("the executor died here")
+
+    with suppress(BaseExceptionGroup, RuntimeError):
+        async with one_process({"x": returns}) as (pool, _):
+            await finish(command, make_executor(bus, pool, MemoryTools({"fs:read": dies})))
+    async with one_process({"x": throws}) as (pool, started):
+        fact = await finish(command, make_executor(bus, pool, MemoryTools()))
+        assert fact.error is not None
+        assert fact.error.kind == "diverged"
+        await eventually(lambda: not started[0].alive)

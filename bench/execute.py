@@ -122,7 +122,8 @@ class Bench:
         most = CORES * 1000 / floor.cpu_ms
         told = (
             f"{load.per_second:.1f} workflows/s, {load.cpu_ms['all']:.1f} ms of CPU each / "
-            f"{most:.1f} bare deno runs/s, {floor.cpu_ms:.1f} ms each"
+            f"{most:.1f} bare deno runs/s, {floor.cpu_ms:.1f} ms each; "
+            f"by CPU alone {floor.cpu_ms / load.cpu_ms['all']:.2f}"
         )
         self.figures.append(Figure("P5", load.per_second / most, told))
 

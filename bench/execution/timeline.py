@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.names import prefix_of, query_subject
 from pml_common.contracts import catalog
+from pml_local.testing import eventually
 
 _SETTLE_S = 0.1
 """A pause between workflows, so that each finds the sandboxes warm and nobody else at work."""
@@ -52,10 +53,19 @@ async def _one(http: Http, heard: list[tuple[str, float]]) -> list[float]:
     """Seconds of each step of one workflow."""
     await asyncio.sleep(_SETTLE_S)
     heard.clear()
-    marks = [perf_counter()]
+    began = perf_counter()
     await execute(http, CODE)
     ended = perf_counter()
+    ends: list[float] = await eventually(lambda: _ends(heard), within=5.0)
+    return [later - earlier for earlier, later in pairwise([began, *ends, ended])]
+
+
+def _ends(heard: list[tuple[str, float]]) -> list[float]:
+    """When each step but the last ended, once all of it is heard."""
+    firsts: list[float] = []
     for _, subject in _ENDED_BY:
-        marks.append(next(at for found, at in heard if found.startswith(subject)))
-    marks.append(ended)
-    return [later - earlier for earlier, later in pairwise(marks)]
+        at = [at for found, at in heard if found.startswith(subject)]
+        if not at:
+            return []
+        firsts.append(at[0])
+    return firsts

@@ -35,6 +35,7 @@ HARMLESS = {
     "timers": "setInterval(() => console.log('late'), 1); return 0;",
     "late calls": "setTimeout(() => mcp.api.late({}), 0); await 0; setTimeout(() =>"
     " { for (let i = 0; i < 50; i++) mcp.api.late({ i }); }, 0); return 0;",
+    "unread answers": "for (let i = 0; i < 5; i++) mcp.api.a({ i }); return 0;",
     "promises for ever": "globalThis.c = new Promise(() => {}); c.then(() => 1); return 0;",
     "late rejections": "setTimeout(() => Promise.reject(new Error('late')), 0); return 0;",
     "late errors": "setTimeout(() => { throw new Error('late'); }, 1); return 0;",
@@ -77,6 +78,7 @@ FATAL_WITH_ALL_GLOBALS = {
     " return 0;",
     "a Worker of its own": "new Worker('data:text/javascript,for(;;);', { type: 'module',"
     " deno: { permissions: 'none' } }); return 0;",
+    "a handler for a signal": "Deno.addSignalListener('SIGXCPU', () => {}); return 0;",
     "a message to the host": "setTimeout(() => postMessage('ready'), 0); return 0;",
     "the end of its Worker": "setTimeout(close, 0); return 0;",
 }

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
 from pml_executor.adapters.launch import Launch, Plain
-from pml_executor.adapters.threads import can_tell, gone, workers
+from pml_executor.adapters.threads import can_tell, ends_at, gone, workers
 from pml_executor.adapters.watchdog import Watchdog, hold_to, renew_processor_time
 from pml_executor.adapters.wire import Wire
 from pml_executor.domain.deaths import Death, cause_of
@@ -136,7 +137,8 @@ class DenoSandbox:
 
     def answer(self, answer: Answer) -> None:
         """See Sandbox."""
-        self._wire.write(answer.model_dump_json().encode(), "program")
+        if not self._finished:
+            self._wire.write(answer.model_dump_json().encode(), "program")
 
     def finish(self) -> None:
         """See Sandbox."""
@@ -160,7 +162,9 @@ class DenoSandbox:
         except (TimeoutError, SandboxBroken) as error:
             log.info("sandbox process %d is not used again: %r", self.pid, error)
             return False
-        return self.alive and self._wire.silent and len(self._workers) == 1 and self._watchdog.fits
+        # Out of processor time it gets that signal; Deno itself handles others, and late.
+        as_new = len(self._workers) == 1 and ends_at(self.pid, signal.SIGXCPU)
+        return self.alive and self._wire.silent and as_new and self._watchdog.fits
 
     def kill(self) -> None:
         """Stop the program now, wherever it is."""

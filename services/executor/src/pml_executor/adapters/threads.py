@@ -1,5 +1,5 @@
-"""Which Workers a process has, as the kernel sees it: `terminate()` does not end a busy one, and
-whoever has no thread runs no more."""
+"""What a Worker may leave in its process, as the kernel sees it: `terminate()` does not end a busy
+one, and whoever has no thread runs no more; what a signal does is the whole process's."""
 
 import asyncio
 import sys
@@ -25,6 +25,15 @@ def workers(pid: int) -> frozenset[int]:
                 if (thread / "comm").read_text(errors="replace").startswith(_WORKER):
                     found.add(int(thread.name))
     return frozenset(found)
+
+
+def ends_at(pid: int, number: int) -> bool:
+    """Whether a process neither handles nor ignores a signal; False where that cannot be told."""
+    with suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        taken = [line.split()[1] for line in lines if line.startswith(("SigIgn:", "SigCgt:"))]
+        return len(taken) == 2 and not any(int(mask, 16) >> (number - 1) & 1 for mask in taken)
+    return False
 
 
 async def gone(pid: int, former: frozenset[int]) -> None:

@@ -61,6 +61,14 @@ FUNCTIONS: Cases = {
         {"items": listed(fields("id", id=NUMBER))},
         ["items"],
     ),
+    "so many functions that hand on, and no more": (
+        "function a(x) { return x.p; } function b(x) { return a(x); }"
+        " function c(x) { return b(x); } function d(x) { c(x); return x.q; }"
+        " function e(x) { return d(x); } e(args);"
+        " function f(x) { return e(x); }",
+        {"q": {}},
+        ["q"],
+    ),
     "one function for several": (
         "const f = (x) => x.trim(); f(args.a); f(args.b); f('c');",
         {"a": TEXT, "b": TEXT},

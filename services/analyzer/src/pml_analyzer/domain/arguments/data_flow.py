@@ -102,7 +102,8 @@ class DataFlow:
         waiting = deque([(node, at)])
         while waiting and len(seen) <= _MOST_VALUES:
             tasks, more = self._scan(*waiting.popleft())
-            found.update(dict.fromkeys(tasks))
+            if tasks:
+                found.update(dict.fromkeys(tasks))
             for value, where in more:
                 key = (value.index, where.number)
                 if key not in seen:
@@ -124,6 +125,7 @@ class DataFlow:
         values: list[Place] = []
         sources, ids, entered_at = self._sources, self._expansion.ids, self._expansion.entered
         bindings, number, following = self._scopes.by_identifier, at.number, 0
+        told: set[Binding] = set()
         for index in sources[bisect_left(sources, root.index) : bisect_left(sources, root.stop)]:
             if index < following:
                 continue
@@ -135,7 +137,8 @@ class DataFlow:
             elif entered is not None and entered.unit is not None:
                 values += ((value, entered) for value in self._results(entered.unit.function))
                 following = self._tree.nodes[index].stop
-            elif index in bindings:
+            elif index in bindings and bindings[index] not in told:
+                told.add(bindings[index])
                 values += self._values(bindings[index], at)
         return tasks, values
 

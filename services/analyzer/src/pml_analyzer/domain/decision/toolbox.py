@@ -93,9 +93,7 @@ class Toolbox:
         return site.tool in self._servers.get(site.server, {})
 
     def __getitem__(self, site: CallSite) -> ToolDefinition:
-        """What a site calls, of a site that is not missing."""
-        if site.capability is not None:
-            return self._capabilities[site.capability]
+        """The tool that a site calls, of a site that is not missing, nor of a capability."""
         return self._servers[site.server][site.tool]
 
     def takes(self, site: CallSite) -> Takes:

@@ -21,6 +21,7 @@ from pml_analyzer.domain.names.values import (
     Origin,
     Unknown,
     as_key,
+    bounded,
     constant,
     either,
     part_of,
@@ -51,9 +52,6 @@ _MET: Final = Unknown()
 
 _DEEPEST: Final = 60
 """How many names in a row are followed; what lies deeper is taken for a tool."""
-
-_LONGEST_PATH: Final = 60
-"""How many parts of parts a name stands for: names for parts of names would fill the memory."""
 
 
 class Origins:
@@ -129,7 +127,7 @@ class Origins:
             else:
                 absent = [ABSENT] if binding.starts_absent else []
                 known = either([*map(self.part, binding.parts), *absent])
-            known = self._known[at] = _bounded(known)
+            known = self._known[at] = bounded(known)
         elif known is _MET:
             # A name met again on the way to itself: nothing new, unless tools are about.
             return ANY_TOOL if at in self._near_tools else UNKNOWN
@@ -250,8 +248,3 @@ def _names_in(binding: Binding) -> Iterator[Node]:
             yield node
         else:
             waiting.extend(arms(node))
-
-
-def _bounded(origin: Origin) -> Origin:
-    is_part = isinstance(origin, FromArguments | FromCall)
-    return UNKNOWN if is_part and len(origin.path) > _LONGEST_PATH else origin

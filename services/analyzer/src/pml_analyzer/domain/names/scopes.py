@@ -119,6 +119,9 @@ class _Resolver:
     def _declare_pattern(
         self, pattern: Node, kind: BindingKind, parts: tuple[Part, ...], scope: _Scope
     ) -> None:
+        if pattern.kind == "identifier":
+            self._declare(pattern, kind, parts, scope)
+            return
         for target in self._names(pattern, parts):
             self._declare(target.node, kind, target.parts, scope)
 

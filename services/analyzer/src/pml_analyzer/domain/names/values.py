@@ -75,6 +75,9 @@ Origin = (
 )
 ANY_TOOL: Final = AnyTool()
 UNKNOWN: Final = Unknown()
+_LONGEST_PATH: Final = 60
+"""How many parts of parts a name stands for: names for parts of names would fill the memory."""
+
 ABSENT: Final = Constant(None, "null")
 
 
@@ -128,6 +131,12 @@ def either(origins: Iterable[Origin]) -> Origin:
     if len(found) == 1:
         return found[0]
     return ANY_TOOL if any(holds_tools(origin) for origin in found) else UNKNOWN
+
+
+def bounded(origin: Origin) -> Origin:
+    """An origin that a name may have, unknown where it is a part of very many parts."""
+    is_part = isinstance(origin, FromArguments | FromCall)
+    return UNKNOWN if is_part and len(origin.path) > _LONGEST_PATH else origin
 
 
 def as_key(value: Primitive) -> Step:

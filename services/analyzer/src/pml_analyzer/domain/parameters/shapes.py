@@ -17,7 +17,7 @@ class Told:
     required: bool
 
 
-@dataclass
+@dataclass(slots=True)
 class Shape:
     """A value that the caller hands in, or a part of one; `offset` is where it is first met.
 
@@ -54,7 +54,10 @@ class Shape:
         found = self
         for step in path:
             if isinstance(step, str):
-                found = found.fields.setdefault(step, Shape(offset))
+                fields = found.fields
+                if step not in fields:
+                    fields[step] = Shape(offset)
+                found = fields[step]
             else:
                 found.indexed |= step is not None
                 found.items = found = found.items or Shape(offset)

@@ -36,6 +36,7 @@ _ROOTS: Final = ("mcp", "capabilities")
 def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
     """Names that hold what no name can, that are reserved, or that pass for `mcp`."""
     declared = [binding.node for binding in scopes.bindings]
+    is_plain = _is_plain(tree)
     for node in [*scopes.free, *declared, *tree.of("statement_identifier")]:
         name = tree.name(node)
         if name in _LANGUAGE:
@@ -43,7 +44,7 @@ def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
         elif name.startswith(RESERVED):
             message = f"Names that begin with {RESERVED} are reserved: use another name."
             yield Problem(node.start, message)
-        elif name not in _ROOTS and disguised(name) in _ROOTS:
+        elif not is_plain and name not in _ROOTS and disguised(name) in _ROOTS:
             message = f"{name} is not {disguised(name)}: it has {disguise(name)}."
             yield Problem(node.start, message)
     for binding in scopes.bindings:
@@ -66,10 +67,15 @@ def escaped_names(tree: Tree) -> Iterator[Problem]:
             yield Problem(node.start, message)
 
 
+def _is_plain(tree: Tree) -> bool:
+    """Whether all names are certainly plain ASCII."""
+    text = tree.source.text
+    return text.isascii() and "\\" not in text
+
+
 def _unusual(tree: Tree) -> Iterator[Node]:
     """Names that are not plain ASCII."""
-    text = tree.source.text
-    if text.isascii() and "\\" not in text:
+    if _is_plain(tree):
         return
     for node in tree.of(*NAMES):
         name = tree.text(node)

@@ -192,6 +192,8 @@ class _Reducer(CallFlow):
 
 def _nests(flow: Flow, below: Iterable[Flow]) -> bool:
     """Whether a flow puts others inside a new construct, not just one after the other."""
+    if isinstance(flow, LEAVES) or flow is NOTHING:
+        return False
     known = {id(part) for inner in below for part in _parts(inner)}
     return any(not isinstance(part, LEAVES) and id(part) not in known for part in _parts(flow))
 

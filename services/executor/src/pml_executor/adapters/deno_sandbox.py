@@ -29,7 +29,6 @@ from pml_executor.ports import SandboxBroken, SandboxUnavailable
 log = logging.getLogger(__name__)
 
 _END_PATIENCE_S = 5.0
-_STOP_PATIENCE_S = 0.5
 _LATE_MESSAGES = 1000
 _REMOVALS = 20
 _REMOVAL_INTERVAL_S = 0.01
@@ -54,6 +53,7 @@ class DenoCommand:
     max_heap_mib: int
     worker: Callable[[], Awaitable[str]] = _nothing
     start_patience_s: float = 10.0
+    stop_patience_s: float = 1.0
     launch: Launch = field(default_factory=Plain)
     walls: Walls = NO_WALLS
     resources: Resources = field(default_factory=Resources)
@@ -154,7 +154,7 @@ class DenoSandbox:
         if not self._finished:
             return False
         try:
-            async with asyncio.timeout(_STOP_PATIENCE_S):
+            async with asyncio.timeout(self._command.stop_patience_s):
                 await self._stopped()
             self._watchdog.stop()
             async with asyncio.timeout(self._command.start_patience_s):

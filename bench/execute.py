@@ -40,6 +40,8 @@ return last;
 """
 GOALS = {"P1": 1.0, "P2": 2.5, "P3": 4.0, "P5": 0.5, "P10": 100.0}
 PROFILED = 60
+COLD = {"PML_EXECUTOR_POOL_SIZE": "0", "PML_EXECUTOR_POOL_MAX_RUNS": "1"}
+"""No process waits, and none is used again."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Bench:
                 self.walls = await walls_of(stack)
                 await self._warm(stack, http, floor)
         if "P2" in self.only:
-            cold = self._environment() | {"PML_EXECUTOR_POOL_SIZE": "0"}
+            cold = self._environment() | COLD
             async with asked(self.folder / "cold", cold) as (stack, http):
                 self.walls = await walls_of(stack)
                 self._over_deno("P2", "pml_execute, cold pool", await one_by_one(http), floor)

@@ -78,9 +78,9 @@ async def pool_of(
         yield pool
 
 
-async def once(pool: DenoPool, scope: Scope = ACME) -> Process:
+async def once(pool: DenoPool, owner: Scope | None = ACME) -> Process:
     """The process that served a run in order."""
-    async with pool.lease(scope) as sandbox:
+    async with pool.lease(owner) as sandbox:
         sandbox.finish()
     assert isinstance(sandbox, Process)
     return sandbox

@@ -59,9 +59,10 @@ class Sandbox(Protocol):
 class SandboxPool(Protocol):
     """Where sandboxes come from."""
 
-    def lease(self, scope: Scope) -> AbstractAsyncContextManager[Sandbox]:
-        """A sandbox that nobody of another scope ever used, nor will; no earlier program is left
-        in it, and this one is stopped when the block ends. Raises SandboxUnavailable."""
+    def lease(self, owner: Scope | None) -> AbstractAsyncContextManager[Sandbox]:
+        """A sandbox that nobody but this owner ever used, nor will, and without one nobody at all;
+        no earlier program is left in it, and this one is stopped when the block ends. Raises
+        SandboxUnavailable."""
         ...
 
 

@@ -48,6 +48,17 @@ async def test_no_process_ever_serves_two_scopes() -> None:
     assert all(len(scopes) == 1 for scopes in owners.values())
 
 
+async def test_a_process_of_no_owner_serves_one_run() -> None:
+    factory = Factory()
+    async with pool_of(factory, spares=1) as pool:
+        shared = await once(pool)
+        alone = [await once(pool, None) for _ in range(3)]
+        await eventually(lambda: sum(process.alive for process in alone) == 0)
+        assert await once(pool) is shared
+    assert len({id(process) for process in (shared, *alone)}) == 4
+    assert factory.living == 0
+
+
 @pytest.mark.parametrize("how", ["killed", "unfit", "dead", "in error"])
 async def test_what_is_not_in_order_is_never_used_again(how: str) -> None:
     factory = Factory()

@@ -1,4 +1,4 @@
-"""Sandbox processes kept warm, each for the runs of one scope."""
+"""Sandbox processes kept warm, each for the runs of one owner."""
 
 import asyncio
 import math
@@ -32,7 +32,7 @@ class PoolSize:
 
 @dataclass(frozen=True, eq=False)
 class _Waiter:
-    scope: Scope
+    owner: Scope | None
     given: asyncio.Future[SandboxProcess] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -41,10 +41,10 @@ class _Waiter:
 class DenoPool:
     """See SandboxPool: processes are started ahead, each start in its own task.
 
-    Whose run is in order is renewed and waits for its own scope; any other process is killed. A
-    scope's lease takes one of its own, else one that is being renewed, else a spare. A spare is
-    replaced when its run is over, or at once when no other is left: a start takes the processor
-    from the run that just began.
+    Whose run is in order is renewed and waits for its owner; any other process is killed. An
+    owner's lease takes one of its own, else one that is being renewed, else a spare; one without
+    an owner takes a spare, which is killed after it. A spare is replaced when its run is over, or
+    at once when no other is left: a start takes the processor from the run that just began.
     """
 
     def __init__(self, start: Callable[[], Awaitable[SandboxProcess]], size: PoolSize) -> None:
@@ -86,9 +86,9 @@ class DenoPool:
         return self._starts.problem
 
     @asynccontextmanager
-    async def lease(self, scope: Scope) -> AsyncGenerator[SandboxProcess]:
+    async def lease(self, owner: Scope | None) -> AsyncGenerator[SandboxProcess]:
         """See SandboxPool."""
-        sandbox = await self._take(scope)
+        sandbox = await self._take(owner)
         if not self._spare:
             self._settle()
         try:
@@ -97,27 +97,27 @@ class DenoPool:
             sandbox.kill()
             raise
         finally:
-            self._put_back(scope, sandbox)
+            self._put_back(owner, sandbox)
 
     def _spare_is_ready(self, sandbox: SandboxProcess) -> None:
         self._spare.append(sandbox)
 
-    def _put_back(self, scope: Scope, sandbox: SandboxProcess) -> None:
+    def _put_back(self, owner: Scope | None, sandbox: SandboxProcess) -> None:
         self._leased -= 1
-        if sandbox.finished and not self._owed(scope):
-            self._renewing[scope] += 1
-            self._in_the_background(self._renew(scope, sandbox))
+        if owner is not None and sandbox.finished and not self._owed(owner):
+            self._renewing[owner] += 1
+            self._in_the_background(self._renew(owner, sandbox))
         else:
             self._retire(sandbox)
 
-    async def _renew(self, scope: Scope, sandbox: SandboxProcess) -> None:
+    async def _renew(self, owner: Scope, sandbox: SandboxProcess) -> None:
         ready = False
         try:
             ready = await sandbox.renew() and self._size.most > 0
         finally:
-            self._renewing[scope] -= 1
+            self._renewing[owner] -= 1
             if ready:
-                self._idle.put(scope, sandbox, self._now())
+                self._idle.put(owner, sandbox, self._now())
                 self._tend()
                 self._settle()
             else:
@@ -141,8 +141,8 @@ class DenoPool:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _take(self, scope: Scope) -> SandboxProcess:
-        waiter = _Waiter(scope)
+    async def _take(self, owner: Scope | None) -> SandboxProcess:
+        waiter = _Waiter(owner)
         self._waiters.append(waiter)
         self._give()
         if not waiter.given.done():
@@ -167,20 +167,20 @@ class DenoPool:
         return [waiter for waiter in self._waiters if not waiter.given.done()]
 
     def _wanting(self) -> list[_Waiter]:
-        """Those for whom nothing is on its way back from a run of their own scope."""
+        """Those for whom nothing is on its way back from a run of their own."""
         coming, wanting = self._renewing.copy(), list[_Waiter]()
         for waiter in self._open():
-            if coming[waiter.scope] > 0:
-                coming[waiter.scope] -= 1
+            if waiter.owner is not None and coming[waiter.owner] > 0:
+                coming[waiter.owner] -= 1
             else:
                 wanting.append(waiter)
         return wanting
 
-    def _owed(self, scope: Scope) -> bool:
-        """Whether others have waited for a place longer than anybody of this scope."""
+    def _owed(self, owner: Scope) -> bool:
+        """Whether others have waited for a place longer than this owner."""
         others = 0
         for waiter in self._wanting():
-            if waiter.scope == scope:
+            if waiter.owner == owner:
                 break
             others += 1
         return others > len(self._starts) + self._retiring
@@ -188,7 +188,7 @@ class DenoPool:
     def _give(self) -> None:
         """To whoever waits, the first first, what there is for them."""
         for waiter in self._open():
-            while (sandbox := self._idle.take(waiter.scope)) is not None:
+            while waiter.owner and (sandbox := self._idle.take(waiter.owner)) is not None:
                 if self._handed(waiter, sandbox):
                     break
         for waiter in self._wanting():

@@ -209,7 +209,7 @@ class MemoryPool:
         self.problem: str | None = None
 
     @asynccontextmanager
-    async def lease(self, scope: Scope) -> AsyncGenerator[MemorySandbox]:
+    async def lease(self, owner: Scope | None) -> AsyncGenerator[MemorySandbox]:
         """See SandboxPool."""
         if self.problem is not None:
             raise SandboxUnavailable(self.problem)

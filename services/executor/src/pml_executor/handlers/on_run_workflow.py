@@ -19,6 +19,7 @@ from pml_executor.domain.parking import (
     parked_under,
     workflow_parked,
 )
+from pml_executor.domain.process_owner import process_owner
 from pml_executor.domain.refusal import refused_run
 from pml_executor.handlers.attempt import Attempt
 from pml_executor.handlers.executor import Executor as Executor
@@ -61,7 +62,7 @@ async def _ending(
         return Ending(error=refused)
     limit = asyncio.timeout(seconds_left(command, journal, executor.now()))
     try:
-        async with limit, executor.pool.lease(command.scope) as sandbox:
+        async with limit, executor.pool.lease(process_owner(command)) as sandbox:
             return await Attempt(command, executor, store, journal, sandbox).conduct()
     except TimeoutError:
         if not limit.expired():

@@ -26,10 +26,24 @@ const KEPT = freeze(
   ].join(" ").split(" "),
 );
 
+/**
+ * Names that stay nobody's: Node's modules look for them as they load. Who put them back would get
+ * those modules, and by them Workers and whatever else belongs to the process.
+ */
+const NEVER = ["Atomics", "Deno"];
+
 /** Drops every global that is not kept, then defines `own` ones. */
 export function reduceGlobals(own: Record<string, unknown>): void {
+  // Deno calls these on ports and events of ours: who replaced one would be handed our port.
+  for (const { prototype } of [EventTarget, Event, AbortSignal]) {
+    freeze(prototype);
+  }
   for (const name of getOwnPropertyNames(globalThis)) {
     if (!KEPT.includes(name)) deleteProperty(globalThis, name);
+  }
+  for (const name of NEVER) {
+    if (name in globalThis) continue;
+    defineProperty(globalThis, name, { value: undefined, writable: false, configurable: false });
   }
   for (const name of getOwnPropertyNames(own)) {
     const value = own[name];

@@ -65,6 +65,7 @@ def later(tried: str) -> str:
     return f"setTimeout(() => {{ {tried} }}, 0); return 0;"
 
 
+SOON = f"setTimeout(() => {NOW[:-1]}, 100); return 0;"
 FATAL = {
     "a busy loop": later(f"{NOW} for (;;) ;"),
     "a flood of messages": later(f"{NOW} for (;;) console.log('x');"),
@@ -72,8 +73,19 @@ FATAL = {
     "a slow pattern": later(f"{NOW} /^(a+)+$/.test('a'.repeat(40) + '!');"),
 }
 READS = "Deno.stdin.read(new Uint8Array(1e5));"
-SOON = f"setTimeout(() => {NOW[:-1]}, 100); return 0;"
 FATAL_WITH_ALL_GLOBALS = {
+    "a Worker by another name": "const busy = `data:text/javascript,import p from 'node:process';"
+    " p.title = 'deno'; postMessage(0); for (;;);`; const w = new Worker(busy, { type: 'module' });"
+    " await new Promise((started) => w.onmessage = started); return 0;",
+    "a Worker by another name, asleep": "const waits = `data:text/javascript,import p from"
+    " 'node:process'; p.title = 'tokio-runtime-w'; postMessage(0);"
+    " Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;"
+    " const w = new Worker(waits, { type: 'module' });"
+    " await new Promise((started) => w.onmessage = started); return 0;",
+    "a calculation on another thread": "globalThis.console = {}; const { pbkdf2 } = await"
+    " import('node:crypto'); pbkdf2('a', 'b', 2e9, 64, 'sha512', () => {}); return 0;",
+    "memory that it never touched": "const { port1 } = new MessageChannel(); for (let i = 0; i < 5;"
+    " i++) port1.postMessage(new SharedArrayBuffer(2 ** 28)); return 0;",
     "a blocking wait": later(
         f"{NOW} Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0);"
     ),

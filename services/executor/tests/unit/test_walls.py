@@ -8,7 +8,7 @@ from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, descriptor
 from pml_executor.domain.cgroups import Place, killed, places, values
 from pml_executor.domain.deaths import Death, cause_of
 from pml_executor.domain.landlock import DATA, FOLDER, PROGRAM, Right, rule, rules_for, ruleset
-from pml_executor.domain.resources import Resources, resident_mib
+from pml_executor.domain.resources import Resources, data_mib, resident_mib
 from pml_executor.domain.walls import NO_WALLS, Walls, unconfined
 
 LDD = """\tlinux-vdso.so.1 (0x00007f5f12502000)
@@ -75,7 +75,9 @@ def test_a_process_leaves_no_core_writes_no_file_and_ends_some_time() -> None:
 
 
 def test_resident_memory_is_counted_in_pages() -> None:
-    assert resident_mib("4542289 12882 8766 15644 0 140357 0\n", 4096) == 12882 * 4096 / 2**20
+    statm = "4542289 12882 8766 15644 0 140357 0\n"
+    assert resident_mib(statm, 4096) == 12882 * 4096 / 2**20
+    assert data_mib(statm, 4096) == 140357 * 4096 / 2**20
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
 from pml_executor.adapters.launch import Launch, Plain
-from pml_executor.adapters.threads import can_tell, ends_at, gone, workers
+from pml_executor.adapters.threads import Outline, can_tell, ends_at, gone, outline, workers
 from pml_executor.adapters.watchdog import Watchdog, hold_to, renew_processor_time
 from pml_executor.adapters.wire import Wire
 from pml_executor.domain.deaths import Death, cause_of
@@ -74,6 +74,7 @@ class DenoSandbox:
         self._watchdog = Watchdog(child.pid, command.resources, child.kill)
         self._group: Group | None = None
         self._workers: frozenset[int] = frozenset()
+        self._first: Outline | None = None
         self._runs = 0
         self._finished = False
 
@@ -162,9 +163,14 @@ class DenoSandbox:
         except (TimeoutError, SandboxBroken) as error:
             log.info("sandbox process %d is not used again: %r", self.pid, error)
             return False
+        return self.alive and self._wire.silent and self._as_new() and self._watchdog.fits
+
+    def _as_new(self) -> bool:
+        """Whether the kernel sees one Worker in it, and nothing that was not there at first."""
+        now = outline(self.pid)
+        alone = len(self._workers) == 1 and now is not None and now.within(self._first)
         # Out of processor time it gets that signal; Deno itself handles others, and late.
-        as_new = len(self._workers) == 1 and ends_at(self.pid, signal.SIGXCPU)
-        return self.alive and self._wire.silent and as_new and self._watchdog.fits
+        return alone and ends_at(self.pid, signal.SIGXCPU)
 
     def kill(self) -> None:
         """Stop the program now, wherever it is."""
@@ -200,6 +206,7 @@ class DenoSandbox:
             raise SandboxBroken("internal", f"its first words were {message}")
         if can_tell():
             self._workers = workers(self.pid)
+            self._first = self._first or outline(self.pid)
 
     async def _stopped(self) -> None:
         """Nothing of the last program is left, nor to be heard."""

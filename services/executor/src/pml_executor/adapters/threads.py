@@ -4,11 +4,35 @@ one, and whoever has no thread runs no more; what a signal does is the whole pro
 import asyncio
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _WORKER = "worker-"
+_LOOP = "anon_inode:[eventpoll]"
+_COMPUTES = ("R", "D")
 _LOOK_S = 0.001
 _LONGEST_LOOK_S = 0.01
+
+
+@dataclass(frozen=True)
+class _Thread:
+    name: str
+    computes: bool
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What tells of one more Worker, whatever its thread calls itself: each has event loops of its
+    own, which the process has open. `names` are the threads', a Worker's without its number."""
+
+    loops: int
+    names: frozenset[str]
+
+    def within(self, first: "Outline | None") -> bool:
+        """Whether there is nothing more than at first."""
+        if first is None:
+            return False
+        return self.loops <= first.loops and self.names <= first.names
 
 
 def can_tell() -> bool:
@@ -18,13 +42,20 @@ def can_tell() -> bool:
 
 def workers(pid: int) -> frozenset[int]:
     """The ids of the threads that Deno named as a Worker's; none where that cannot be told."""
-    found: set[int] = set()
+    return frozenset(
+        number for number, thread in _threads(pid).items() if thread.name.startswith(_WORKER)
+    )
+
+
+def outline(pid: int) -> Outline | None:
+    """Of a process; None where that cannot be told."""
+    names = {thread.name for thread in _threads(pid).values()}
     with suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                if (thread / "comm").read_text(errors="replace").startswith(_WORKER):
-                    found.add(int(thread.name))
-    return frozenset(found)
+        loops = sum(_is_loop(path) for path in Path(f"/proc/{pid}/fd").iterdir())
+        return Outline(
+            loops, frozenset(_WORKER if name.startswith(_WORKER) else name for name in names)
+        )
+    return None
 
 
 def ends_at(pid: int, number: int) -> bool:
@@ -37,7 +68,8 @@ def ends_at(pid: int, number: int) -> bool:
 
 
 async def gone(pid: int, former: frozenset[int]) -> None:
-    """Return once a process has neither these threads nor any that is a Worker's."""
+    """Return once a process has neither these threads, nor any that is a Worker's, nor any but its
+    main one that computes: what Deno does for a Worker elsewhere goes on after that one's end."""
     look_s = _LOOK_S
     while _lives(pid, former):
         await asyncio.sleep(look_s)
@@ -45,4 +77,26 @@ async def gone(pid: int, former: frozenset[int]) -> None:
 
 
 def _lives(pid: int, former: frozenset[int]) -> bool:
-    return bool(workers(pid)) or any(Path(f"/proc/{pid}/task/{one}").exists() for one in former)
+    return any(
+        number in former or thread.name.startswith(_WORKER) or (thread.computes and number != pid)
+        for number, thread in _threads(pid).items()
+    )
+
+
+def _threads(pid: int) -> dict[int, _Thread]:
+    """By their ids; none where that cannot be told."""
+    found: dict[int, _Thread] = {}
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError, IndexError):
+                stat = (thread / "stat").read_text(errors="replace")
+                named, _, rest = stat.rpartition(")")
+                state = rest.split()[0]
+                found[int(thread.name)] = _Thread(named.partition("(")[2], state in _COMPUTES)
+    return found
+
+
+def _is_loop(descriptor: Path) -> bool:
+    with suppress(OSError):
+        return descriptor.readlink().name == _LOOP
+    return False

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from pml_executor.domain.resources import Resources, cpu_seconds, resident_mib
+from pml_executor.domain.resources import Resources, cpu_seconds, data_mib, resident_mib
 
 _INTERVAL_S = 0.02
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -52,18 +52,22 @@ class Watchdog:
         self._resources = resources
         self._kill = kill
         self._first_mib: float | None = None
+        self._first_data_mib: float | None = None
         self._watch: asyncio.Task[None] | None = None
         self.outgrown = False
 
     @property
     def fits(self) -> bool:
-        """Whether the process holds little more than before its first run."""
-        return self._grown_mib() <= self._resources.most_growth_mib
+        """Whether the process holds little more than before its first run, and has taken little
+        more: what is left of its limit is the next run's."""
+        most = self._resources.most_growth_mib
+        return self._grown_mib() <= most and self._taken_mib() <= most
 
     def start(self) -> None:
         """A run begins, which has as much to itself as any other."""
         if self._first_mib is None:
             self._first_mib = _held_mib(self._pid)
+            self._first_data_mib = _held_mib(self._pid, data_mib)
         if self._watch is None:
             most = self._resources.rss_for(self._grown_mib())
             self._watch = asyncio.create_task(self._look(most), name=f"watchdog-{self._pid}")
@@ -86,9 +90,13 @@ class Watchdog:
         held = _held_mib(self._pid)
         return 0.0 if held is None or self._first_mib is None else held - self._first_mib
 
+    def _taken_mib(self) -> float:
+        taken, first = _held_mib(self._pid, data_mib), self._first_data_mib
+        return 0.0 if taken is None or first is None else taken - first
 
-def _held_mib(pid: int) -> float | None:
+
+def _held_mib(pid: int, of: Callable[[str, int], float] = resident_mib) -> float | None:
     """None once the process has ended, when its file is empty, and where nobody can tell."""
     with suppress(OSError, IndexError):
-        return resident_mib(Path(f"/proc/{pid}/statm").read_text(encoding="ascii"), _PAGE_BYTES)
+        return of(Path(f"/proc/{pid}/statm").read_text(encoding="ascii"), _PAGE_BYTES)
     return None

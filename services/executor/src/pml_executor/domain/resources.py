@@ -42,7 +42,8 @@ class Resources:
 
     @property
     def most_growth_mib(self) -> float:
-        """How much more than when new a process may hold and serve another run."""
+        """How much more than when new a process may hold, and how much more it may have taken and
+        not touched, and serve another run."""
         return self.max_rss_mib / _GROWTH if self.runs > 1 else 0.0
 
 
@@ -55,3 +56,8 @@ def cpu_seconds(stat: str, ticks: int) -> float:
 def resident_mib(statm: str, page_bytes: int) -> float:
     """Resident memory, of the text of /proc/<pid>/statm."""
     return int(statm.split()[1]) * page_bytes / _MIB
+
+
+def data_mib(statm: str, page_bytes: int) -> float:
+    """Memory taken and perhaps never touched, as RLIMIT_DATA counts it, of the same text."""
+    return int(statm.split()[5]) * page_bytes / _MIB

@@ -18,6 +18,8 @@ _V8_FLAGS = (
     "--single-threaded",
     "--max-lazy",
     "--disallow-code-generation-from-strings",
+    # too small for any module that does something: who imports one has WebAssembly, shared memory
+    "--wasm-max-module-size=16",
 )
 
 ENVIRONMENT = {

@@ -12,7 +12,9 @@ type Main = (bound: Bound) => Promise<unknown>;
 /** A program's interface, in a world where these capabilities are known. */
 function stage(mains: Record<string, Main>) {
   const sent: Any[] = [];
-  const outbox = new Outbox((text) => void sent.push(JSON.parse(text)));
+  const outbox = new Outbox((text) =>
+    void sent.push(...text.split("\n").map((line) => JSON.parse(line)))
+  );
   const calls = new Calls(outbox);
   const bind = (caller: Caller, args: unknown): unknown[] => [
     { ...apiOf(capabilities.madeBy(caller)), args },

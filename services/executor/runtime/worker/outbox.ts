@@ -1,4 +1,4 @@
-/** What leaves the Worker, as texts; see `pml_executor.domain.protocol`. */
+/** What leaves the Worker, as texts of one message a line; see `pml_executor.domain.protocol`. */
 import type { Failure, Place } from "./failure.ts";
 import { flat, toJson } from "./json_safe.ts";
 import { join, push, slice, soon } from "./primordials.ts";
@@ -6,6 +6,8 @@ import { Tally } from "./tally.ts";
 import type { Bridge } from "./tools.ts";
 
 const MAX_NOTES = 64;
+/** Up to so many characters notes leave in one text with what follows them. */
+const MAX_TOGETHER = 16_384;
 
 /** The calls, of a tool and of a capability, that a thrown value is the error of; null if none's. */
 export interface Source {
@@ -96,14 +98,22 @@ export class Outbox implements Bridge {
   }
 
   #send(text: string): void {
-    this.#flush();
+    const notes = this.#noted();
+    if (notes.length + text.length <= MAX_TOGETHER) return this.#post(notes + text);
+    if (notes !== "") this.#post(slice(notes, 0, -1));
     this.#post(text);
   }
 
   #flush(): void {
-    if (this.#notes.length === 0) return;
+    const notes = this.#noted();
+    if (notes !== "") this.#post(slice(notes, 0, -1));
+  }
+
+  /** The line of the notes that wait, with its end; empty without any. */
+  #noted(): string {
+    if (this.#notes.length === 0) return "";
     const notes = join(this.#notes, ",");
     this.#notes = [];
-    this.#post(`{"kind":"noted","notes":[${notes}]}`);
+    return `{"kind":"noted","notes":[${notes}]}\n`;
   }
 }

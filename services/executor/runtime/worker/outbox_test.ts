@@ -7,7 +7,12 @@ type Message = any;
 
 function stage() {
   const sent: Message[] = [];
-  return { sent, outbox: new Outbox((text) => void sent.push(JSON.parse(text))) };
+  const texts: string[] = [];
+  const outbox = new Outbox((text) => {
+    texts.push(text);
+    sent.push(...text.split("\n").map((line) => JSON.parse(line)));
+  });
+  return { sent, texts, outbox };
 }
 
 Deno.test("notes of one task leave together, before what follows them", async () => {
@@ -34,6 +39,16 @@ Deno.test("notes of one task leave together, before what follows them", async ()
       notes: [{ type: "decision", within: null, node: "d1", outcome: "default", counted: 0 }],
     },
   ]);
+});
+
+Deno.test("what is long leaves by itself, after its notes", () => {
+  const { texts, outbox } = stage();
+  outbox.log("info", "hi");
+  outbox.returned("short\n");
+  strictEqual(texts.length, 1);
+  outbox.log("info", "hi");
+  outbox.returned("x".repeat(20_000));
+  strictEqual(texts.length, 3);
 });
 
 Deno.test("a call that nobody saw beforehand leaves with its place", () => {

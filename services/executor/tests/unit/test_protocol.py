@@ -27,26 +27,25 @@ def program(message: object) -> Frame:
 
 def test_what_a_program_says_is_read() -> None:
     call = {"kind": "call", "id": 3, "node": None, "tool": "fs:read", "args": {"a": [1, None]}}
-    assert read(program(call)) == CallMade.model_validate(call)
-    assert read(program({"kind": "returned", "value": {"x": "é"}})) == Returned(
-        kind="returned", value={"x": "é"}
-    )
+    assert read(program(call)) == [CallMade.model_validate(call)]
+    assert read(program({"kind": "returned", "value": {"x": "é"}})) == [
+        Returned(kind="returned", value={"x": "é"})
+    ]
     notes = {"kind": "noted", "notes": [{"type": "log", "level": "warn", "message": "!"}]}
-    assert read(program(notes)) == Noted(
-        kind="noted", notes=(LogNote(type="log", level="warn", message="!"),)
-    )
+    noted = Noted(kind="noted", notes=(LogNote(type="log", level="warn", message="!"),))
+    assert read(program(notes)) == [noted]
     reports = [
         {"type": "decision", "node": "d1", "outcome": "case:" + "x" * 195, "counted": 0},
         {"type": "loop", "node": "l1", "counted": 2**40},
     ]
-    assert read(program({"kind": "noted", "notes": reports})) == Noted(
-        kind="noted",
-        notes=(
-            BranchNote(type="decision", node="d1", outcome="case:" + "x" * 195),
-            LoopNote(type="loop", node="l1", counted=2**40),
-        ),
+    told = (
+        BranchNote(type="decision", node="d1", outcome="case:" + "x" * 195),
+        LoopNote(type="loop", node="l1", counted=2**40),
     )
-    assert read(Frame("host", b'{"kind":"ready"}')) == HostSaid(kind="ready")
+    assert read(program({"kind": "noted", "notes": reports})) == [Noted(kind="noted", notes=told)]
+    lines = json.dumps(notes) + "\n" + json.dumps(call)
+    assert read(Frame("program", lines.encode())) == [noted, CallMade.model_validate(call)]
+    assert read(Frame("host", b'{"kind":"ready"}')) == [HostSaid(kind="ready")]
 
 
 @pytest.mark.parametrize(
@@ -62,11 +61,12 @@ def test_what_a_program_says_is_read() -> None:
         program({"kind": "noted", "notes": [{"type": "loop", "node": None}]}),
         program([]),
         Frame("program", b"\xff"),
+        Frame("program", b'{"kind":"returned","value":1}\n'),
         Frame("program", b'{"kind":"returned","value":"\\ud800"}'),
         Frame("program", b'{"kind":"returned","value":' + b"[" * 5000 + b"]" * 5000 + b"}"),
         Frame("host", b'{"kind":"returned","value":1}'),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_its_interface_cannot_send_is_a_breach(frame: Frame) -> None:
     with pytest.raises(Breach, match="cannot send"):

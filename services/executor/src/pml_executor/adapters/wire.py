@@ -38,7 +38,8 @@ class Wire:
             if not data:
                 return None
             try:
-                self._inbox += [read(frame) for frame in self._decoder.feed(data)]
+                for frame in self._decoder.feed(data):
+                    self._inbox += read(frame)
             except ForgedOutput as error:
                 text = f"the program wrote to its process's output: {error}"
                 raise SandboxBroken("rejected", text) from error

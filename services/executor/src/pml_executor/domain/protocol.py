@@ -182,12 +182,12 @@ class Breach(Exception):
     """A frame says nothing that a well-behaved sandbox would."""
 
 
-def read(frame: Frame) -> ProgramMessage | HostSaid:
-    """The message in an authenticated frame. Raises Breach."""
+def read(frame: Frame) -> list[ProgramMessage | HostSaid]:
+    """The messages in an authenticated frame, one a line. Raises Breach."""
     try:
         if frame.origin == "host":
-            return HostSaid.model_validate_json(frame.body)
-        return _PROGRAM.validate_json(frame.body)
+            return [HostSaid.model_validate_json(frame.body)]
+        return [_PROGRAM.validate_json(line) for line in frame.body.split(b"\n")]
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise Breach(f"the program sent what its interface cannot send: {problem}") from error

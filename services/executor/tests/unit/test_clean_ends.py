@@ -27,15 +27,15 @@ class Process(MemorySandbox):
 
     def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
         super().__init__(programs)
-        self.alive, self.finished = True, False
+        self.alive, self.finished, self.killed = True, False, False
 
     def finish(self) -> None:
         super().finish()
-        self.finished = True
+        self.finished, self.killed = True, False
 
     def kill(self) -> None:
         super().kill()
-        self.finished = False
+        self.finished, self.killed = False, True
 
     async def renew(self) -> bool:
         return self.finished
@@ -118,6 +118,23 @@ async def test_a_process_is_used_again_only_after_a_run_in_order(
         assert (await finish(make_command("returns"), executor)).success
         assert (len(started) == 1) == again
         assert started[0].alive == again
+
+
+async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_ends(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    release = asyncio.Event()
+
+    async def slow(_: JsonObject) -> ToolOutcome:
+        await release.wait()
+        return ToolOutcome(status="ok")
+
+    async with one_process(PROGRAMS) as (pool, started):
+        executor = make_executor(MemoryBus(), pool, MemoryTools({"fs:write": slow}))
+        run = asyncio.create_task(finish(make_command("leaves a call"), executor))
+        await eventually(lambda: bool(started) and started[0].killed)
+        release.set()
+        assert (await run).success
 
 
 async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process(

@@ -79,6 +79,8 @@ def test_the_oldest_goes_first_and_only_if_it_is_old_enough() -> None:
 def test_a_process_of_one_run_has_no_room_to_grow() -> None:
     assert Resources(max_rss_mib=512).most_growth_mib == 0
     assert Resources(max_rss_mib=512, runs=2).most_growth_mib == 64
+    assert Resources(max_rss_mib=512).most_taken_mib == 0
+    assert Resources(max_rss_mib=512, runs=2).most_taken_mib == 512
 
 
 def test_what_a_process_has_kept_is_not_missing_to_its_next_run() -> None:

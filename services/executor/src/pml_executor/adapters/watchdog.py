@@ -60,8 +60,9 @@ class Watchdog:
     def fits(self) -> bool:
         """Whether the process holds little more than before its first run, and has taken little
         more: what is left of its limit is the next run's."""
-        most = self._resources.most_growth_mib
-        return self._grown_mib() <= most and self._taken_mib() <= most
+        grown, taken = self._grown_mib(), self._taken_mib()
+        most = self._resources
+        return grown <= most.most_growth_mib and taken <= most.most_taken_mib
 
     def start(self) -> None:
         """A run begins, which has as much to itself as any other."""

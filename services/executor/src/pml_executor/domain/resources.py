@@ -42,9 +42,14 @@ class Resources:
 
     @property
     def most_growth_mib(self) -> float:
-        """How much more than when new a process may hold, and how much more it may have taken and
-        not touched, and serve another run."""
+        """How much more than when new a process may hold and serve another run."""
         return self.max_rss_mib / _GROWTH if self.runs > 1 else 0.0
+
+    @property
+    def most_taken_mib(self) -> float:
+        """How much more it may have taken, whether it holds it or not: of what RLIMIT_DATA allows,
+        seven times what a run may hold is left."""
+        return float(self.max_rss_mib) if self.runs > 1 else 0.0
 
 
 def cpu_seconds(stat: str, ticks: int) -> float:

@@ -63,6 +63,7 @@ class Attempt:
         self._asked_as: dict[CallKey, int] = {}
         self._failed: dict[int, ToolEnd] = {}
         self._nesting = Nesting(self.command, self.journal)
+        self._under_way: set[asyncio.Task[None]] = set()
         self._over = False
         self._in_order = False
 
@@ -87,7 +88,7 @@ class Attempt:
                 return parking.wanted
             finally:
                 self._over = True
-                if self._in_order:
+                if self._in_order and not self._under_way:  # else it would go on as long as they
                     self.sandbox.finish()
                 else:
                     self.sandbox.kill()
@@ -149,7 +150,9 @@ class Attempt:
             parent = self._nesting.trace_of(message.within)
             start = events.call_started(self.command, call, parent, self.executor.now())
             self.store.note(start)
-        calls.create_task(self._make(call, start))
+        making = calls.create_task(self._make(call, start))
+        self._under_way.add(making)
+        making.add_done_callback(self._under_way.discard)
 
     def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
         hold_before_layer(self.command, self.journal.marks, node_id, tool, args)

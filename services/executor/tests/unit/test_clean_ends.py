@@ -131,7 +131,7 @@ async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_
 
     async with one_process(PROGRAMS) as (pool, started):
         executor = make_executor(MemoryBus(), pool, MemoryTools({"fs:write": slow}))
-        run = asyncio.create_task(finish(make_command("leaves a call"), executor))
+        run = asyncio.ensure_future(finish(make_command("leaves a call"), executor))
         await eventually(lambda: bool(started) and started[0].killed)
         release.set()
         assert (await run).success

@@ -20,11 +20,11 @@ class ExecutorSettings(ServiceSettings):
     """Sizes in MiB, times in seconds."""
 
     executor_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")
-    executor_runtime: Path = Field(default=_RUNTIME, description="folder that holds host.ts")
+    executor_runtime: Path = Field(default=_RUNTIME, description="folder that holds host.js")
     executor_pool_size: int = Field(default=2, ge=0, description="processes that wait warm")
     executor_max_processes: int = Field(default=10, ge=1, description="and as many runs at a time")
     executor_pool_mode: PoolMode = Field(
-        default="single_use", description="whether a process may run more than one program"
+        default="per_scope", description="whether a process may run more than one program"
     )
     executor_pool_idle_s: float = Field(
         default=60.0, gt=0, description="per_scope: how long a process waits for its scope"

@@ -118,3 +118,16 @@ async def test_questions_go_on_after_the_server_was_away(nats_server: RunningNat
                 return False
 
         await eventually(answered)
+
+
+async def test_a_question_ends_in_time_although_its_server_takes_nothing(
+    nats_server: RunningNats,
+) -> None:
+    async with _connected(nats_server.url) as client:
+        await _echoing(client, "test.echo")
+        with nats_server.paused():
+            for _ in range(30):  # more than the socket and the client's own memory take
+                async with asyncio.timeout(5):
+                    with pytest.raises(NoReplyInTime):
+                        await client.request("test.echo", BIG, 0.02)
+        assert (await client.request("test.echo", b"after", 10)).data == b"after"

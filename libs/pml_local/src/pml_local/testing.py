@@ -7,7 +7,9 @@ on one server per session. All die with pytest, however it ends (see process.py)
 import asyncio
 import inspect
 import itertools
+import os
 import secrets
+import signal
 import tempfile
 from collections.abc import (
     AsyncGenerator,
@@ -88,6 +90,17 @@ class RunningNats:
         """SIGKILL it and wait for its end."""
         if self._process is not None:
             await self._process.kill()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """It takes and says nothing while the block runs, and its connections stay."""
+        if self._process is None:
+            raise RuntimeError("it does not run")
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ turn of the loop costs as much as the work that is done in it, and a tool call a
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import count
 
 from nats.aio.client import Client
@@ -55,7 +57,8 @@ class DirectClient(Client):
         """Write what is pending; left to the library's task where that might have to wait."""
         writer = None if force_flush else self._writer()
         if writer is None:
-            await super()._flush_pending(force_flush)
+            with _cancellable():
+                await super()._flush_pending(force_flush)
             return
         pending, self._pending, self._pending_data_size = self._pending, [], 0
         writer.writelines(pending)
@@ -108,6 +111,17 @@ class DirectClient(Client):
         if waiting is not None and not waiting.done():
             named = await self._process_headers(headers)
             waiting.set_result(self._build_message(sid, subject, reply, data, named))
+
+
+@contextmanager
+def _cancellable() -> Generator[None]:
+    """Around what of the library ends quietly where it is cancelled: a timeout that ended there
+    would count as used, and what comes next be waited for without end."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    yield
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
 
 
 async def _ignore(message: Msg) -> None:

@@ -75,6 +75,28 @@ async def test_what_was_published_is_dropped_together() -> None:
     assert outbox.drops == 1
 
 
+async def test_dropping_goes_on_after_it_went_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    class ReadOnlyAtFirst(MemoryOutbox):
+        drops = 0
+
+        async def drop(self, message_ids: Sequence[UUID]) -> None:
+            self.drops += 1
+            if self.drops == 1:
+                raise ValueError("cannot execute DELETE in a read-only transaction")
+            await super().drop(message_ids)
+
+    outbox, first, second = ReadOnlyAtFirst(), workflow(key="a"), workflow(key="b")
+    relay = OutboxRelay(outbox, MemoryBus(), gather_s=0)
+    async with background([relay.keep_dropping()]):
+        for new in (first, second):
+            outbox.put(new.requested, new.traceparent)
+        await relay.publish([outbox.kept[first.requested.message_id]])
+        await eventually(lambda: outbox.drops == 1)
+        await relay.publish([outbox.kept[second.requested.message_id]])
+        await eventually(lambda: second.requested.message_id not in outbox.kept)
+    assert "read-only" in caplog.text
+
+
 async def test_a_message_is_published_as_part_of_the_trace_it_was_stored_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

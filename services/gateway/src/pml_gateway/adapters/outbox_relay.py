@@ -60,6 +60,8 @@ class OutboxRelay:
                 await self._outbox.drop(done)
             except StorageUnavailable as outage:
                 log.warning("published once more after the outage: %s", outage)
+            except Exception:  # who stops dropping has all that comes later published for ever
+                log.exception("published once more")
 
     async def _publish(self, item: Outgoing) -> None:
         if item.traceparent is None:

@@ -1,6 +1,8 @@
 """Connections that go back to their pool, whatever became of them."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -54,6 +56,24 @@ async def test_after_a_statement_that_was_cancelled_it_is_of_use_again(pool: Poo
     with suppress(asyncio.CancelledError):
         await sleeping
     assert await answer(pool) == 1
+
+
+async def test_one_that_does_not_answer_is_replaced_in_time(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connection(pool) as held:
+        backend = await held.fetchval("SELECT pg_backend_pid()")
+    monkeypatch.setattr(storage_pool, "_PATIENCE_S", 0.5)
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(StorageUnavailable):
+                async with connection(pool) as held, asyncio.timeout(0.1):
+                    await held.fetchval("SELECT 1")
+        monkeypatch.undo()
+        assert await answer(pool) == 1
+    finally:
+        os.kill(backend, signal.SIGCONT)
 
 
 async def test_a_transaction_left_open_is_undone(pool: Pool) -> None:

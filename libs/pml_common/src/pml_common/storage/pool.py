@@ -87,10 +87,10 @@ async def _give_back(pool: Pool, held: Connection) -> None:
     cancelled; where it has not, that is some turns of the loop for nothing."""
     inner = held._con  # pyright: ignore[reportPrivateUsage]
     if inner is None or inner._protocol._is_cancelling():  # pyright: ignore[reportPrivateUsage]
-        await pool.release(held)
+        await pool.release(held, timeout=_PATIENCE_S)
         return
     inner._on_release()  # pyright: ignore[reportPrivateUsage]
-    await held._holder.release(None)  # pyright: ignore[reportPrivateUsage]
+    await held._holder.release(_PATIENCE_S)  # pyright: ignore[reportPrivateUsage]
 
 
 @asynccontextmanager

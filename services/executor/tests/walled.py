@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -97,14 +98,15 @@ async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) ->
 
 
 def bare_runtime(folder: Path) -> Path:
-    """A runtime whose Worker keeps every global."""
-    source = ExecutorSettings().executor_runtime
-    for path in source.rglob("*.[jt]s"):
-        target = folder / path.relative_to(source)
-        target.parent.mkdir(exist_ok=True, parents=True)
-        text = path.read_text(encoding="utf-8").replace("!KEPT.includes(name)", "false")
-        target.write_text(text, encoding="utf-8")
-    return folder
+    """A runtime whose Worker keeps every global, and finds Node's modules."""
+    runtime = folder / "runtime"
+    shutil.copytree(ExecutorSettings().executor_runtime, runtime)
+    reduce = runtime / "worker/globals.ts"
+    kept = reduce.read_text(encoding="utf-8").replace("!KEPT.includes(name)", "false")
+    assert kept != reduce.read_text(encoding="utf-8")
+    reduce.write_text(kept, encoding="utf-8")
+    (runtime / "imports.json").write_text("{}", encoding="utf-8")
+    return runtime
 
 
 def command_lines() -> list[str]:

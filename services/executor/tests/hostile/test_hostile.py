@@ -1,6 +1,5 @@
 """Hostile programs end as they must, whichever walls stand, and harm nobody else."""
 
-import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -19,6 +18,7 @@ from pml_executor.app import sandbox_command
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import Hostile, hostile_programs
+from services.executor.tests.walled import bare_runtime
 
 pytestmark = pytest.mark.integration
 
@@ -56,7 +56,7 @@ async def pools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict
     settings = ExecutorSettings(executor_max_heap_mib=HEAP_MIB)
     unwalled = settings.model_copy(update={"executor_walls": "off"})
     bare = unwalled.model_copy(
-        update={"executor_runtime": _bare_runtime(settings, tmp_path_factory)}
+        update={"executor_runtime": bare_runtime(tmp_path_factory.mktemp("bare"))}
     )
     shared = bare.model_copy(
         update={"executor_walls": settings.executor_walls, "executor_pool_mode": "per_scope"}
@@ -74,16 +74,6 @@ def _left_behind() -> list[str]:
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
     mark = f"--max-old-space-size={HEAP_MIB}".encode()
     return [command.decode() for command in commands if mark in command]
-
-
-def _bare_runtime(settings: ExecutorSettings, folders: pytest.TempPathFactory) -> Path:
-    runtime = folders.mktemp("bare") / "runtime"
-    shutil.copytree(settings.executor_runtime, runtime)
-    reduce = runtime / "worker/globals.ts"
-    kept = reduce.read_text().replace("!KEPT.includes(name)", "false")
-    assert kept != reduce.read_text()
-    reduce.write_text(kept)
-    return runtime
 
 
 @asynccontextmanager

@@ -1,8 +1,12 @@
 """What a program finds by name: nothing of the host."""
 
+import asyncio
+import json
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 
 import pytest
+from deno import find_deno_bin
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
@@ -43,3 +47,31 @@ async def test_nothing_of_the_host_is_there_by_name(
     (fact,) = await on_run_workflow(make_command(f"return {expression};"), executor)
     assert isinstance(fact, RunFinished)
     assert fact.result == "undefined"
+
+
+async def test_no_module_of_node_is_there(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
+) -> None:
+    names = await _node_modules()
+    assert len(names) > 60
+    code = f"""const found: string[] = [];
+for (const name of {json.dumps(names)}) {{
+  await import(name).then(() => found.push(name), (error: Error) => {{
+    if (!error.message.includes("no modules")) found.push(`${{name}}: ${{error.message}}`);
+  }});
+}}
+return found;"""
+    executor = make_executor(MemoryBus(), deno_pool, MemoryTools())
+    (fact,) = await on_run_workflow(make_command(code), executor)
+    assert isinstance(fact, RunFinished)
+    assert fact.result == []
+
+
+async def _node_modules() -> list[str]:
+    """Every module that this Deno has of Node's, which another Deno may have more of."""
+    tell = "import m from 'node:module'; console.log(JSON.stringify(m.builtinModules))"
+    process = await asyncio.create_subprocess_exec(find_deno_bin(), "eval", tell, stdout=PIPE)
+    out, _ = await process.communicate()
+    return ["node:" + name.removeprefix("node:") for name in json.loads(out)]

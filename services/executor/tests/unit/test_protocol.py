@@ -83,12 +83,13 @@ def test_any_bytes_are_a_message_or_a_breach(body: bytes) -> None:
 
 
 def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
-    argv = sandbox_argv("/bin/deno", "/host.ts", max_heap_mib=64, leash=("setpriv", "--"))
+    argv = sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64, leash=("setpriv", "--"))
 
     assert argv[:4] == ("setpriv", "--", "/bin/deno", "run")
-    assert argv[-1] == "/host.ts"
+    assert argv[-1] == "/runtime/host.js"
     assert not [flag for flag in argv if flag.startswith(("--allow", "-A", "--unsafe"))]
     assert {"--no-prompt", "--no-remote", "--no-npm", "--cached-only"} <= set(argv)
+    assert "--import-map=/runtime/imports.json" in argv
     assert "--max-old-space-size=64" in argv[-2]
     assert "HOME" not in ENVIRONMENT
-    assert sandbox_argv("/bin/deno", "/host.ts", max_heap_mib=64)[0] == "/bin/deno"
+    assert sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64)[0] == "/bin/deno"

@@ -56,7 +56,7 @@ class Site:
         self, walls: Walls, launch: Launch, deno: str, runtime: str, leash: tuple[str, ...] = ()
     ) -> DenoCommand:
         """Deno at one path with the runtime at another."""
-        argv = sandbox_argv(deno, f"{runtime}/host.js", max_heap_mib=self.max_heap_mib, leash=leash)
+        argv = sandbox_argv(deno, runtime, max_heap_mib=self.max_heap_mib, leash=leash)
         return DenoCommand(
             argv,
             self.max_message_bytes,

@@ -35,12 +35,13 @@ ENVIRONMENT = {
 
 
 def sandbox_argv(
-    deno: str, host: str, *, max_heap_mib: int, leash: Sequence[str] = ()
+    deno: str, runtime: str, *, max_heap_mib: int, leash: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The command of one process: `leash` (what ends it with its parent), Deno with no permission
-    at all, and `host`, the path of runtime/host.js."""
+    at all and none of Node's modules, and the host in the folder `runtime`."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
-    return (*leash, deno, "run", *_FLAGS, f"--v8-flags={v8_flags}", host)
+    held = (f"--import-map={runtime}/imports.json", f"--v8-flags={v8_flags}")
+    return (*leash, deno, "run", *_FLAGS, *held, f"{runtime}/host.js")
 
 
 Outer = Literal["bubblewrap", "landlock", "seccomp", "none"]

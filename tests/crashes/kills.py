@@ -130,10 +130,10 @@ async def _killed(ground: Ground, trial: Trial, calm: Calm, run: str) -> Result:
 
 
 def _died_at(diary: Sequence[Line]) -> At:
-    """The last point of each life that has no end."""
+    """The last point of each life that has no end; none where it came to none."""
     lives = dict.fromkeys(line.life for line in diary)
     ended = {line.life for line in diary if line.point is None and line.what != "begins"}
-    return tuple(points(diary, life)[-1] for life in lives if life not in ended)
+    return tuple((points(diary, life) or [""])[-1] for life in lives if life not in ended)
 
 
 def every_point(calm: Mapping[str, Calm]) -> list[Trial]:

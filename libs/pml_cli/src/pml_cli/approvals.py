@@ -1,13 +1,14 @@
 """`pml approvals`: decide on what waits for a person."""
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import typer
 
 from pml_cli.options import Approval, AsJson, Reason, Url
 from pml_cli.session import session
 
-Decision = Literal["approve", "continue", "deny", "abort", "replan"]
+if TYPE_CHECKING:
+    from pml_cli.commands.execution import Decision
 
 approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
 
@@ -21,7 +22,7 @@ def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
         execution.list_approvals(client, out)
 
 
-def _goes_on(decision: Decision, meaning: str) -> None:
+def _goes_on(decision: "Decision", meaning: str) -> None:
     """A decision after which there may be something to wait for."""
 
     @approvals.command(decision, help=meaning)
@@ -36,7 +37,7 @@ def _goes_on(decision: Decision, meaning: str) -> None:
         _decide(decision, workflow, url, approval, reason, wait=wait, as_json=as_json)
 
 
-def _ends(decision: Decision, meaning: str) -> None:
+def _ends(decision: "Decision", meaning: str) -> None:
     @approvals.command(decision, help=meaning)
     def decide(
         workflow: str,
@@ -56,7 +57,7 @@ _ends("replan", "Refuse, and have the agent send another program.")
 
 
 def _decide(
-    decision: Decision,
+    decision: "Decision",
     workflow: str,
     url: str | None,
     approval: str | None,

@@ -124,11 +124,14 @@ def list_approvals(client: Client, out: Output) -> None:
     out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
 
 
+Decision = Literal["approve", "continue", "deny", "abort", "replan"]
+
+
 @dataclass(frozen=True)
 class Decided:
     """A person's decision, as it is sent; `wait` sees an approved workflow through."""
 
-    decision: Literal["approve", "continue", "deny", "abort", "replan"]
+    decision: Decision
     wait: bool = False
     approval_id: str | None = None
     reason: str | None = None

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import httpx2
 from mcp import StdioServerParameters, stdio_client
@@ -63,7 +63,7 @@ async def open_streams(
         )
         async with (
             stderr_log(name, notes.hear) as errlog,
-            stdio_client(parameters, errlog=errlog) as (reads, writes),
+            _child(parameters, errlog) as (reads, writes),
         ):
             errlog.close()
             yield _EndNoticed(reads, notes.ended), writes
@@ -77,6 +77,18 @@ async def open_streams(
         ) as (reads, writes),
     ):
         yield _EndNoticed(reads, notes.ended), writes
+
+
+@asynccontextmanager
+async def _child(parameters: StdioServerParameters, errlog: TextIO) -> AsyncGenerator[Streams]:
+    """The SDK's stdio client; where the command cannot start the error names it, also on uvloop."""
+    async with AsyncExitStack() as stack:
+        try:
+            streams = await stack.enter_async_context(stdio_client(parameters, errlog=errlog))
+        except OSError as error:
+            error.filename = error.filename or parameters.command
+            raise
+        yield streams
 
 
 class _EndNoticed:

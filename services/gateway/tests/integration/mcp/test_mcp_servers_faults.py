@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from pml_gateway.adapters.mcp_servers import Limits, McpServers
 from pml_gateway.domain.server_config import HttpServer, ServerConfig, StdioServer
@@ -44,6 +45,14 @@ async def test_dead_servers_delay_neither_the_start_nor_the_others(world: Server
             assert f"MCP server {name!r} is not connected" in str(outcome.message)
         assert time.monotonic() - began < 5
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
+
+
+def test_a_command_that_is_missing_is_named_on_the_loop_that_the_gateway_runs() -> None:
+    async def status_of_missing() -> str:
+        async with connected({"missing": StdioServer(command="no-such-program")}) as pool:
+            return str(pool.status()["missing"].error)
+
+    assert "cannot start 'no-such-program'" in uvloop.run(status_of_missing())
 
 
 async def test_a_call_waits_no_longer_than_it_may_for_a_slow_start() -> None:

@@ -87,6 +87,7 @@ def test_an_error_says_what_where_and_exits_with_one(
     assert "syntax at line 2: the program cannot be read" in out
     assert "2:9 error: expected )" in out
     assert "foo(bar;" in out
+    assert f"\nworkflow {WORKFLOW}" in out
 
 
 def test_what_waits_for_approval_says_why_and_how_and_exits_with_three(

@@ -33,8 +33,12 @@ SAID = {
 
 def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
     """Run a program or a capability; the exit code tells the status. Raises CommandError."""
-    with out.busy("running…"):
-        answer = client.post("/api/execute", request)
+    try:
+        with out.busy("running…"):
+            answer = client.post("/api/execute", request)
+    except KeyboardInterrupt:
+        out.note(f"no longer waited for; what has begun goes on: {client.url}/api/workflows")
+        raise
     return show_answer(out, answer)
 
 
@@ -67,8 +71,9 @@ def _dry(answer: Json) -> str:
 
 
 def _of(answer: Json) -> str:
-    name = answer.get("capabilityName") or answer.get("capabilityId") or ""
-    return f"[dim]{escape(str(name))} · workflow {answer.get('workflowId')}[/]".replace("  ", " ")
+    name = answer.get("capabilityName") or answer.get("capabilityId")
+    told = f"{escape(str(name))} · " if name else ""
+    return f"[dim]{told}workflow {answer.get('workflowId')}[/]"
 
 
 def _pretty(value: object) -> str:
@@ -76,15 +81,17 @@ def _pretty(value: object) -> str:
 
 
 def _failure(error: Json) -> str:
-    place = f" at line {error['line']}" if error.get("line") else ""
+    column = f", column {error['column']}" if error.get("column") else ""
+    place = f" at line {error['line']}{column}" if error.get("line") else ""
     node = f" in {error['node_id']}" if error.get("node_id") else ""
     tool = f" ({error['tool']})" if error.get("tool") else ""
     lines = [f"[red]{error['kind']}[/]{place}{node}{tool}: {escape(str(error['message']))}"]
     for found in cast(list[Json], error.get("diagnostics") or []):
-        lines.append(
-            f"  {found['line']}:{found['column']} {found['severity']}: "
-            f"{escape(str(found['message']))}"
-        )
+        if any(found[key] != error.get(key) for key in ("message", "line", "column")):
+            lines.append(
+                f"  {found['line']}:{found['column']} {found['severity']}: "
+                f"{escape(str(found['message']))}"
+            )
         if found.get("source_line"):
             lines.append(f"    [dim]{escape(str(found['source_line']))}[/]")
     return "\n".join(lines)

@@ -1,0 +1,39 @@
+"""What a run that failed, or is no longer waited for, tells: the cause once, and what goes on."""
+
+import signal
+
+import pytest
+
+from libs.pml_cli.tests.scripted import Gateway, pml
+
+WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
+
+
+def test_an_error_with_one_cause_says_it_once(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cause = {"message": "no tool", "line": 2, "column": 9, "source_line": "mcp.fs.nope()"}
+    error = {**cause, "kind": "rejected", "diagnostics": [{**cause, "severity": "error"}]}
+    answer = {"status": "error", "workflowId": WORKFLOW, "error": error}
+    gateway.answers["POST /api/execute"] = (200, answer)
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 1
+    out = capsys.readouterr().out
+    assert out.startswith("rejected at line 2, column 9: no tool\n    mcp.fs.nope()\nworkflow")
+
+
+class _Interrupting(dict[str, tuple[int, object]]):
+    """Ctrl-C comes while the answer is awaited."""
+
+    def __getitem__(self, line: str) -> tuple[int, object]:
+        signal.raise_signal(signal.SIGINT)
+        return 200, {"status": "success", "workflowId": WORKFLOW}
+
+
+def test_who_stops_waiting_is_told_that_the_run_goes_on(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gateway.answers = _Interrupting()
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 130
+    said = capsys.readouterr()
+    assert f"what has begun goes on: {gateway.url}/api/workflows" in said.err
+    assert said.out == ""

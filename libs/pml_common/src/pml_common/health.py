@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from typing import Literal
 
 import uvicorn
 from starlette.applications import Starlette
@@ -69,8 +70,11 @@ async def serve_health(port: int, checks: Checks) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def serve_http(app: Starlette, host: str, port: int) -> AsyncGenerator[None]:
-    """Serve an ASGI app inside this process's loop; signals stay with the caller.
+async def serve_http(
+    app: Starlette, host: str, port: int, reader: Literal["h11"] | type[asyncio.Protocol] = "h11"
+) -> AsyncGenerator[None]:
+    """Serve an ASGI app inside this process's loop; signals stay with the caller. `reader` reads
+    requests: one that bounds their heads.
 
     Raises OSError when the address is taken.
     """
@@ -84,7 +88,7 @@ async def serve_http(app: Starlette, host: str, port: int) -> AsyncGenerator[Non
             raise OSError(
                 error.errno, f"cannot listen on {host}:{port}: {error.strerror}"
             ) from error
-        server = _Server(uvicorn.Config(app, log_config=None, access_log=False))
+        server = _Server(uvicorn.Config(app, http=reader, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve(sockets=[listener]), name=f"http-{port}")
         try:
             async with asyncio.timeout(10.0):

@@ -33,6 +33,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.handlers.http_app import Health, Limits, rest_app
+from pml_gateway.handlers.http_heads import BoundedHeads
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
@@ -185,7 +186,8 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
 async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
     settings = parts.settings
     app = rest(parts, face)
-    async with serve_http(app, settings.gateway_host, settings.gateway_port), face.running():
+    where = settings.gateway_host, settings.gateway_port
+    async with serve_http(app, *where, BoundedHeads), face.running():
         try:
             yield
         finally:

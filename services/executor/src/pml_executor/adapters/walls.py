@@ -15,6 +15,7 @@ from pml_executor.adapters.confined import confined_thread, landlock_abi
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
 from pml_executor.adapters.leash import find_leash
+from pml_executor.adapters.orphans import end_orphans
 from pml_executor.adapters.worker_code import WorkerCode
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries
 from pml_executor.domain.landlock import Right, rules_for
@@ -81,6 +82,7 @@ async def in_bubblewrap(site: Site) -> DenoCommand:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise Unfit("bwrap is not installed")
+    end_orphans(str(site.runtime))
     program = seccomp_filter(_machine(), forks=False)
     shared = await _libraries(site.deno)
     command = bubblewrap(bwrap, str(site.deno), str(site.runtime), shared)

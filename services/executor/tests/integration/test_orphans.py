@@ -13,7 +13,6 @@ from pml_executor.adapters.orphans import end_orphans
 from pml_local.testing import eventually
 from services.executor.tests.walled import site, standing
 
-
 pytestmark = pytest.mark.integration
 
 

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections.abc import Generator
 
 import pytest
 
@@ -30,6 +31,15 @@ class _Interrupting(dict[str, tuple[int, object]]):
         return 200, {"status": "success", "workflowId": WORKFLOW}
 
 
+@pytest.fixture
+def ctrl_c() -> Generator[None]:
+    """As at a terminal; what starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_who_stops_waiting_is_told_that_the_run_goes_on(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import log
 from time import process_time
 
-from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.decision.toolbox import Tools
-from pml_analyzer.syntax import parser
-from pml_analyzer.syntax.source import Source
+from pml_analysis.analysis import Analysis, analyze
+from pml_analysis.decision.toolbox import Tools
+from pml_analysis.syntax import parser
+from pml_analysis.syntax.source import Source
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.tool import ToolDefinition
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, seed, settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
-from pml_analyzer.domain.analysis import Analysis
+from pml_analysis.analysis import Analysis
 from services.analyzer.tests.fuzzing import check
 from services.analyzer.tests.mutations import snippets, statements, texts
 from services.analyzer.tests.rewriting import rewritten

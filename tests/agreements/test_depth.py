@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pml_analyzer.domain.decision import capabilities as analyzer
+from pml_analysis.decision import capabilities as analyzer
 from pml_executor.domain import capabilities as executor
 
 WORKER = Path(__file__).parents[2] / "services/executor/runtime/worker/capabilities.ts"

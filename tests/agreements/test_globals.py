@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from pml_analyzer.domain.names.globals import FORBIDDEN, GLOBALS
-from pml_analyzer.domain.names.origins import BOUND_ROOTS
+from pml_analysis.names.globals import FORBIDDEN, GLOBALS
+from pml_analysis.names.origins import BOUND_ROOTS
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program, Returned

@@ -15,9 +15,9 @@ from uuid import UUID
 
 from rich.console import Console, RenderableType
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
-from pml_analyzer.domain.decision.capabilities import Capability, Library
-from pml_analyzer.domain.report import to_json
+from pml_analysis.analysis import Analysis, Rejection, analyze
+from pml_analysis.decision.capabilities import Capability, Library
+from pml_analysis.report import to_json
 from pml_cli.documents import read_tools
 from pml_cli.render.analysis import analysis_report, rejection_report
 from pml_cli.render.structure import structure_tree

@@ -2,7 +2,7 @@
 
 from time import process_time
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.library import KNOWN
 from services.analyzer.tests.programs import TOOLS

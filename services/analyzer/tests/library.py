@@ -2,9 +2,9 @@
 
 from uuid import UUID, uuid5
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
-from pml_analyzer.domain.capability_reading import read_capability
-from pml_analyzer.domain.decision.capabilities import Library
+from pml_analysis.analysis import Analysis, Rejection, analyze
+from pml_analysis.capability_reading import read_capability
+from pml_analysis.decision.capabilities import Library
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Reference

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     Argument,

@@ -1,6 +1,6 @@
 """Tools to analyse programs with, and short ways to say what comes out."""
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     CapabilityNode,

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from tree_sitter import Node
 
-from pml_analyzer.domain.names.globals import FORBIDDEN, GLOBALS
+from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from services.analyzer.tests.tool_calls import CALLEES, HOLDING, PROLOGUE, parse, text_of
 
 _BY_NAME: Final = ("db:t0", "git:t1", "cap:zz:one", "cap:zz_two")

@@ -6,8 +6,8 @@ from typing import Final
 import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from pml_analyzer.domain.analysis import Analysis
-from pml_analyzer.syntax.source import Source
+from pml_analysis.analysis import Analysis
+from pml_analysis.syntax.source import Source
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.library import described, library
 

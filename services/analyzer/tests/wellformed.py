@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.report import to_json
-from pml_analyzer.syntax.parser import parse
-from pml_analyzer.syntax.source import Source
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.report import to_json
+from pml_analysis.syntax.parser import parse
+from pml_analysis.syntax.source import Source
 
 _BEYOND_A_LINE = 3
 """Columns that a place may lie behind its line: at its end and in the characters that end it."""

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from pml_analyzer.domain.capability_reading import read_capability
-from pml_analyzer.domain.decision.capabilities import Library
+from pml_analysis.capability_reading import read_capability
+from pml_analysis.decision.capabilities import Library
 from pml_cli.arguments import read_json, read_source
 from pml_cli.errors import USAGE, CommandError
 from pml_common.contracts.base import Contract

@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from pml_analysis.analysis import analyze
+from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.domain.analysis import analyze
-from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.handlers.analyses import Analyses
 from pml_analyzer.handlers.on_capability_changed import on_capability_changed
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed

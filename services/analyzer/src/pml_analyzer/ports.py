@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pml_analyzer.domain.typing.declarations import NONE
+from pml_analysis.typing.declarations import NONE
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Diagnostic

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import TaskNode
 from services.analyzer.tests.generated.programs import CHOICES, program

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import JsonValue
 
 import pml_analyzer
-from pml_analyzer.domain.typing.declarations import as_module, declarations
-from pml_analyzer.domain.typing.type_text import quoted
+from pml_analysis.typing.declarations import as_module, declarations
+from pml_analysis.typing.type_text import quoted
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.programs import schema, tool
 from services.analyzer.tests.schema_strategy import SCHEMAS

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.lifted import Lifted, lifted
+from pml_analysis.analysis import Analysis, analyze
+from pml_analysis.lifted import Lifted, lifted
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.generated.trial import generate, written
 from services.analyzer.tests.programs import TOOLS

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analyzer.domain.decision.capabilities import Library
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
+from pml_analysis.decision.capabilities import Library
+from pml_analysis.text.readable import Limits
 from pml_analyzer.handlers.analyses import Analyses
 from pml_common.contracts.decision import DryRun, Policy, PolicyRule
 from pml_common.contracts.gateway import ExecutionRequested

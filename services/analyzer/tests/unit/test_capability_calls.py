@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analyzer.domain.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
+from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
 from pml_common.contracts.structure import CapabilityNode, LiteralArgument
 from services.analyzer.tests.library import (
     KNOWN,

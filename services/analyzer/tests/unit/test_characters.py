@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import analyze
+from pml_analysis.analysis import analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import TOOLS, analysed, complaints, rejected, tool, warnings
 

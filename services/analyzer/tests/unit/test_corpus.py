@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
+from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.rewriting import rewritten
 from services.analyzer.tests.tool_calls import CATALOGUE, KNOWN, places_of_calls, places_of_nodes

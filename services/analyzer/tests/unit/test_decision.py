@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analyzer.domain.decision.decision import first_sentence
+from pml_analysis.decision.decision import first_sentence
 from pml_common.contracts.decision import Policy, PolicyRule, Verdict
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 

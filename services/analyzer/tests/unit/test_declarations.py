@@ -2,9 +2,9 @@
 
 import re
 
-from pml_analyzer.domain.names.globals import FORBIDDEN, GLOBALS
-from pml_analyzer.domain.typing.declarations import DECLARED, as_module, declarations
-from pml_analyzer.domain.typing.sandbox_types import SANDBOX_NAMES
+from pml_analysis.names.globals import FORBIDDEN, GLOBALS
+from pml_analysis.typing.declarations import DECLARED, as_module, declarations
+from pml_analysis.typing.sandbox_types import SANDBOX_NAMES
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.programs import schema, tool
 from services.analyzer.tests.schemas import hostile_tools

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from pml_analyzer.domain.typing.json_schema_types import SchemaTypes
+from pml_analysis.typing.json_schema_types import SchemaTypes
 from services.analyzer.tests.schemas import HOSTILE_SCHEMAS
 
 TEXT: JsonValue = {"type": "string"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Rejection
-from pml_analyzer.domain.lifted import Lifted, lifted
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.analysis import Rejection
+from pml_analysis.lifted import Lifted, lifted
+from pml_analysis.text.readable import Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     Argument,

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.analysis import Analysis, Rejection, analyze
+from pml_analysis.text.readable import Limits
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import (
     SOURCES_EXAMPLE,

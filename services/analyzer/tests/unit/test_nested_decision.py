@@ -2,8 +2,8 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.decision.capabilities import DEEPEST
+from pml_analysis.analysis import Analysis, analyze
+from pml_analysis.decision.capabilities import DEEPEST
 from pml_common.contracts.decision import Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
     KNOWN,

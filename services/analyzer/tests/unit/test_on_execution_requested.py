@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
+from pml_analysis.analysis import Analysis, Rejection, analyze
+from pml_analysis.decision.capabilities import Library
+from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.domain.analysis import Analysis, Rejection, analyze
-from pml_analyzer.domain.decision.capabilities import Library
-from pml_analyzer.domain.text.readable import Limits
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import CatalogUnavailable

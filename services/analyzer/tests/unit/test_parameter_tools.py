@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.parameters import NUMBER, TEXT, Cases, check, fields, listed

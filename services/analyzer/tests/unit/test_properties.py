@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Node as RawNode
 
-from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.report import to_json
-from pml_analyzer.syntax import parser
-from pml_analyzer.syntax.source import Source
+from pml_analysis.analysis import Analysis, analyze
+from pml_analysis.report import to_json
+from pml_analysis.syntax import parser
+from pml_analysis.syntax.source import Source
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import StaticStructure
 from services.analyzer.tests.generated import NAMES, PROGRAMS, render

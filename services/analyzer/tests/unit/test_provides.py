@@ -2,9 +2,9 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, analyze
-from pml_analyzer.domain.arguments.feeds import Use, edges_of_uses
-from pml_analyzer.domain.structure.drawn import TooManyEdges
+from pml_analysis.analysis import Analysis, analyze
+from pml_analysis.arguments.feeds import Use, edges_of_uses
+from pml_analysis.structure.drawn import TooManyEdges
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import JsonObject, ToolDefinition

@@ -2,7 +2,7 @@
 
 import json
 
-from pml_analyzer.domain.report import to_json
+from pml_analysis.report import to_json
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed, rejected
 
 KEYS = {

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from pml_analysis.decision.capabilities import MOST
+from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.domain.decision.capabilities import MOST
-from pml_analyzer.domain.text.readable import DEFAULT_LIMITS, Limits
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed

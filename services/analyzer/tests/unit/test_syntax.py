@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tree_sitter import Node as RawNode
 
-from pml_analyzer.syntax import parser
-from pml_analyzer.syntax.edits import Wrap, apply
-from pml_analyzer.syntax.literals import is_unicode, number_value, string_value
-from pml_analyzer.syntax.patterns import Part, targets
-from pml_analyzer.syntax.queries import captures
-from pml_analyzer.syntax.source import Source
-from pml_analyzer.syntax.tree import Tree
+from pml_analysis.syntax import parser
+from pml_analysis.syntax.edits import Wrap, apply
+from pml_analysis.syntax.literals import is_unicode, number_value, string_value
+from pml_analysis.syntax.patterns import Part, targets
+from pml_analysis.syntax.queries import captures
+from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.tree import Tree
 
 LINE_ENDS = ["\n", "\r\n", "\r", "\u2028", "\u2029"]
 

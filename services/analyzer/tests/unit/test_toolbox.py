@@ -1,6 +1,6 @@
 """The tools of a scope, made to be found."""
 
-from pml_analyzer.domain.decision.toolbox import Tools
+from pml_analysis.decision.toolbox import Tools
 from services.analyzer.tests.programs import tool
 
 READ, WRITE, STATUS = tool("fs:read"), tool("fs:write"), tool("git:status")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.typed_analysis import with_types
-from pml_analyzer.domain.typing.type_check import Finding, checked_module, type_errors, unchecked
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.typed_analysis import with_types
+from pml_analysis.typing.type_check import Finding, checked_module, type_errors, unchecked
 from services.analyzer.tests.programs import analysed, rejected
 
 CODE = "const a = 1;\n\n/* 😀é */ const b: string = a;\u2028x"

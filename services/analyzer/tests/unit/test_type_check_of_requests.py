@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from pml_analysis.typing.declarations import NONE
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.adapters.memory_checker import MemoryChecker
-from pml_analyzer.domain.typing.declarations import NONE
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed

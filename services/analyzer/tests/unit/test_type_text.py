@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from pml_analyzer.domain.typing.type_text import (
+from pml_analysis.typing.type_text import (
     block,
     comment,
     indented,

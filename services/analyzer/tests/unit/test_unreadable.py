@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Rejection, analyze
+from pml_analysis.analysis import Rejection, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import complaints, rejected, tool
 

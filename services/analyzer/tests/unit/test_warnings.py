@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analyzer.domain.analysis import Analysis, analyze
+from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import TOOLS, analysed, warnings
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analyzer.domain.analysis import analyze as read
-from pml_analyzer.domain.decision.capabilities import Library
-from pml_analyzer.domain.decision.toolbox import Tools
-from pml_analyzer.domain.report import to_json
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
+from pml_analysis.analysis import analyze as read
+from pml_analysis.decision.capabilities import Library
+from pml_analysis.decision.toolbox import Tools
+from pml_analysis.report import to_json
 from pml_cli.arguments import read_source
 from pml_cli.commands.program_lines import answers
 from pml_cli.documents import read_library, read_policy, read_tools

@@ -4,9 +4,9 @@ import json
 
 from rich.text import Text
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Rejection
-from pml_analyzer.domain.lifted import Lifted, lifted
-from pml_analyzer.domain.report import to_json
+from pml_analysis.analysis import NO_CAPABILITIES, Rejection
+from pml_analysis.lifted import Lifted, lifted
+from pml_analysis.report import to_json
 from pml_cli.arguments import read_source
 from pml_cli.commands.analysis import Reader, explain
 from pml_cli.errors import FAILED

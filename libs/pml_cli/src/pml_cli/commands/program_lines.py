@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from pydantic import JsonValue
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.report import to_json
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.report import to_json
 
 
 class _BadLine(Exception):

@@ -6,10 +6,10 @@ from typing import cast
 
 from deno import find_deno_bin
 
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.typing.declarations import NONE, declarations
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.typing.declarations import NONE, declarations
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_cli.client import Client, Json
 from pml_cli.documents import read_tools

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
+from pml_analysis.analysis import Analysis, Rejection
 from pml_cli.render.structure import MARKS, structure_tree
 from pml_common.contracts.decision import Decision, ToolDecision
 from pml_common.contracts.structure import Diagnostic

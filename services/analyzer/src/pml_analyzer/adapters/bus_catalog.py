@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pml_analysis.decision.toolbox import Tools
 from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.domain.decision.toolbox import Tools
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Asker

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from pml_analyzer.adapters.deno_checker_process import (
-    CheckerCommand,
-    CheckerEnded,
-    CheckerLost,
-    CheckerProcess,
-)
-from pml_analyzer.domain.typing.declarations import NONE, as_module, declarations
-from pml_analyzer.domain.typing.type_check import (
+from pml_analysis.typing.declarations import NONE, as_module, declarations
+from pml_analysis.typing.type_check import (
     CheckedModule,
     Finding,
     checked_module,
     type_errors,
     unchecked,
+)
+from pml_analyzer.adapters.deno_checker_process import (
+    CheckerCommand,
+    CheckerEnded,
+    CheckerLost,
+    CheckerProcess,
 )
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pml_analyzer.domain.typing.type_check import Finding
+from pml_analysis.typing.type_check import Finding
 
 Json = Mapping[str, Any]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from pml_analyzer.domain.typing.declarations import NONE
-from pml_analyzer.domain.typing.type_check import Finding, checked_module, type_errors, unchecked
+from pml_analysis.typing.declarations import NONE
+from pml_analysis.typing.type_check import Finding, checked_module, type_errors, unchecked
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 

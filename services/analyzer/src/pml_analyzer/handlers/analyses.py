@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
-from pml_analyzer.domain.decision.capabilities import Library
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
+from pml_analysis.decision.capabilities import Library
+from pml_analysis.text.readable import Limits
 from pml_analyzer.handlers.library import read
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final, TypeVar
 from uuid import UUID
 
-from pml_analyzer.domain.capability_reading import read_capability
-from pml_analyzer.domain.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.capability_reading import read_capability
+from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
+from pml_analysis.text.readable import Limits
 from pml_analyzer.ports import Capabilities
 from pml_common.contracts.scope import Scope
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pml_analyzer.domain.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analyzer.domain.text.readable import Limits
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
+from pml_analysis.text.readable import Limits
 from pml_analyzer.handlers.analyses import Analyses
 from pml_analyzer.handlers.library import library_for
 from pml_analyzer.handlers.type_check import TypeCheck

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pml_analyzer.domain.analysis import Analysis, Rejection
-from pml_analyzer.domain.typed_analysis import with_types
-from pml_analyzer.domain.typing.declarations import NONE
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.typed_analysis import with_types
+from pml_analysis.typing.declarations import NONE
 from pml_analyzer.ports import TypeChecker
 from pml_common.contracts.tool import ToolDefinition
 

@@ -1,0 +1,242 @@
+"""The analysis of one program: the passes in their order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, Literal
+
+from pml_analysis.arguments.arguments import ArgumentReader, TooMuchGiven
+from pml_analysis.arguments.data_flow import DataFlow
+from pml_analysis.arguments.handed_in import HandedIn
+from pml_analysis.arguments.provides import provides_edges
+from pml_analysis.decision.capabilities import Library
+from pml_analysis.decision.decision import ToolUse, decide
+from pml_analysis.decision.toolbox import Toolbox
+from pml_analysis.meaning import Meaning, ambiguous_arguments, instrumented, understand
+from pml_analysis.nodes import dynamic_calls, nodes_of
+from pml_analysis.parameters.parameters import parameters_schema
+from pml_analysis.rules.forbidden import forbidden
+from pml_analysis.rules.warnings import warnings
+from pml_analysis.running.injected import injected
+from pml_analysis.running.normal_form import code_hash
+from pml_analysis.structure.calls import CallSite
+from pml_analysis.structure.control_flow import control_flow
+from pml_analysis.structure.drawn import TooManyEdges
+from pml_analysis.structure.edges import edges_of
+from pml_analysis.structure.expansion import Instance, TooManyNodes
+from pml_analysis.structure.marks import Mark
+from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.source import Source
+from pml_analysis.text.problems import Problem, diagnostic
+from pml_analysis.text.readable import (
+    DEFAULT_LIMITS,
+    EMPTY,
+    TOO_DEEP,
+    Limits,
+    too_long,
+    unreadable,
+)
+from pml_analysis.text.syntax_errors import syntax_errors
+from pml_common.contracts.capability import InjectedCapability, NestedCapability
+from pml_common.contracts.decision import Decision, DryRun, Policy
+from pml_common.contracts.structure import (
+    CapabilityNode,
+    Diagnostic,
+    DynamicCall,
+    StaticStructure,
+    TaskNode,
+)
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+MOST_DIAGNOSTICS: Final = 20
+NO_CAPABILITIES: Final = Library()
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What is known of a program that may be decided on."""
+
+    structure: StaticStructure
+    dynamic_calls: tuple[DynamicCall, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    decision: Decision
+    capabilities: tuple[NestedCapability, ...]
+    injected: tuple[InjectedCapability, ...]
+    parameters_schema: JsonObject
+    code_hash: str
+    instrumented: str
+    insertions: tuple[tuple[int, int], ...]
+    """Spans of `instrumented` that are not the author's."""
+    free: tuple[str, ...]
+    """Names that the program uses and nothing declares: the caller gives them values."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it;
+    `missing_capabilities` are those named in it that the given ones lack."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    missing_tools: bool = False
+    kind: Literal["syntax", "rejected"] = "rejected"
+    missing_capabilities: tuple[str, ...] = ()
+
+
+def analyze(
+    code: str,
+    *,
+    tools: Sequence[ToolDefinition],
+    policy: Policy,
+    limits: Limits = DEFAULT_LIMITS,
+    capabilities: Library = NO_CAPABILITIES,
+    known_as: Sequence[str] = (),
+    dry_run: DryRun | None = None,
+) -> Analysis | Rejection:
+    """Read a program: the body of an async function in TypeScript that calls these tools and
+    capabilities. `known_as` are the names of the capability that it is, if it runs as one.
+
+    Lines and columns count from 1, columns in code points.
+    """
+    source = Source(code)
+    problems = unreadable(code, limits)
+    if problems:
+        return _rejection(source, problems)
+    raw = parse(source)
+    if raw.root_node.has_error:
+        return _rejection(source, syntax_errors(raw, source), kind="syntax")
+    problems = too_long(raw, limits)
+    if problems:
+        return _rejection(source, problems)
+    try:
+        tree = view(raw, source, nesting=limits.nesting)
+        meaning = understand(tree, limits)
+        toolbox = Toolbox(tools, capabilities.definitions)
+        known = _Known(toolbox, capabilities, known_as, dry_run)
+        return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
+    except (TooDeep, TooManyNodes, TooMuchGiven, TooManyEdges) as error:
+        return _rejection(source, [_too_much(error, limits)])
+
+
+def _too_much(
+    error: TooDeep | TooManyNodes | TooMuchGiven | TooManyEdges, limits: Limits
+) -> Problem:
+    """Why a program is more than anybody could read."""
+    match error:
+        case TooDeep():
+            return Problem(error.offset, TOO_DEEP)
+        case TooManyNodes():
+            message = (
+                f"More than {limits.nodes:,} calls and decisions, those of functions counted once "
+                "for each way they are invoked: nobody can approve that; split it."
+            )
+            return Problem(error.offset, message)
+        case TooMuchGiven():
+            message = (
+                f"The arguments of all calls have more than {limits.given:,} characters, those in "
+                "names and functions counted for each call: nobody can approve that; hand data in "
+                "as args."
+            )
+            return Problem(error.offset, message)
+        case _:
+            message = (
+                f"There are more ways through this than {limits.edges:,} edges can draw: split it."
+            )
+            return Problem(0, message)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a program may call, its own names, and whether it runs dry."""
+
+    toolbox: Toolbox
+    library: Library
+    names: Sequence[str]
+    dry_run: DryRun | None
+
+
+def _refuse(meaning: Meaning, known: _Known) -> Rejection | None:
+    """Everything that stops the program from running."""
+    tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
+    if not tree.root.children:
+        return _rejection(tree.source, [Problem(0, EMPTY)])
+    refused = [*forbidden(tree, scopes, meaning.origins), *calls.problems]
+    if (ambiguous := ambiguous_arguments(meaning)) is not None:
+        refused.append(ambiguous)
+    refused += islice(known.library.problems(calls.sites), MOST_DIAGNOSTICS)
+    missing = list(islice(known.toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
+    missing += islice(known.library.lacking(calls.sites, known.toolbox), MOST_DIAGNOSTICS)
+    if not refused and not missing:
+        return None
+    rejection = _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
+    return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
+
+
+def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+    """Everything that is to be known of a program that may be decided on."""
+    tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
+    expansion, calls = meaning.expansion, meaning.calls
+    toolbox, library = known.toolbox, known.library
+    handed_in = HandedIn(origins, expansion)
+    data = DataFlow(origins, expansion, handed_in)
+    reader = ArgumentReader(origins, data, handed_in, limit=limits.given)
+    nodes = library.resolved(nodes_of(tree, calls, expansion, reader))
+    edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
+    sites = _sites(meaning)
+    edges += provides_edges(sites, origins, data, toolbox, limit=limits.edges)
+    dynamic = dynamic_calls(tree, calls, reader)
+    tasks = [node for node in nodes if isinstance(node, TaskNode)]
+    uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
+    nested = library.nested(reached, policy)
+    called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
+    given = [(toolbox.takes(sites[node.id][0]).inputs, node.arguments) for node in called]
+    edited = instrumented(meaning)
+    return Analysis(
+        structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
+        dynamic_calls=dynamic,
+        diagnostics=_warned(meaning),
+        decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
+        capabilities=nested,
+        injected=injected(nested, reached),
+        parameters_schema=parameters_schema(origins, meaning.units, given),
+        code_hash=code_hash(tree, scopes),
+        instrumented=edited.text,
+        insertions=edited.insertions,
+        free=(*meaning.free, *sorted(origins.spoken_roots)),
+    )
+
+
+def _warned(meaning: Meaning) -> tuple[Diagnostic, ...]:
+    found = warnings(meaning.origins, meaning.calls, meaning.marks, meaning.free)
+    return tuple(diagnostic(meaning.tree.source, problem, "warning") for problem in found)
+
+
+def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
+    """The call sites by node id."""
+    by_call = {site.call.index: site for site in meaning.calls.sites}
+    return {
+        node_id: (by_call[made.by.node.index], made.instance)
+        for node_id, made in meaning.expansion.nodes.items()
+        if isinstance(made.by, Mark) and made.by.kind == "call"
+    }
+
+
+def _uses(
+    tasks: Sequence[TaskNode], sites: Mapping[str, tuple[CallSite, Instance]], toolbox: Toolbox
+) -> list[ToolUse]:
+    """The tools that are called, in the order of their first call."""
+    found: dict[str, list[TaskNode]] = {}
+    for task in tasks:
+        found.setdefault(task.tool, []).append(task)
+    return [ToolUse(toolbox[sites[calls[0].id][0]], calls) for calls in found.values()]
+
+
+def _rejection(
+    source: Source,
+    problems: Sequence[Problem],
+    *,
+    missing_tools: bool = False,
+    kind: Literal["syntax", "rejected"] = "rejected",
+) -> Rejection:
+    ordered = sorted(problems, key=lambda problem: problem.offset)
+    told = tuple(diagnostic(source, problem) for problem in ordered[:MOST_DIAGNOSTICS])
+    return Rejection(told, missing_tools, kind)

@@ -1,0 +1,190 @@
+"""Changes pass: which parts of the caller's arguments the program may change before it sends them.
+
+Two questions: does anything change a part of the arguments under its own name, or a value of which
+nobody knows what it is; and if the latter, which parts are handed to where that may be one of them.
+"""
+
+from functools import cached_property
+from typing import Final
+
+from pml_analysis.arguments.handed_on import OwnNames, called_by, handed_on
+from pml_analysis.names.bindings import Binding
+from pml_analysis.names.globals import GLOBALS
+from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.values import FromArguments, FromCall, holds_tools
+from pml_analysis.syntax.patterns import Part, Path, Step
+from pml_analysis.syntax.tree import FUNCTIONS, Node
+
+_DEFAULTING: Final = frozenset({"??=", "||="})
+_OF_LISTS: Final = "copyWithin fill pop push reverse shift sort splice unshift"
+_OWN: Final = frozenset(_OF_LISTS.split())
+"""Methods that change the list they belong to; JSON has no other values with such."""
+
+_FIRST: Final = frozenset({"assign", "defineProperties", "defineProperty", "deleteProperty"})
+"""Functions of `Object` and `Reflect` that change what they are given first; so does
+`Reflect.set`, whose name maps have too."""
+
+_INDIRECT: Final = frozenset({"apply", "bind", "call", "construct"})
+_CHANGING: Final = _OWN | _FIRST | _INDIRECT | {"set"}
+_SIGNS: Final = ("assign", "Propert", "Proxy", "Reflect", "\\")
+"""One of them is in every text that changes things by other means than lists' own methods."""
+
+_MADE: Final = frozenset({"array", "arrow_function", "function_expression", "object", "string"})
+_COPIES: Final = (
+    "concat entries filter flat flatMap from fromEntries keys map parse slice split toReversed"
+    " toSorted toSpliced values with"
+)
+_COPYING: Final = frozenset(_COPIES.split())
+"""Functions and methods whose result is a list or object that nobody else has."""
+
+
+def changed_arguments(origins: Origins) -> list[Path]:
+    """The parts that may be changed, defaults for them left aside; a step that is None: any."""
+    changes = _Changes(origins)
+    found = changes.told()
+    return [*found, *handed_on(origins, changes.own)] if changes.any_other else found
+
+
+def may_be(path: Path, changed: Path) -> bool:
+    """Whether a part of the arguments is a changed one, in it, or holds it."""
+    return all(
+        one is None or other is None or one == other
+        for one, other in zip(path, changed, strict=False)
+    )
+
+
+class _Changes:
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._tree = origins.tree
+        self._is_by_other_means = any(sign in self._tree.source.text for sign in _SIGNS)
+        self._told: list[Path] = []
+        self.any_other = False
+        """Whether something is changed that may be a part of the arguments under another name."""
+
+    @cached_property
+    def own(self) -> OwnNames:
+        """Names that the program's own functions may have."""
+        return OwnNames(self._origins)
+
+    def told(self) -> list[Path]:
+        """The parts that are changed under their own names."""
+        tree = self._tree
+        for target in self._origins.scopes.member_writes:
+            # A function that becomes a part may change what it is a part of: toString, say.
+            is_function = any(map(self._is_function, target.parts))
+            self._member(target.node, is_whole=is_function)
+        for node in tree.of("unary_expression"):
+            if node["operator"].kind == "delete":
+                self._member(node["argument"].inner, is_whole=False)
+        for node in tree.of("property_identifier"):
+            if tree.name(node) in _CHANGING and node.field == "property":
+                self._named(node.above, tree.name(node))
+        for member in tree.of("subscript_expression"):
+            key = self._origins.key(member)
+            if key is None or key in _CHANGING:
+                self._named(member, key)
+        if self._is_by_other_means:
+            self.any_other |= not all(map(self._is_seen, tree.of("call_expression")))
+        self.any_other |= any(map(self._opens, self._origins.scopes.bindings))
+        return self._told
+
+    def _is_function(self, part: Part) -> bool:
+        node = part.value.inner if part.value is not None else None
+        binding = self._origins.scopes.binding(node) if node is not None else None
+        values = [] if binding is None else [one.value for one in binding.parts]
+        return any(one is not None and one.inner.kind in FUNCTIONS for one in [node, *values])
+
+    def _member(self, member: Node, *, is_whole: bool) -> None:
+        """A member is written or deleted."""
+        above = member.above
+        is_augmented = above.kind == "augmented_assignment_expression"
+        is_default = is_augmented and above["operator"].kind in _DEFAULTING
+        if member.kind in MEMBERS and not is_default:
+            self._change(member.children[0], () if is_whole else (self._origins.key(member),))
+
+    def _named(self, member: Node, name: Step) -> None:
+        """A member that by its name changes something, or may."""
+        call = called_by(member)
+        if call is None:  # a value, to be called elsewhere; or what `call` belongs to
+            is_hidden = name is None and self._is_language(member.children[0].inner)
+            is_value = name is not None and member.above.kind != "member_expression"
+            self.any_other |= is_hidden or is_value
+        elif not holds_tools(self._origins.of(member)):
+            self._method(call, member, name)
+
+    def _method(self, call: Node, member: Node, name: Step) -> None:
+        if name in _OWN:
+            self._change(member.children[0], ())
+        elif name in _FIRST or (name == "set" and self._is_by_other_means):
+            for given in call["arguments"].children[:1]:
+                self._change(given, ())
+        elif name != "set":
+            self.any_other = True
+            origin = self._origins.of(member.children[0])
+            if isinstance(origin, FromArguments):
+                self._told.append(origin.path)
+
+    def _opens(self, binding: Binding) -> bool:
+        """Whether a name is taken out of something for what changes things."""
+        for part in binding.parts:
+            if part.path and part.value is not None:
+                is_hidden = None in part.path and self._is_language(part.value.inner)
+                if is_hidden or not _CHANGING.isdisjoint(part.path):
+                    return True
+        return False
+
+    def _is_language(self, node: Node) -> bool:
+        """Whether it is one of the language's own objects, under whatever name."""
+        binding = self._origins.scopes.binding(node)
+        if binding is not None:
+            values = [part.value.inner for part in binding.parts if part.value is not None]
+            return any(value is not node and self._is_global(value) for value in values)
+        return self._is_global(node)
+
+    def _is_global(self, node: Node) -> bool:
+        is_free = node.kind == "identifier" and self._origins.scopes.binding(node) is None
+        return is_free and self._tree.name(node) in GLOBALS
+
+    def _change(self, changed: Node, key: tuple[Step, ...]) -> None:
+        origin = self._origins.of(changed)
+        if isinstance(origin, FromArguments):
+            self._told.append((*origin.path, *key))
+        elif not self._is_made_here(changed.inner):
+            self.any_other = True
+
+    def _is_made_here(self, node: Node) -> bool:
+        """Whether a value is certainly one that no part of the arguments is."""
+        binding = self._origins.scopes.binding(node)
+        parts = [Part(node)] if binding is None else binding.parts
+        return all(part.value is not None and self._is_fresh(part, part.value) for part in parts)
+
+    def _is_fresh(self, part: Part, value: Node) -> bool:
+        origin = self._origins.part(part)
+        if isinstance(origin, FromCall):
+            is_result = not origin.path and self._is_copy(origin.call)
+            return is_result or holds_tools(self._origins.of(origin.call["function"]))
+        value = value.inner
+        if value.kind == "new_expression":
+            made = value["constructor"]
+            return not part.path and self._is_global(made) and self._tree.text(made) != "Proxy"
+        return not part.path and value.kind in _MADE
+
+    def _is_copy(self, call: Node) -> bool:
+        callee = call["function"].inner
+        if callee.kind not in MEMBERS:
+            return self._is_global(callee) and self._tree.text(callee) == "structuredClone"
+        name = self._origins.key(callee)
+        return name in _COPYING and name not in self.own
+
+    def _is_seen(self, call: Node) -> bool:
+        """Whether what a callee that is no member does is the program's own, or a tool's, or
+        changes nothing."""
+        callee = call["function"].inner
+        if callee.kind in MEMBERS or holds_tools(self._origins.of(callee)):
+            return True
+        binding = self._origins.scopes.binding(callee)
+        if binding is None:
+            return callee.kind != "identifier" or self._is_global(callee)
+        parts = [part.value.inner.kind for part in binding.parts if part.value and not part.path]
+        return binding.kind == "function" or parts == ["arrow_function"]

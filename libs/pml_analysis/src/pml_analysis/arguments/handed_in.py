@@ -1,0 +1,163 @@
+"""Handed-in pass: what each invocation of a local function gives its parameters."""
+
+from typing import Final, NamedTuple
+
+from pml_analysis.names.bindings import Binding
+from pml_analysis.names.entries import entries, is_plain, stays_as_written
+from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.syntax.patterns import Part, Path, Step, targets
+from pml_analysis.syntax.tree import WRAPPERS, Node
+
+_MOST_STEPS: Final = 100
+_OPENING: Final = MEMBERS | WRAPPERS
+_CHANGEABLE: Final = frozenset({"array", "object"})
+
+
+class Given(NamedTuple):
+    """An expression, the part of its value that is meant, and the instance that it stands in."""
+
+    value: Node
+    path: Path
+    at: Instance
+
+
+class HandedIn:
+    """Answers, of an expression in one instance, which expression of its callers it stands for."""
+
+    def __init__(self, origins: Origins, expansion: Expansion) -> None:
+        self._origins = origins
+        self._expansion = expansion
+        self._given: dict[int, dict[int, Given]] = {}
+        tree = origins.tree
+        self._are_arguments_used = any(
+            tree.name(node) == "arguments" for node in origins.scopes.free
+        )
+
+    def given(self, declared: Node, at: Instance) -> Given | None:
+        """What a parameter, by the name that declares it, is given where its function is entered;
+        None where that is not known, or the name no parameter."""
+        owner = self._expansion.enclosing(declared, at)
+        known = self._given.get(owner.number)
+        if known is None:
+            known = self._given[owner.number] = self._bind(owner)
+        return known.get(declared.index)
+
+    def follow(self, node: Node, at: Instance) -> Given | None:
+        """The expression outside that a parameter, or a part of one, stands for."""
+        found: Given | None = None
+        current = Given(node, (), at)
+        for _ in range(_MOST_STEPS):
+            following = self._step(current)
+            if following is None:
+                break
+            found = current = following
+        return found
+
+    def _step(self, current: Given) -> Given | None:
+        root, opened = self._opened(current.value)
+        binding = self._origins.scopes.binding(root)
+        given = None if binding is None else self.given(binding.node, current.at)
+        if binding is None or given is None:
+            return None
+        rest = (*opened, *current.path)
+        value, inside = self._picked(given.value, given.path)
+        if value.inner.kind in _CHANGEABLE and not self._is_unchanged(binding, value, given):
+            return None if value is given.value else Given(given.value, given.path + rest, given.at)
+        if not inside:
+            value, rest = self._picked(value, rest)
+        return Given(value, (*inside, *rest), given.at)
+
+    def _opened(self, node: Node) -> tuple[Node, Path]:
+        """What a chain of members begins with, and the keys that it goes through."""
+        keys: list[Step] = []
+        while node.kind in _OPENING and (inside := node.operand) is not None:
+            if node.kind in MEMBERS:
+                keys.append(self._origins.key(node))
+            node = inside
+        return node, tuple(reversed(keys))
+
+    def _picked(self, node: Node, path: Path) -> tuple[Node, Path]:
+        """Steps into object literals, as far as each key stands there once."""
+        while path and is_plain(node.inner):
+            listed = list(entries(self._origins, node))
+            named = [entry for entry in listed if entry.key == path[0]]
+            if len(named) != 1 or any(entry.key is None for entry in listed):
+                break
+            node, path = named[0].value, path[1:]
+        return node, path
+
+    def _bind(self, instance: Instance) -> dict[int, Given]:
+        unit, place, caller = instance.unit, instance.place, instance.caller
+        if unit is None or place is None or caller is None or not instance.is_invoked:
+            return {}
+        if instance.number in self._expansion.loops:  # it gives itself others
+            return {}
+        bound: dict[int, Given] = {}
+        given = arguments_of(place)
+        for position, (pattern, default) in enumerate(parameters_of(unit.function)):
+            part = given[position] if position < len(given) else None
+            if part is None and default is not None and _is_call_without(place, position):
+                bound |= self._declared(pattern, Part(default), instance)
+            elif part is not None and pattern.kind != "rest_pattern":
+                bound |= self._declared(pattern, part, caller)
+        return bound
+
+    def _declared(self, pattern: Node, part: Part, where: Instance) -> dict[int, Given]:
+        """By declared name: what the names of a pattern are given."""
+        found: dict[int, Given] = {}
+        for target in targets(self._origins.tree, pattern, (part,)):
+            binding = self._origins.scopes.binding(target.node)
+            given = target.parts[0]
+            is_whole = len(target.parts) == 1  # else its own default may hold
+            if (
+                binding is not None
+                and given.value is not None
+                and is_whole
+                and self._stays(binding)
+            ):
+                found[target.node.index] = Given(given.value, given.path, where)
+        return found
+
+    def _stays(self, binding: Binding) -> bool:
+        """Whether a name keeps the value it is given: neither it nor a `var` of its name gets
+        another."""
+        is_written = any(use.index in self._origins.scopes.written for use in binding.uses)
+        return not is_written and sum(not part.is_default for part in binding.parts) == 1
+
+    def _is_unchanged(self, binding: Binding, value: Node, given: Given) -> bool:
+        """Whether nobody can change the object or list that a name holds, under whatever name."""
+        is_rest = binding.node.above.kind == "rest_pattern"
+        has_others = bool(given.path) or is_rest or self._are_arguments_used
+        return not has_others and stays_as_written(self._origins, binding, value.inner)
+
+
+def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:
+    """Patterns and default values."""
+    single, several = function.child("parameter"), function.child("parameters")
+    if single is not None:
+        return [(single, None)]
+    found = several.children if several is not None else []
+    return [(one["pattern"], one.child("value")) for one in found if one.child("pattern")]
+
+
+def arguments_of(place: Node) -> list[Part | None]:
+    """What is handed over by a call, or by a method to the function it is given; None what is not
+    known."""
+    if place.kind != "call_expression":
+        method = place.above.above["function"]
+        return [Part(method["object"], (None,))]
+    given: list[Part | None] = []
+    for node in place["arguments"].children:
+        if node.kind == "spread_element":
+            break
+        given.append(None if node.inner.kind == "undefined" else Part(node))
+    return given
+
+
+def _is_call_without(place: Node, position: int) -> bool:
+    """Whether a call certainly gives nothing in this place."""
+    if place.kind != "call_expression":
+        return False
+    given = place["arguments"].children
+    return len(given) <= position and not any(node.kind == "spread_element" for node in given)

@@ -1,0 +1,163 @@
+"""Handed-on pass: parts of the caller's arguments that get names which are not followed.
+
+Whoever changes a value of which nobody knows what it is may change one of them.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pml_analysis.names.choices import arms
+from pml_analysis.names.origins import CHAIN, MEMBERS, Origins
+from pml_analysis.names.values import FromArguments, holds_tools
+from pml_analysis.syntax.patterns import Path, Step, key_of, targets
+from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
+
+_READ_IN: Final = frozenset(
+    {
+        *("binary_expression", "do_statement", "expression_statement", "for_statement"),
+        *("if_statement", "sequence_expression", "subscript_expression", "switch_case"),
+        *("switch_statement", "ternary_expression", "unary_expression", "update_expression"),
+        "while_statement",
+    }
+)
+"""What only looks at a value that stands in it, or makes a text or a number of it."""
+
+_MAY_BE_FUNCTIONS: Final = FUNCTIONS | {"identifier", *MEMBERS}
+_LITERALS: Final = frozenset({"array", "object", "pair", "spread_element"})
+_METHODS: Final = (
+    "charAt endsWith has includes indexOf isArray join keys lastIndexOf localeCompare match padEnd"
+    " padStart repeat replace replaceAll search split startsWith substring test toFixed"
+    " toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart"
+)
+_READING: Final = frozenset(_METHODS.split())
+"""Methods that give no part of what they are called on, or with, to anybody."""
+
+_FUNCTIONS: Final = (
+    "Boolean Date Error JSON Math Number String URL console decodeURIComponent encodeURIComponent"
+    " isNaN parseFloat parseInt structuredClone"
+)
+_READERS: Final = frozenset(_FUNCTIONS.split())
+"""The same of functions and classes, and of those that belong to them."""
+
+
+class OwnNames:
+    """Names under which the program may have put functions of its own into objects."""
+
+    def __init__(self, origins: Origins) -> None:
+        tree, writes = origins.tree, origins.scopes.member_writes
+        written = {origins.key(target.node): target.parts for target in writes}
+        self._is_any = bool(tree.of("computed_property_name")) or any(
+            part.value is None or part.value.inner.kind in _MAY_BE_FUNCTIONS
+            for part in written.get(None, ())
+        )
+        keys = [
+            node
+            for node in tree.of("property_identifier", "shorthand_property_identifier", "string")
+            if node.field in ("key", "name") or node.above.kind == "object"
+        ]
+        self._names = {*written, *(key_of(tree, key) for key in keys)}
+
+    def __contains__(self, name: object) -> bool:
+        return self._is_any or name in self._names
+
+
+def handed_on(origins: Origins, own: OwnNames) -> list[Path]:
+    """Every such part."""
+    uses = _Uses(origins, own)
+    found = {origins.of(use): None for use in uses.parts() if uses.is_handed_on(use)}
+    return [origin.path for origin in found if isinstance(origin, FromArguments)]
+
+
+class _Uses:
+    def __init__(self, origins: Origins, own: OwnNames) -> None:
+        self._origins = origins
+        self._tree = origins.tree
+        self._scopes = origins.scopes
+        self._own = own
+
+    def parts(self) -> Iterator[Node]:
+        """The widest expressions that are parts of the arguments; of a method, what it is of."""
+        named = (use for binding in self._scopes.bindings for use in binding.uses)
+        for node in [*self._scopes.free, *named]:
+            if isinstance(self._origins.of(node), FromArguments):
+                while node.above.kind in CHAIN and node.above.operand is node:
+                    if node.above.kind in MEMBERS and called_by(node.above) is not None:
+                        break
+                    node = node.above
+                yield node
+
+    def is_handed_on(self, node: Node) -> bool:
+        """Whether it gets another name there, or may."""
+        above = node.above
+        if above.kind in MEMBERS and above.operand is node:  # of a method
+            return not self._only_reads(self._origins.key(above))
+        while node in arms(above):
+            is_assigned = above.kind.endswith("assignment_expression")
+            if is_assigned and not self._is_followed(above["left"]):
+                return True
+            node, above = above, above.above
+            while above.kind in WRAPPERS:
+                node, above = above, above.above
+        match above.kind:
+            case "variable_declarator":
+                return not self._is_followed(above["name"])
+            case "for_in_statement":
+                return above["operator"].kind == "of" and not self._is_followed(above["left"])
+            case "return_statement":
+                return _is_in_function(above)
+            case "template_substitution":
+                return above.above.field == "arguments"
+            case "arguments" | "array" | "object" | "pair" | "spread_element":
+                return not self._is_given_to_reader(node)
+            case kind:
+                return kind not in _READ_IN
+
+    def _only_reads(self, method: Step) -> bool:
+        return method in _READING and method not in self._own
+
+    def _is_followed(self, pattern: Node) -> bool:
+        """Whether all the names of a pattern are known to be parts of the arguments."""
+        for target in targets(self._tree, pattern, ()):
+            binding = self._scopes.binding(target.node)
+            if binding is None or not isinstance(self._origins.binding(binding), FromArguments):
+                return False
+        return True
+
+    def _is_given_to_reader(self, node: Node) -> bool:
+        """Whether all that gets it is a tool, which gets a copy, or what only looks at it."""
+        is_whole = True
+        while node.above.kind in _LITERALS or node.above.kind in WRAPPERS:
+            is_whole = is_whole and node.above.kind in WRAPPERS
+            node = node.above
+        if node.above.kind != "arguments":
+            return False
+        callee = node.above.above.children[0].inner
+        if holds_tools(self._origins.of(callee)):
+            return True
+        if callee.kind in MEMBERS:
+            owner = callee.children[0]
+            is_reader = self._is_free(owner) and self._tree.text(owner) in _READERS
+            others = [one for one in node.above.children if one is not node]
+            is_shown = any(one.inner.kind in _MAY_BE_FUNCTIONS for one in others)
+            return (is_reader and not is_shown) or (
+                is_whole and self._only_reads(self._origins.key(callee))
+            )
+        return is_whole and self._is_free(callee) and self._tree.text(callee) in _READERS
+
+    def _is_free(self, node: Node) -> bool:
+        return node.kind == "identifier" and self._scopes.binding(node) is None
+
+
+def called_by(member: Node) -> Node | None:
+    """The call that a member is the callee of."""
+    while member.above.kind in WRAPPERS:
+        member = member.above
+    is_callee = member.field == "function" and member.above.kind == "call_expression"
+    return member.above if is_callee else None
+
+
+def _is_in_function(node: Node) -> bool:
+    above = node.parent
+    while above is not None and above.kind not in FUNCTIONS:
+        above = above.parent
+    return above is not None

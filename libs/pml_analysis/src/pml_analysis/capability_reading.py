@@ -1,0 +1,68 @@
+"""What a capability's own program calls, read as any program is."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pml_analysis.decision.capabilities import Capability
+from pml_analysis.meaning import ambiguous_arguments, instrumented, understand
+from pml_analysis.rules.forbidden import forbidden
+from pml_analysis.structure.expansion import TooManyNodes
+from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.tree import Node, Tree
+from pml_analysis.text.problems import Problem
+from pml_analysis.text.readable import DEFAULT_LIMITS, Limits, unreadable
+from pml_analysis.text.syntax_errors import syntax_errors
+from pml_common.contracts.capability import CapabilityDescription
+
+_LONGEST: Final = 200
+
+
+def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMITS) -> Capability:
+    """A capability with all that it calls; one that no program could be is at fault."""
+    source = Source(about.code)
+    problems = unreadable(about.code, limits) or _misspelt(source)
+    if problems:
+        return _faulty(about, source, problems)
+    try:
+        tree = view(parse(source), source, nesting=limits.nesting)
+        return _read(about, tree, limits)
+    except TooDeep as error:
+        return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
+    except TooManyNodes as error:
+        return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
+
+
+def _misspelt(source: Source) -> list[Problem]:
+    raw = parse(source)
+    return syntax_errors(raw, source) if raw.root_node.has_error else []
+
+
+def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capability:
+    meaning = understand(tree, limits)
+    calls, ambiguous = meaning.calls, ambiguous_arguments(meaning)
+    problems = [*forbidden(tree, meaning.scopes, meaning.origins), *calls.problems]
+    problems += [] if ambiguous is None else [ambiguous]
+    if problems:
+        return _faulty(about, tree.source, problems)
+    tools = ((site.server, site.tool) for site in calls.sites if site.capability is None)
+    named = (site.capability for site in calls.sites if site.capability is not None)
+    return Capability(
+        about,
+        tools=tuple(dict.fromkeys(tools)),
+        references=tuple(dict.fromkeys(named)),
+        dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
+        runs=instrumented(meaning),
+    )
+
+
+def _faulty(
+    about: CapabilityDescription, source: Source, problems: Sequence[Problem]
+) -> Capability:
+    first = min(problems, key=lambda problem: problem.offset)
+    line, _ = source.position(first.offset)
+    return Capability(about, fault=f"on line {line} of its program: {first.message}")
+
+
+def _expression(tree: Tree, node: Node) -> str:
+    return " ".join(tree.text(node)[:_LONGEST].split())

@@ -1,0 +1,245 @@
+"""Capabilities that programs call, and those that these call in turn, down to the depth that may
+run (A11, B4)."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+from uuid import UUID
+
+from pml_analysis.decision.toolbox import Toolbox, did_you_mean, quoted
+from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
+from pml_analysis.syntax.edits import Edited
+from pml_analysis.text.problems import Problem
+from pml_common.contracts.callable_names import callable_name, callable_names
+from pml_common.contracts.capability import CapabilityDescription, NestedCapability
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.structure import CapabilityNode, Node
+from pml_common.contracts.tool import ToolDefinition
+
+DEEPEST: Final = 3
+"""How many calls of capabilities may stand inside one another; the next is refused when it runs."""
+
+MOST: Final = 50
+"""How many capabilities one program may reach."""
+
+_NOTHING: Final = Edited("", ())
+
+_NAMEABLE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
+
+
+@dataclass(frozen=True)
+class Capability:
+    """A capability and what its program calls: tools as (server, name), capabilities as it names
+    them, and expressions that only the run can resolve; `runs` is its program as it runs, `fault`
+    why it cannot be called."""
+
+    about: CapabilityDescription
+    tools: tuple[tuple[str, str], ...] = ()
+    references: tuple[str, ...] = ()
+    dynamic: tuple[str, ...] = ()
+    runs: Edited = _NOTHING
+    fault: str | None = None
+
+    @property
+    def id(self) -> UUID:
+        """Its id."""
+        return self.about.capability_id
+
+    @property
+    def name(self) -> str:
+        """What it is called now."""
+        return self.about.name
+
+
+@dataclass(frozen=True)
+class CapabilityUse:
+    """One capability and the nodes that call it, in source order; at least one."""
+
+    capability: Capability
+    nodes: Sequence[CapabilityNode]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A capability that calls lead to; `chain` are the names from the one that the program calls
+    at `nodes` to this one, both included."""
+
+    capability: Capability
+    chain: tuple[str, ...]
+    nodes: Sequence[CapabilityNode] = ()
+
+
+def nameable(reference: str) -> bool:
+    """Whether any capability can have such a name."""
+    return _NAMEABLE.fullmatch(reference) is not None
+
+
+class Library:
+    """Capabilities by the names that programs call them by; `near` are the names that an unknown
+    one may have been meant for."""
+
+    def __init__(
+        self,
+        found: Mapping[str, Capability] | None = None,
+        near: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._found = dict(found or {})
+        self._near = dict(near or {})
+
+    @classmethod
+    def of(cls, capabilities: Sequence[Capability]) -> "Library":
+        """Capabilities under every name that they have: present names before former ones, of like
+        names the first named first."""
+        known = {capability.id: capability for capability in capabilities}
+        plain = callable_names([(one.id, one.name) for one in capabilities])
+        found = {one.name: one for one in reversed(capabilities)}
+        found |= {name: known[capability_id] for name, capability_id in plain.items()}
+        found |= {str(one.id): one for one in capabilities}
+        for one in capabilities:
+            for alias in one.about.aliases:
+                found.setdefault(alias, one)
+                found.setdefault(callable_name(alias), one)
+        return cls(found)
+
+    @property
+    def definitions(self) -> dict[str, ToolDefinition]:
+        """Each as the tool that it is to its callers, by the name they call it by."""
+        return {reference: _as_tool(one.about) for reference, one in self._found.items()}
+
+    def unknown(self, sites: Iterable[CallSite]) -> tuple[str, ...]:
+        """The capabilities that sites name and that are not here, each once."""
+        named = (site.capability for site in sites if site.capability is not None)
+        return tuple(dict.fromkeys(name for name in named if name not in self._found))
+
+    def problems(self, sites: Iterable[CallSite]) -> Iterator[Problem]:
+        """A problem for every site whose capability cannot be called, whatever the tools."""
+        found = {capability.id for capability in self._found.values()}
+        too_many = f"More than {MOST} capabilities are reached from here: nobody can approve that."
+        for site in sites:
+            if site.capability is None:
+                continue
+            why = too_many if len(found) > MOST else self._fault(site.capability)
+            if why is not None:
+                yield Problem(site.callee.start, why)
+
+    def lacking(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
+        """A problem for every site whose capability needs a tool that is not there."""
+        for site in sites:
+            capability = self._found.get(site.capability or "")
+            why = None if capability is None else self._lack(capability, toolbox)
+            if why is not None:
+                yield Problem(site.callee.start, why)
+
+    def resolved(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """Nodes whose capabilities, named as in the program and without problems, have their id
+        and their own name."""
+        return tuple(
+            self._resolved(node) if isinstance(node, CapabilityNode) else node for node in nodes
+        )
+
+    def _resolved(self, node: CapabilityNode) -> CapabilityNode:
+        called = self._found[node.name]
+        return node.model_copy(update={"capability_id": str(called.id), "name": called.name})
+
+    def uses(self, nodes: Iterable[Node]) -> list[CapabilityUse]:
+        """The capabilities that resolved nodes call, in the order of their first call."""
+        found: dict[str | None, list[CapabilityNode]] = {}
+        for node in nodes:
+            if isinstance(node, CapabilityNode):
+                found.setdefault(node.capability_id, []).append(node)
+        called = {str(capability.id): capability for capability in self._found.values()}
+        return [CapabilityUse(called[str(key)], several) for key, several in found.items()]
+
+    def reached(self, uses: Iterable[CapabilityUse]) -> tuple[Reached, ...]:
+        """What each use leads to, itself first, the nearest before the farther."""
+        return tuple(
+            Reached(one.capability, one.chain, use.nodes)
+            for use in uses
+            for one in self._from(use.capability)
+        )
+
+    def nested(self, reached: Iterable[Reached], policy: Policy) -> tuple[NestedCapability, ...]:
+        """Each capability once, as it is bound to what is decided."""
+        ways: dict[UUID, list[Reached]] = {}
+        for one in reached:
+            ways.setdefault(one.capability.id, []).append(one)
+        return tuple(self._nested(several, policy) for several in ways.values())
+
+    def _nested(self, ways: Sequence[Reached], policy: Policy) -> NestedCapability:
+        capability = ways[0].capability
+        verdict, reason = policy.verdict_on_capability(names_of(capability))
+        called = (self._found.get(reference) for reference in capability.references)
+        return NestedCapability(
+            capability_id=capability.id,
+            name=capability.name,
+            code_hash=capability.about.code_hash,
+            verdict=verdict,
+            reason=reason,
+            called_as=tuple(n for n, one in self._found.items() if one.id == capability.id),
+            node_ids=tuple(dict.fromkeys(node.id for way in ways for node in way.nodes)),
+            calls=tuple(dict.fromkeys(one.id for one in called if one is not None)),
+        )
+
+    def _from(self, capability: Capability) -> Iterator[Reached]:
+        """A capability and all that it leads to, each once, by the shortest chain."""
+        seen = {capability.id}
+        level = [Reached(capability, (capability.name,))]
+        for depth in range(1, DEEPEST + 1):
+            yield from level
+            below: list[Reached] = []
+            for one in level if depth < DEEPEST else ():
+                for called in map(self._found.get, one.capability.references):
+                    if called is not None and called.id not in seen:
+                        seen.add(called.id)
+                        below.append(Reached(called, (*one.chain, called.name)))
+            level = below
+
+    def _fault(self, reference: str) -> str | None:
+        capability = self._found.get(reference)
+        if capability is None:
+            near = self._near.get(reference) or self._alike(reference)
+            return f"There is no capability {quoted(reference)}. {did_you_mean(near)}".rstrip()
+        for one in self._from(capability):
+            if one.capability.fault is not None:
+                return f"{_through(one.chain)} cannot be called: {one.capability.fault}"
+            deeper = one.capability.references if len(one.chain) < DEEPEST else ()
+            for name in deeper:
+                if name not in self._found:
+                    return f"{_through(one.chain)} calls {quoted(name)}, which is no capability."
+        return None
+
+    def _alike(self, reference: str) -> Sequence[str]:
+        """Names like an unknown one, of its own form."""
+        known = [name for name in self._found if (":" in name) == (":" in reference)]
+        return get_close_matches(reference, known) if nameable(reference) else ()
+
+    def _lack(self, capability: Capability, toolbox: Toolbox) -> str | None:
+        for one in self._from(capability):
+            for server, tool in one.capability.tools:
+                if toolbox.find(server, tool) is None:
+                    what = f"{_through(one.chain)} calls {quoted(f'{server}:{tool}')}"
+                    return f"{what}. {toolbox.explain(server, tool)}"
+        return None
+
+
+def _as_tool(about: CapabilityDescription) -> ToolDefinition:
+    return ToolDefinition(
+        server=CAPABILITY_SERVER,
+        name=about.name,
+        description=about.description,
+        input_schema=about.parameters_schema,
+    )
+
+
+def names_of(capability: Capability) -> tuple[str, ...]:
+    """Its name and its former ones."""
+    return (capability.name, *capability.about.aliases)
+
+
+def _through(chain: Sequence[str]) -> str:
+    """`Capability a:b`, `Capability a:b, called by c:d,`."""
+    last, *before = reversed(chain)
+    way = "".join(f", called by {name}" for name in before)
+    return f"Capability {last}{way}{',' if before else ''}"

@@ -1,0 +1,172 @@
+"""The scope's tools, and what to say of one that is not there."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final, NamedTuple, overload
+
+from pml_analysis.structure.calls import CallSite
+from pml_analysis.text.lookalikes import disguise, disguised
+from pml_analysis.text.problems import Problem
+from pml_common.contracts.tool import ToolDefinition
+from pml_common.provides.json_schema import Described, described
+
+NO_TOOLS: Final = (
+    "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
+    "in the form that MCP clients use, and start it again."
+)
+_LONGEST_NAME: Final = 100
+_MOST_NAMES: Final = 8
+
+
+class Takes(NamedTuple):
+    """What a tool takes, and what it gives."""
+
+    inputs: Described
+    outputs: Described
+
+    @classmethod
+    def of(cls, tool: ToolDefinition) -> "Takes":
+        """As its schemas say."""
+        return cls(described(tool.input_schema), described(tool.output_schema))
+
+
+class Tools(Sequence[ToolDefinition]):
+    """Tools, one server's after the other's, with `by_server` to find them by name. To be made once
+    a catalogue: with hundreds of tools that takes a good part of a short program's analysis."""
+
+    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
+        self.by_server: dict[str, dict[str, ToolDefinition]] = {}
+        for tool in tools:
+            self.by_server.setdefault(tool.server, {})[tool.name] = tool
+        self._all = [tool for known in self.by_server.values() for tool in known.values()]
+        self._hashes: dict[tuple[str, str], str] = {}
+        self._takes: dict[tuple[str, str], Takes] = {}
+
+    def hash_of(self, tool: ToolDefinition) -> str:
+        """The definition hash of one of these tools, made when it is first asked for."""
+        key = (tool.server, tool.name)
+        known = self._hashes.get(key)
+        if known is None:
+            known = self._hashes[key] = tool.definition_hash
+        return known
+
+    def takes(self, server: str, name: str) -> Takes:
+        """What one of these tools takes and gives, read when it is first asked for."""
+        known = self._takes.get((server, name))
+        if known is None:
+            known = self._takes[server, name] = Takes.of(self.by_server[server][name])
+        return known
+
+    @classmethod
+    def of(cls, tools: Sequence[ToolDefinition]) -> "Tools":
+        """The same tools, themselves if they are such already."""
+        return tools if isinstance(tools, Tools) else cls(tools)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> ToolDefinition: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ToolDefinition]: ...
+    def __getitem__(self, index: int | slice) -> ToolDefinition | Sequence[ToolDefinition]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        return iter(self._all)
+
+
+class Toolbox:
+    """What a program may call: `tools`, and `capabilities` that are called like tools, by the names
+    they have in the program."""
+
+    def __init__(
+        self,
+        tools: Sequence[ToolDefinition],
+        capabilities: Mapping[str, ToolDefinition] | None = None,
+    ) -> None:
+        self.tools = Tools.of(tools)
+        self._servers = self.tools.by_server
+        self._capabilities = capabilities or {}
+
+    def __contains__(self, site: CallSite) -> bool:
+        return site.tool in self._servers.get(site.server, {})
+
+    def __getitem__(self, site: CallSite) -> ToolDefinition:
+        """The tool that a site calls, of a site that is not missing, nor of a capability."""
+        return self._servers[site.server][site.tool]
+
+    def takes(self, site: CallSite) -> Takes:
+        """What is taken and given by what a site calls, of a site that is not missing."""
+        if site.capability is not None:
+            return Takes.of(self._capabilities[site.capability])
+        return self.tools.takes(site.server, site.tool)
+
+    def find(self, server: str, tool: str) -> ToolDefinition | None:
+        """A tool by server and name."""
+        return self._servers.get(server, {}).get(tool)
+
+    def missing(self, sites: Sequence[CallSite]) -> Iterator[Problem]:
+        """A problem for every site whose tool is not there; each name is explained once."""
+        explained: dict[tuple[str, str], str] = {}
+        for site in sites:
+            if site.capability is None and site not in self:
+                name = (site.server, site.tool)
+                if name not in explained:
+                    explained[name] = self.explain(*name)
+                yield Problem(site.callee.start, explained[name])
+
+    def explain(self, server: str, tool: str) -> str:
+        """Why a tool that is not there is not, and what may have been meant."""
+        shown = f"{server}:{tool}"[:_LONGEST_NAME]
+        if not self._servers:
+            return f"{shown} cannot be called: {NO_TOOLS}"
+        known = self._servers.get(server)
+        if known is None:
+            near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
+            hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
+            return f"There is no server {quoted(server)}{_disguise(server)}. {hint}"
+        near = [f"{server}:{name}" for name in _close(tool, known)]
+        hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
+            f"It has: {_listed(known)}."
+        )
+        return f"{quoted(server)} has no tool {quoted(tool)}{_disguise(tool)}. {hint}"
+
+    def _same_tool_elsewhere(self, tool: str) -> list[str]:
+        return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
+
+    def _alike(self, server: str, tool: str) -> list[str]:
+        """Tools of servers with a similar name, and those servers themselves."""
+        found: list[str] = []
+        for near in _close(server, self._servers):
+            tools = _close(tool, self._servers[near])
+            found += [f"{near}:{name}" for name in tools[:1]] or [near]
+        return found
+
+
+def _close(name: str, known: Mapping[str, object]) -> list[str]:
+    seen = disguised(name)
+    if seen is not None and seen in known:
+        return [seen]
+    return get_close_matches(name[:_LONGEST_NAME], known, n=3)
+
+
+def _disguise(name: str) -> str:
+    return f": it has {disguise(name)}" if disguised(name) is not None else ""
+
+
+def quoted(name: str) -> str:
+    """A name as a message shows it."""
+    return f'"{name[:_LONGEST_NAME]}"'
+
+
+def did_you_mean(near: Sequence[str]) -> str:
+    """A question after the first few names, each once; nothing without any."""
+    names = list(dict.fromkeys(near))[:3]
+    return f"Did you mean {' or '.join(names)}?" if names else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = sorted(names)
+    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+    return ", ".join(found[:_MOST_NAMES]) + more

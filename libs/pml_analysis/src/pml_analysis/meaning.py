@@ -1,0 +1,64 @@
+"""What a program means: its passes up to the nodes, and the program that runs made of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pml_analysis.names.bindings import Scopes
+from pml_analysis.names.origins import Origins
+from pml_analysis.names.scopes import resolve_scopes
+from pml_analysis.parameters.parameters import free_parameters
+from pml_analysis.running.instrument import arguments_name, instrument, prologue
+from pml_analysis.structure.calls import Calls, find_calls
+from pml_analysis.structure.escapes import add_escapes
+from pml_analysis.structure.expansion import Expansion, expand
+from pml_analysis.structure.marks import Mark, find_marks
+from pml_analysis.structure.units import Unit, find_units
+from pml_analysis.syntax.edits import Edited
+from pml_analysis.syntax.tree import Tree
+from pml_analysis.text.problems import Problem
+from pml_analysis.text.readable import Limits
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A program's names, calls and nodes."""
+
+    tree: Tree
+    scopes: Scopes
+    origins: Origins
+    calls: Calls
+    units: Sequence[Unit]
+    marks: Sequence[Mark]
+    expansion: Expansion
+    free: Sequence[str]
+    """Free names that stand for parameters."""
+
+
+def understand(tree: Tree, limits: Limits) -> Meaning:
+    """Read a tree. Raises TooManyNodes."""
+    scopes = resolve_scopes(tree)
+    origins = Origins(tree, scopes)
+    calls = find_calls(tree, origins)
+    add_escapes(calls, origins)
+    units = find_units(tree, scopes)
+    marks = find_marks(tree, origins, calls, units)
+    expansion = expand(marks, limit=limits.nodes)
+    free = free_parameters(origins)
+    return Meaning(tree, scopes, origins, calls, units, marks, expansion, free)
+
+
+def ambiguous_arguments(meaning: Meaning) -> Problem | None:
+    """Why the caller's arguments cannot be read, if they are needed."""
+    top, origins = meaning.scopes.top, meaning.origins
+    from_caller = meaning.free or origins.spoken_roots
+    if not from_caller or arguments_name(top) is not None:
+        return None
+    message = "args and context are both declared: give one of them another name."
+    return Problem(top["args"].node.start, message)
+
+
+def instrumented(meaning: Meaning) -> Edited:
+    """The program that runs."""
+    whole = arguments_name(meaning.scopes.top) or ""
+    bindings = prologue(meaning.free, sorted(meaning.origins.spoken_roots), whole)
+    return instrument(meaning.tree, meaning.calls, meaning.expansion, bindings)

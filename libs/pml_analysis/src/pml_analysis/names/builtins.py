@@ -1,0 +1,74 @@
+"""Built-ins pass: which of the language's own objects an expression stands for."""
+
+from typing import Final
+
+from pml_analysis.names.globals import FORBIDDEN, GLOBALS
+from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.syntax.patterns import Part
+from pml_analysis.syntax.tree import Node
+
+Dotted = tuple[str, ...]
+"""`("Array", "prototype")`."""
+
+_PROTOTYPE_OF: Final = (("Object", "getPrototypeOf"), ("Reflect", "getPrototypeOf"))
+_NOT_OBJECTS: Final = frozenset({"Infinity", "NaN", "arguments", "undefined"})
+_LONGEST: Final = 8
+_MOST_NAMES: Final = 60
+"""How many names in a row are followed."""
+
+
+def is_prototype(path: Dotted | None) -> bool:
+    """Whether a built-in is a prototype, or a part of one."""
+    return path is not None and ("prototype" in path or path[:2] in _PROTOTYPE_OF)
+
+
+class Builtins:
+    """Answers `path(expression)` for one program, through names, parts of objects and wrappers."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._known: dict[int, Dotted | None] = {}
+
+    def path(self, node: Node) -> Dotted | None:
+        """The built-in that an expression is, however it is called; None for all else.
+
+        What `Object.getPrototypeOf(…)` returns is counted as one.
+        """
+        return self._path(node, _MOST_NAMES)
+
+    def _path(self, node: Node, names: int) -> Dotted | None:
+        keys: list[str] = []
+        node = node.inner
+        while node.kind in MEMBERS:
+            key = self._origins.key(node)
+            if not isinstance(key, str) or len(keys) > _LONGEST:
+                return None
+            keys.append(key)
+            node = node.children[0].inner
+        start = self._start(node, names)
+        return (*start, *reversed(keys)) if start is not None else None
+
+    def _start(self, node: Node, names: int) -> Dotted | None:
+        if node.kind == "call_expression" and names:
+            path = self._path(node["function"], names - 1)
+            return path if path in _PROTOTYPE_OF else None
+        if not node.kind.endswith("identifier"):
+            return None
+        binding = self._origins.scopes.binding(node)
+        if binding is None:
+            name = self._origins.tree.name(node)
+            is_object = name in GLOBALS or name in FORBIDDEN
+            return (name,) if is_object and name not in _NOT_OBJECTS else None
+        at = binding.node.index
+        if at not in self._known:
+            self._known[at] = None  # a name met on the way to itself
+            known = len(binding.parts) == 1 and names
+            self._known[at] = self._part(binding.parts[0], names - 1) if known else None
+        return self._known[at]
+
+    def _part(self, part: Part, names: int) -> Dotted | None:
+        start = self._path(part.value, names) if part.value is not None else None
+        if start is None or len(part.path) > _LONGEST:
+            return None
+        keys = [step for step in part.path if isinstance(step, str)]
+        return (*start, *keys) if len(keys) == len(part.path) else None

@@ -1,0 +1,140 @@
+"""The entries of an object literal, spreads opened where that is possible."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from pml_analysis.names.bindings import Binding
+from pml_analysis.names.folding import literal
+from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
+from pml_analysis.syntax.literals import string_value
+from pml_analysis.syntax.tree import WRAPPERS, Node
+
+_MOST_OPENED: Final = 50
+
+
+class Entry(NamedTuple):
+    """One entry. Without a key its keys are known to the run only: those of a spread, or the value
+    of `computed`."""
+
+    key: str | None
+    value: Node
+    computed: Node | None = None
+
+
+def entries(origins: Origins, node: Node) -> Iterator[Entry]:
+    """The entries of an object literal, or of the one that a name holds, in source order; of any
+    other value, one spread of it."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop().inner
+        held = held_object(origins, found)
+        if is_plain(found):
+            waiting.extend(reversed(found.children))
+        elif held is not None:
+            waiting.append(held)
+        elif found.kind == "spread_element" and found.operand is not None:
+            waiting.append(found.operand)
+        elif found.kind == "shorthand_property_identifier":
+            yield Entry(origins.tree.name(found), found)
+        elif found.kind == "pair":
+            key, value = found.children
+            name = _key(origins, key)
+            yield Entry(name, value, key if name is None else None)
+        elif found.kind == "method_definition":
+            yield Entry(_key(origins, found["name"]), found, found["name"])
+        else:
+            yield Entry(None, found)
+
+
+def held_object(origins: Origins, node: Node) -> Node | None:
+    """The object literal that a name certainly holds: nothing else is assigned, and nobody may have
+    changed it. Small ones without spreads only, so that opening them again and again stays cheap.
+    """
+    binding = origins.scopes.binding(node) if node.kind == "identifier" else None
+    if binding is None:
+        return None
+    at = binding.node.index
+    if at not in origins.held_objects:
+        origins.held_objects[at] = _held(origins, binding)
+    return origins.held_objects[at]
+
+
+def _held(origins: Origins, binding: Binding) -> Node | None:
+    if len(binding.parts) != 1 or binding.starts_absent:
+        return None
+    (part,) = binding.parts
+    held = part.value.inner if part.value is not None and not part.path else None
+    if held is None or held.kind != "object" or part.is_default:
+        return None
+    is_small = len(held.children) <= _MOST_OPENED
+    if not is_small or any(child.kind == "spread_element" for child in held.children):
+        return None
+    return held if stays_as_written(origins, binding, held) else None
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a node is an object literal in which nothing runs when it is read: a getter could
+    change the rest."""
+    return node.kind == "object" and not any(map(is_accessor, node.children))
+
+
+def is_accessor(node: Node) -> bool:
+    """Whether an entry of an object or class is a getter or setter."""
+    return node.kind == "method_definition" and any(
+        child.kind in ("get", "set") for child in node.children
+    )
+
+
+def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
+    """Whether nobody can change the object or list literal that a name holds. What is inside it
+    could be changed under another name, once it is read."""
+    if held.kind == "object" and not is_plain(held):
+        return False
+    is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
+    return all(
+        _is_given_to_tool(origins, use) or (is_flat and _only_reads(origins, use))
+        for use in binding.uses
+    )
+
+
+def _holds_changeable(child: Node) -> bool:
+    value = child.children[-1] if child.kind == "pair" else child
+    return value.inner.kind in ("array", "object", "spread_element")
+
+
+def _only_reads(origins: Origins, use: Node) -> bool:
+    """Whether a use reads parts of an object, or copies it."""
+    above = use.above
+    if above.kind not in MEMBERS or above.operand is not use:
+        return above.kind == "spread_element"
+    is_read = above.field != "function" and above.index not in origins.changed_members
+    whole = above
+    while whole.above.kind in WRAPPERS:
+        whole = whole.above
+    is_deleted = whole.above.kind == "unary_expression" and whole.above["operator"].kind == "delete"
+    return is_read and not is_deleted
+
+
+def _is_given_to_tool(origins: Origins, use: Node) -> bool:
+    """Whether a tool is given the object, or one with it in it: what it gets is a copy."""
+    above = use.above
+    if above.kind in ("spread_element", "pair") or use.kind == "shorthand_property_identifier":
+        whole = above if above.kind == "object" else above.above
+        above = whole.above
+    if above.kind != "arguments" or above.above.kind != "call_expression":
+        return False
+    return isinstance(origins.of(above.above["function"]), FromTools | CallByName)
+
+
+def _key(origins: Origins, key: Node) -> str | None:
+    tree = origins.tree
+    if key.kind == "computed_property_name":
+        found = origins.of(key.children[0])
+    elif key.kind == "number":  # 0x1 is "1"
+        found = literal(tree, key)
+    else:
+        text = tree.text(key)
+        return string_value(text) if key.kind == "string" else tree.name(key)
+    step = as_key(found.value) if isinstance(found, Constant) else None
+    return None if step is None else str(step)

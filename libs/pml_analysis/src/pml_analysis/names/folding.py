@@ -1,0 +1,39 @@
+"""Folding: the values that literals are written for, and what is put together of them."""
+
+from typing import Final
+
+from pml_analysis.names.values import ABSENT, UNKNOWN, Constant, Origin, constant
+from pml_analysis.syntax.literals import number_value, string_value
+from pml_analysis.syntax.tree import Node, Tree
+
+LONGEST_COMPOSED: Final = 4_096
+"""Characters of a text that is put together: names for twice a name would fill the memory."""
+
+
+def literal(tree: Tree, node: Node) -> Origin:
+    """The constant that a literal stands for."""
+    match node.kind:
+        case "string":
+            return constant(string_value(tree.text(node)))
+        case "number":
+            value = number_value(tree.text(node))
+            return UNKNOWN if value is None else constant(value)
+        case "true" | "false":
+            return constant(node.kind == "true")
+        case "null" | "undefined":
+            return ABSENT
+        case _:
+            return UNKNOWN
+
+
+def composed(text: str) -> Origin:
+    """A text put together of others, unless it is very long."""
+    return constant(text) if len(text) <= LONGEST_COMPOSED else UNKNOWN
+
+
+def negative(number: Constant) -> Origin:
+    """A number with a minus sign before it."""
+    value = number.value
+    if number.type != "number" or not isinstance(value, int | float):
+        return UNKNOWN
+    return constant(-value)

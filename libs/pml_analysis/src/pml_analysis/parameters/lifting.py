@@ -1,0 +1,170 @@
+"""Lifting (A8): literal arguments of calls become parameters, so that one program serves many
+inputs. Called without arguments it does what it did.
+"""
+
+import json
+import re
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Final
+
+from pydantic import JsonValue
+
+from pml_analysis.arguments.feeds import values_in
+from pml_analysis.names.constants import json_value
+from pml_analysis.names.origins import BOUND_ROOTS, SPOKEN_ROOTS, Origins
+from pml_analysis.parameters.parameter_uses import ParameterUses
+from pml_analysis.structure.calls import CallSite
+from pml_analysis.syntax.edits import Wrap, apply
+from pml_analysis.syntax.tree import Node
+
+_INHERITED: Final = frozenset(
+    {
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+    }
+)
+"""Names that every object has a value for."""
+
+_LITERALS: Final = frozenset(
+    {
+        "array",
+        "false",
+        "number",
+        "string",
+        "template_string",
+        "true",
+        "unary_expression",
+    }
+)
+_NAMES: Final = frozenset({"identifier", "shorthand_property_identifier"})
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_MOST_NAMES: Final = 10
+
+
+@dataclass(frozen=True)
+class LiftedParameter:
+    """A parameter made from literals: the calls that take it, and what it is if not given."""
+
+    node_ids: tuple[str, ...]
+    default: JsonValue
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A program with its literals lifted, and the parameters that this made, by name."""
+
+    code: str
+    parameters: Mapping[str, LiftedParameter]
+
+
+@dataclass
+class _Place:
+    """A literal, the keys that lead to it in the first call that takes it, and all such calls."""
+
+    node: Node
+    to: tuple[str, ...]
+    default: JsonValue
+    node_ids: dict[str, None]
+
+
+def lift_literals(
+    uses: ParameterUses,
+    calls: Iterable[tuple[str, CallSite]],
+    taken: Iterable[str],
+    *,
+    through_names: bool = True,
+) -> Rewritten:
+    """Put `args.<key> ?? ` before every literal that a call is given; the rest of the text stays.
+
+    `calls` are the call sites by node id; `taken` the names of parameters that are there. A new one
+    has the last key that leads to its literal, numbered if that is taken: `path`, `path_2`. Those
+    with the same keys and value are one. Lists are lifted whole, objects field by field; with
+    `through_names` a constant is lifted where it is declared. Null is not lifted: nothing could be
+    handed in for it. Where all arguments are used at once nothing is lifted, because what is handed
+    in by any name has a use already.
+    """
+    origins = uses.origins
+    root = _root(origins) if uses.all_known() else None
+    places = _places(origins, calls, through_names=through_names) if root is not None else []
+    parameters: dict[str, LiftedParameter] = {}
+    wraps: list[Wrap] = []
+    for name, same in _named(places, {*taken, *_INHERITED}).items():
+        node_ids = dict.fromkeys(node_id for place in same for node_id in place.node_ids)
+        parameters[name] = LiftedParameter(tuple(node_ids), same[0].default)
+        key = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{json.dumps(name)}]"
+        wraps += (Wrap(one.node.start, one.node.end, f"{root}{key} ?? ") for one in same)
+    return Rewritten(apply(origins.tree.source.text, wraps).text, parameters)
+
+
+def _root(origins: Origins) -> str | None:
+    """A name that is the caller's arguments wherever it stands."""
+    scopes, tree = origins.scopes, origins.tree
+    declared = {binding.name for binding in scopes.bindings}
+    used = {tree.name(node) for node in scopes.free} - origins.spoken_roots
+    possible = [*BOUND_ROOTS, *(name for name in SPOKEN_ROOTS if name not in used)]
+    return next((name for name in possible if name not in declared), None)
+
+
+def _places(
+    origins: Origins, calls: Iterable[tuple[str, CallSite]], *, through_names: bool
+) -> list[_Place]:
+    """The literals that calls are given, in the order that the calls come to them."""
+    found: dict[int, _Place] = {}
+    for node_id, site in calls:
+        for value in values_in(origins, site.argument):
+            node = _written_out(origins, value.node.inner, through_names=through_names)
+            default = json_value(origins, node) if node is not None else None
+            if node is not None and default is not None and value.place == "field":
+                place = found.setdefault(node.index, _Place(node, value.to, default, {}))
+                place.node_ids[node_id] = None
+    return list(found.values())
+
+
+def _written_out(origins: Origins, node: Node, *, through_names: bool) -> Node | None:
+    """The literal that a value is, or that the constant stands for which it names."""
+    for _ in range(_MOST_NAMES if through_names else 0):
+        binding = origins.scopes.binding(node)
+        if binding is None or binding.kind != "const" or len(binding.parts) != 1:
+            break
+        value, path = binding.parts[0].value, binding.parts[0].path
+        if value is None or path:
+            return None
+        node = value.inner
+    has_names = any(part.kind in _NAMES for part in origins.tree.subtree(node))
+    return node if _is_literal(node) and not has_names else None
+
+
+def _is_literal(node: Node) -> bool:
+    """Whether it is one, or a sum of some; `??` may stand before that, not before `&&`."""
+    is_sum = node.kind == "binary_expression" and node["operator"].kind == "+"
+    return is_sum or node.kind in _LITERALS
+
+
+def _named(places: Iterable[_Place], taken: set[str]) -> dict[str, list[_Place]]:
+    """Places by the name of their parameter."""
+    names: dict[tuple[tuple[str, ...], str], str] = {}
+    found: dict[str, list[_Place]] = {}
+    for place in places:
+        same = (place.to, json.dumps(place.default, sort_keys=True))
+        if same not in names:
+            names[same] = _free_name(place.to[-1], taken)
+            taken.add(names[same])
+        found.setdefault(names[same], []).append(place)
+    return found
+
+
+def _free_name(key: str, taken: Container[str]) -> str:
+    numbered = (f"{key}_{number}" for number in count(2))
+    return next(name for name in chain([key], numbered) if name not in taken)

@@ -1,0 +1,47 @@
+"""Parameters pass (A8): what the caller may hand in, as a JSON Schema."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pml_analysis.names.origins import Origins
+from pml_analysis.names.values import FromArguments
+from pml_analysis.parameters.evidence import read_uses
+from pml_analysis.parameters.exhausted import allowed_values
+from pml_analysis.parameters.parameter_uses import ParameterUses
+from pml_analysis.parameters.shape_schemas import object_schema
+from pml_analysis.parameters.told import ToldByTools
+from pml_analysis.structure.units import Unit
+from pml_common.contracts.structure import Argument
+from pml_common.contracts.tool import JsonObject
+from pml_common.provides.json_schema import Described
+
+
+def free_parameters(origins: Origins) -> list[str]:
+    """Free names that stand for parameters, in the order they are met."""
+    names: dict[str, None] = {}
+    for node in origins.scopes.free:
+        origin = origins.of(node)
+        if isinstance(origin, FromArguments) and origin.path:
+            names[origins.tree.name(node)] = None
+    return list(names)
+
+
+def parameters_schema(
+    origins: Origins,
+    units: Sequence[Unit],
+    given: Iterable[tuple[Described, Mapping[str, Argument]]],
+) -> JsonObject:
+    """The schema of the program's arguments; `given` are what its calls' tools take, and their
+    arguments.
+
+    What is not needed, or has a default, is not required. Nothing is said that could reject what
+    the program can do with: types that uses contradict are left out, and the values that it asks
+    for are `examples` unless every other one fails.
+    """
+    uses = ParameterUses(origins, units)
+    arguments = read_uses(uses)
+    for path, values in allowed_values(uses):
+        arguments.at(path, len(origins.tree.source.text)).allow(values)
+    tools = ToldByTools(arguments, origins)
+    for wanted, given_to in given:
+        tools.add(wanted, given_to)
+    return object_schema(arguments)

@@ -1,0 +1,115 @@
+"""Rows: how a function that is entered in several ways knows, as it runs, which nodes it makes.
+
+Each way is a row of node ids, one for each of the function's slots; a slot that enters another such
+function holds the number of that function's row. A function that is entered in one way needs none.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.structure.marks import Mark
+from pml_analysis.structure.units import Unit
+
+TABLE: Final = "__pml_nodes"
+_RECURSION: Final = -1
+"""The slot of the loop that a function makes which enters itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """Of one function: its position among those with rows, its ways in, slots by syntax index."""
+
+    number: int
+    instances: Sequence[Instance]
+    slots: dict[int, int]
+
+
+class Rows:
+    """Says, for every mark, the JavaScript expression of what it stands for."""
+
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
+        self._ways: dict[int | None, list[Instance]] = {}
+        for instance in expansion.instances:
+            self._ways.setdefault(_function(instance), []).append(instance)
+        several = [function for function, ways in self._ways.items() if len(ways) > 1]
+        self._slots = {
+            function: _Slots(number, self._ways[function], self._slots_of(function))
+            for number, function in enumerate(several)
+        }
+        with_rows = [way for slots in self._slots.values() for way in slots.instances]
+        self._row = {instance.number: row for row, instance in enumerate(with_rows)}
+
+    def table(self) -> str:
+        """The declaration of all rows; empty where none are needed."""
+        if not self._slots:
+            return ""
+        rows = [
+            [self._entry(slot, instance) for slot in slots.slots]
+            for slots in self._slots.values()
+            for instance in slots.instances
+        ]
+        return f"const {TABLE} = {json.dumps(rows, separators=(',', ':'))}; "
+
+    def node(self, mark: Mark, function: int | None) -> str:
+        """The id of the node that a mark of a function makes."""
+        return self._read(mark.node.index, function)
+
+    def recursion(self, function: int) -> str | None:
+        """The id of the loop of a function that enters itself; None where it never does."""
+        loops = self._expansion.loops
+        if not any(way.number in loops for way in self._ways[function]):
+            return None
+        return self._read(_RECURSION, function)
+
+    def entering(self, mark: Mark, function: int | None) -> tuple[str, str] | None:
+        """The row with which a mark of one function enters another, and that one's key."""
+        callee = self._slots.get(None if mark.unit is None else mark.unit.function.index)
+        if callee is None:
+            return None
+        return self._read(mark.node.index, function), str(callee.number)
+
+    def entry(self, unit: Unit) -> tuple[str, str, str] | None:
+        """For the body of a function with rows: the name that holds its row, its key, and the row
+        when it is entered by a way that is not known."""
+        slots = self._slots.get(unit.function.index)
+        if slots is None:
+            return None
+        loose = next((way for way in slots.instances if not way.is_invoked), None)
+        caller = None if loose is None else loose.caller
+        otherwise = (
+            str(self._row[slots.instances[0].number])
+            if caller is None
+            else self._read(unit.function.index, _function(caller))
+        )
+        return _variable(slots.number), str(slots.number), otherwise
+
+    def _slots_of(self, function: int | None) -> dict[int, int]:
+        marks = self._expansion.marks[function]
+        places = [_RECURSION, *(mark.node.index for mark in marks if mark.kind != "parallel")]
+        return {place: slot for slot, place in enumerate(places)}
+
+    def _read(self, place: int, function: int | None) -> str:
+        slots = self._slots.get(function)
+        if slots is None:
+            return json.dumps(self._entry(place, self._ways[function][0]))
+        return f"{TABLE}[{_variable(slots.number)}][{slots.slots[place]}]"
+
+    def _entry(self, place: int, instance: Instance) -> str | int | None:
+        """What a slot holds: a node id, or the number of a row."""
+        if place == _RECURSION:
+            return self._expansion.loops.get(instance.number)
+        key = (place, instance.number)
+        entered = self._expansion.entered.get(key)
+        return self._expansion.ids.get(key) if entered is None else self._row.get(entered.number)
+
+
+def _function(instance: Instance) -> int | None:
+    return None if instance.unit is None else instance.unit.function.index
+
+
+def _variable(number: int) -> str:
+    return f"__pml_{number}"

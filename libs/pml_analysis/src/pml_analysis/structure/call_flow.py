@@ -1,0 +1,139 @@
+"""Control flow of calls: which functions run where they are written, and what waits for what."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pml_analysis.names.callbacks import CHAINING, given_function, method_of
+from pml_analysis.structure.flow import (
+    NOTHING,
+    Enter,
+    Flow,
+    Loop,
+    Parallel,
+    Rescue,
+    Routine,
+    Step,
+    in_order,
+    perhaps,
+)
+from pml_analysis.structure.marks import INLINE, Mark, Places, combinator, combined
+from pml_analysis.syntax.tree import Node, Tree
+
+_CHAINED: Final = (
+    "call_expression",
+    "member_expression",
+    "non_null_expression",
+    "subscript_expression",
+)
+
+
+class CallFlow:
+    """What is known of the nodes that are reduced, and how calls are."""
+
+    def __init__(self, tree: Tree, marks: Sequence[Mark]) -> None:
+        self._tree = tree
+        self._marks: dict[int, set[str]] = {}
+        for mark in marks:
+            self._marks.setdefault(mark.node.index, set()).add(mark.kind)
+        self._marked = Places(mark.node.index for mark in marks)
+        self._units = {mark.unit.function.index for mark in marks if mark.unit is not None}
+        self._done: dict[int, tuple[Flow, int]] = {}
+        self.bodies: dict[int, Flow] = {}
+        """What is in functions, by their index."""
+        self._calls: dict[int, tuple[Flow, Flow]] = {}
+        """By index of a call: what comes before it, and itself, whose promise may be waited for."""
+
+    def flow(self, node: Node | None) -> Flow:
+        """The flow of a reduced node; of any other, nothing."""
+        return (
+            self._done[node.index][0] if node is not None and node.index in self._done else NOTHING
+        )
+
+    def _is(self, node: Node, kind: str) -> bool:
+        return kind in self._marks.get(node.index, ())
+
+    def _in(self, node: Node, place: str) -> Flow:
+        return self.flow(node.child(place))
+
+    def _in_order(self, nodes: Iterable[Node]) -> Flow:
+        return in_order(*map(self.flow, nodes))
+
+    def subscript(self, node: Node) -> Flow:
+        """An index, which is not looked at where an optional chain ends before it."""
+        index = self._in(node, "index")
+        return in_order(self._in(node, "object"), perhaps(index) if self._ends(node) else index)
+
+    def call(self, node: Node) -> Flow:
+        """A call of any kind."""
+        before, itself = self._calls[node.index] = self._called(node)
+        return in_order(before, itself)
+
+    def _called(self, node: Node) -> tuple[Flow, Flow]:
+        if self._is(node, "parallel"):
+            return self._parallel(node)
+        if self._is(node, "loop"):
+            return self._method_loop(node)
+        callee, given = node["function"], self._in(node, "arguments")
+        if callee.inner.kind in INLINE:  # called where it is written
+            return given, self._run_on_the_spot(callee.inner)
+        if self._ends(node):
+            given = perhaps(given)
+        if method_of(self._tree, node) in CHAINING:
+            return self._chain(node, given)
+        before = in_order(self.flow(callee), given)
+        if self._is(node, "call"):
+            return before, Step(node.index)
+        return before, Enter(node.index) if self._is(node, "entry") else NOTHING
+
+    def _chain(self, node: Node, given: Flow) -> tuple[Flow, Flow]:
+        """`p.then(f)` runs `f` after `p`; `p.then(f, g)`, `p.catch(g)` also where `p` fails."""
+        promise = node["function"]["object"].inner
+        before, itself = self._calls.get(promise.index, (self.flow(promise), NOTHING))
+        name = method_of(self._tree, node)
+        if name == "then" and len(node["arguments"].children) < 2:
+            return before, in_order(itself, given)
+        return before, Rescue(itself, given, goes_on=name != "finally")
+
+    def _ends(self, node: Node) -> bool:
+        """Whether the chain that a call or an index belongs to may end before it."""
+        while node.kind in _CHAINED:
+            if any(child.kind == "optional_chain" for child in node.children):
+                return True
+            node = node.children[0]
+        return False
+
+    def _parallel(self, node: Node) -> tuple[Flow, Flow]:
+        given = combined(node)
+        if given is None or given.kind == "array":
+            parts = tuple(map(self.flow, given.children)) if given is not None else ()
+            kind = combinator(self._tree, node)
+            first_ends, settles = kind in ("race", "any"), kind == "allSettled"
+            return NOTHING, Parallel(node.index, parts, False, first_ends, settles)
+        before, body = self._handed_over(given)
+        return before, Parallel(node.index, (body,), is_repeated=True)
+
+    def _method_loop(self, node: Node) -> tuple[Flow, Flow]:
+        before, body = self._handed_over(node)
+        return before, Loop(node.index, NOTHING, body, NOTHING)
+
+    def _handed_over(self, call: Node) -> tuple[Flow, Flow]:
+        """What runs before a method does, and what it runs again and again."""
+        function = (given_function(self._tree, call) or call).inner
+        others = self._in_order(call["arguments"].children[1:])
+        before = in_order(self._in(call, "function"), others)
+        return before, self._run_on_the_spot(function)
+
+    def _run_on_the_spot(self, function: Node) -> Flow:
+        """What is run as it is written there, or by its name."""
+        if function.kind in INLINE and function.index not in self._units:
+            return Routine(self.bodies.get(function.index, NOTHING), certain=True)
+        return Enter(function.index)
+
+    def function(self, node: Node) -> Flow:
+        """A function where it is written; one that makes no call only computes."""
+        if not self._marked.within(node):
+            return NOTHING
+        body = self.bodies[node.index] = self._in_order(node.children)
+        if node.index not in self._units:
+            return Routine(body)
+        return Enter(node.index, certain=False) if self._is(node, "written") else NOTHING

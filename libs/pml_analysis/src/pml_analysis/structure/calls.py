@@ -1,0 +1,117 @@
+"""Calls pass: every place that calls a tool or a capability, and every place that may without
+saying which."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pml_analysis.names.origins import Origins
+from pml_analysis.names.values import (
+    AnyTool,
+    CallByName,
+    Constant,
+    FromCapabilities,
+    FromTools,
+    Origin,
+)
+from pml_analysis.syntax.tree import Node, Tree
+from pml_analysis.text.problems import Problem
+
+CAPABILITY_SERVER: Final = "cap"
+"""Heads the names by which capabilities are called as tools are: `cap:fs:read_json`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallSite:
+    """One call of one tool, or of the capability that the program names so (`fs_read_json`,
+    `fs:read_json`); `argument` is the expression it is given, if any."""
+
+    call: Node
+    callee: Node
+    server: str
+    tool: str
+    argument: Node | None
+    capability: str | None = None
+
+    @property
+    def tool_id(self) -> str:
+        """`server:tool`; of a capability, `cap:` and the name in the program."""
+        return f"{self.server}:{self.tool}"
+
+
+@dataclass
+class Calls:
+    """What was found, each in source order."""
+
+    sites: list[CallSite] = field(default_factory=list[CallSite])
+    dynamic: list[Node] = field(default_factory=list[Node])
+    problems: list[Problem] = field(default_factory=list[Problem])
+
+
+def find_calls(tree: Tree, origins: Origins) -> Calls:
+    """Classify every call expression by where its callee comes from."""
+    calls = Calls()
+    for call in tree.of("call_expression"):
+        callee = call["function"]
+        _classify(calls, origins, call, callee, origins.of(callee))
+    return calls
+
+
+def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: Origin) -> None:
+    match origin:
+        case FromTools(path=(server, tool)):
+            calls.sites.append(_site(call, callee, server, tool, _argument(call, 0)))
+        case FromTools(path=path):
+            calls.problems.append(Problem(callee.start, _not_a_tool(path)))
+        case CallByName():
+            _by_name(calls, origins, call, callee)
+        case FromCapabilities(path=(name,)):
+            site = _site(call, callee, CAPABILITY_SERVER, name, _argument(call, 0))
+            calls.sites.append(site)
+        case FromCapabilities():
+            calls.problems.append(Problem(callee.start, _NO_CAPABILITY))
+        case AnyTool():
+            calls.dynamic.append(call)
+        case _:
+            pass
+
+
+def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
+    """`mcp.call("server:tool", arguments)`, `mcp.call("cap:namespace:action", arguments)`."""
+    first = _argument(call, 0)
+    name = origins.of(first) if first is not None else None
+    if not isinstance(name, Constant):
+        calls.dynamic.append(call)
+        return
+    server, colon, tool = str(name.value).partition(":")
+    if not (server and colon and tool):
+        message = f'mcp.call takes "server:tool"; this is {name.value!r}.'
+        calls.problems.append(Problem(callee.start, message))
+    else:
+        calls.sites.append(_site(call, callee, server, tool, _argument(call, 1)))
+
+
+def _site(call: Node, callee: Node, server: str, tool: str, argument: Node | None) -> CallSite:
+    capability = tool if server == CAPABILITY_SERVER else None
+    return CallSite(call, callee, server, tool, argument, capability)
+
+
+def _argument(call: Node, position: int) -> Node | None:
+    """One argument; None when it is missing, or a spread makes its place uncertain."""
+    arguments = call["arguments"]
+    given = arguments.children[: position + 1] if arguments.kind == "arguments" else []
+    if len(given) <= position or any(node.kind == "spread_element" for node in given):
+        return None
+    return given[position]
+
+
+_NO_CAPABILITY: Final = (
+    "capabilities is not a function: call one of the capabilities, capabilities.<name>(…)."
+)
+
+
+def _not_a_tool(path: tuple[str, ...]) -> str:
+    if path == (CAPABILITY_SERVER,):
+        return 'cap is no tool: call a capability by its name, mcp.call("cap:<name>", …).'
+    if not path:
+        return "mcp is not a tool: call one of its servers' tools, mcp.<server>.<tool>(…)."
+    return f"{path[0]} is a server, not a tool: call mcp.{path[0]}.<tool>(…)."

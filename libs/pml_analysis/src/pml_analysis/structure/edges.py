@@ -1,0 +1,241 @@
+"""Edges pass: the flow, drawn as sequence, conditional and loop edges.
+
+Every way through the program that ends is a way through these edges.
+"""
+
+from collections.abc import Mapping
+
+from pml_analysis.structure.drawn import Drawn
+from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.structure.flow import (
+    NOTHING,
+    Attempt,
+    Branch,
+    Enter,
+    Flow,
+    Jump,
+    Labelled,
+    Loop,
+    Parallel,
+    Perhaps,
+    Rescue,
+    Routine,
+    Sequence,
+    Step,
+    Switch,
+)
+from pml_analysis.structure.frontiers import (
+    Exit,
+    Frontier,
+    Placeholders,
+    Target,
+    Ways,
+    merged,
+)
+from pml_common.contracts.structure import Edge
+
+_Part = Perhaps | Rescue | Switch | Attempt | Routine | Labelled
+
+
+def edges_of(flows: Mapping[int | None, Flow], expansion: Expansion, *, limit: int) -> list[Edge]:
+    """Edges in program order, each once. Raises TooManyEdges beyond `limit`."""
+    drawing = _Drawing(flows, expansion, limit)
+    drawing.draw(flows[None], {}, expansion.instances[0])
+    return [
+        Edge.model_validate(
+            {"from": exit_.node_id, "to": to, "type": exit_.type, "outcome": exit_.outcome}
+        )
+        for exit_, to in drawing.edges.real(drawing.placeholders)
+    ]
+
+
+class _Drawing:
+    def __init__(self, flows: Mapping[int | None, Flow], expansion: Expansion, limit: int) -> None:
+        self._flows = flows
+        self._expansion = expansion
+        self.edges = Drawn(limit)
+        self._made: list[Exit] = []
+        """Every exit so far, in the order of drawing: after any of them something may fail."""
+        self.placeholders = Placeholders()
+        self._returns: dict[int, Exit] = {}
+        """The placeholder for a recursive instance's end, while it is drawn."""
+        self._failures: dict[int, Exit] = {}
+        """The same for everything after which it may fail."""
+
+    def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Ways:
+        """Draw a flow that is entered from a frontier; tells how it is left."""
+        match flow:
+            case Step():
+                return Ways(self._pass(self._id(flow.at, at), entry))
+            case Sequence():
+                return self._sequence(flow, entry, at)
+            case Branch():
+                return self._branch(flow, entry, at)
+            case Loop():
+                return self._loop(flow, entry, at)
+            case Parallel():
+                return self._parallel(flow, entry, at)
+            case Enter():
+                return self._enter(flow, entry, at)
+            case Jump():
+                return Ways(None, {(flow.kind, flow.label): entry})
+            case _:
+                return self._part(flow, entry, at)
+
+    def _part(self, flow: _Part, entry: Frontier, at: Instance) -> Ways:
+        match flow:
+            case Perhaps():
+                ways = self.draw(flow.part, entry, at)
+                return Ways(merged([entry, ways.end]), ways.jumps)
+            case Rescue():
+                return self._rescue(flow, entry, at)
+            case Switch():
+                return self._switch(flow, entry, at)
+            case Attempt():
+                return self._attempt(flow, entry, at)
+            case Routine():
+                return self.draw(flow.body, entry, at).left(entry, certain=flow.certain)
+            case _:
+                ways = self.draw(flow.body, entry, at)
+                return Ways(ways.land(("break", flow.label)), ways.jumps)
+
+    def _id(self, syntax: int, at: Instance) -> str:
+        return self._expansion.ids[syntax, at.number]
+
+    def _pass(self, node_id: str, entry: Frontier | None) -> Frontier:
+        """Reach a node that has one way on."""
+        self.edges.reach(node_id, entry)
+        return self._leave(Exit(node_id))
+
+    def _leave(self, exit_: Exit) -> Frontier:
+        self._made.append(exit_)
+        return {exit_: None}
+
+    def _sequence(self, flow: Sequence, entry: Frontier, at: Instance) -> Ways:
+        all_ways = Ways(entry)
+        for part in flow.parts:
+            if all_ways.end is None:  # its nodes are shown, but nothing leads in or out
+                self.draw(part, {}, at)
+                continue
+            ways = self.draw(part, all_ways.end, at)
+            all_ways.take(ways)
+            all_ways.end = ways.end
+        return all_ways
+
+    def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Ways:
+        condition = self.draw(flow.condition, entry, at)
+        node_id = self._id(flow.at, at)
+        self.edges.reach(node_id, condition.end)
+        chosen = self.draw(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
+        other = self.draw(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
+        ways = Ways(merged([chosen.end, other.end]), condition.jumps)
+        ways.take(chosen, other)
+        return ways
+
+    def _loop(self, flow: Loop, entry: Frontier, at: Instance) -> Ways:
+        again = self.placeholders.fresh()
+        head = self.draw(flow.head, {**entry, again: None}, at)
+        node_id = self._id(flow.at, at)
+        after = self._pass(node_id, head.end)
+        ways = self.draw(flow.body, self._leave(Exit(node_id, "loop_body")), at)
+        continues: list[Target] = [("continue", label) for label in (None, *flow.labels)]
+        round_ = self.draw(flow.tail, ways.land(*continues) or {}, at)
+        self.placeholders.resolve(again, round_.end)
+        ways.take(head, round_)
+        ways.end = None if flow.is_endless else after
+        return Ways(ways.land(("break", None)), ways.jumps)
+
+    def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Ways:
+        subject = self.draw(flow.subject, entry, at)
+        node_id = self._id(flow.at, at)
+        self.edges.reach(node_id, subject.end)
+        leaving = Ways(None, subject.jumps)
+        for outcome, body in flow.cases:
+            chosen = self._leave(Exit(node_id, "conditional", outcome))
+            ways = self.draw(body, merged([leaving.end, chosen]) or {}, at)
+            leaving.end = ways.end
+            leaving.take(ways)
+        if not flow.has_default:
+            default = self._leave(Exit(node_id, "conditional", "default"))
+            leaving.end = merged([leaving.end, default])
+        return Ways(leaving.land(("break", None)), leaving.jumps)
+
+    def _attempt(self, flow: Attempt, entry: Frontier, at: Instance) -> Ways:
+        before = len(self._made)
+        ways = self.draw(flow.body, entry, at)
+        failing: list[Frontier | None] = [entry, dict.fromkeys(self._made[before:])]
+        if flow.handler is not None:
+            failing.append(ways.jumps.pop(("throw", None), None))
+            failing = [self._handle(flow, flow.handler, ways, merged(failing) or {}, at)]
+        if flow.finalizer is None or flow.finalizer == NOTHING:
+            return ways
+        into = merged([ways.end, *ways.jumps.values(), *failing]) or {}
+        finalizer = self.draw(flow.finalizer, into, at)
+        if finalizer.end == into:  # no node in it: every way goes on as it was
+            ways.take(finalizer)
+            return ways
+        after = finalizer.end or {}
+        jumps = {**dict.fromkeys(ways.jumps, after), **finalizer.jumps}
+        return Ways(None if ways.end is None else finalizer.end, jumps)
+
+    def _handle(
+        self, flow: Attempt, handler: Flow, ways: Ways, failing: Frontier, at: Instance
+    ) -> Frontier:
+        """Draw the decision of a try, and its handler; tells where the handler itself may fail."""
+        before = len(self._made)
+        if flow.at is not None:
+            node_id = self._id(flow.at, at)
+            self.edges.reach(node_id, merged([ways.end, failing]))
+            if ways.end is not None:
+                ways.end = self._leave(Exit(node_id, "conditional", "ok"))
+            before = len(self._made)
+            failing = self._leave(Exit(node_id, "conditional", "error"))
+        handled = self.draw(handler, failing, at)
+        ways.end = merged([ways.end, handled.end])
+        ways.take(handled)
+        return {**failing, **dict.fromkeys(self._made[before:])}
+
+    def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Ways:
+        started = self._pass(self._id(flow.at, at), entry)
+        ways = [self.draw(part, started, at) for part in flow.parts]
+        # What makes no call is over at once: the others are waited for, unless the first ends it.
+        ends = [way.end for way in ways if way.end != started or flow.first_ends]
+        if flow.settles:
+            ends += [way.jumps.pop(("throw", None), None) for way in ways]
+        ends += [started] if flow.is_repeated or not ends else []
+        over = merged(ends)
+        # A join that nothing reaches leads nowhere.
+        end = over and self._pass(self._expansion.joins[flow.at, at.number], over)
+        leaving = Ways(end)
+        leaving.take(*ways)
+        return leaving
+
+    def _rescue(self, flow: Rescue, entry: Frontier, at: Instance) -> Ways:
+        before = len(self._made)
+        promise = self.draw(flow.promise, entry, at)
+        into = merged([promise.end, dict.fromkeys(self._made[before:])])
+        callbacks = self.draw(flow.callbacks, into or {}, at)
+        end = callbacks.end if flow.goes_on or flow.callbacks != NOTHING else promise.end
+        return Ways(end, {} if flow.goes_on else promise.jumps)
+
+    def _enter(self, flow: Enter, entry: Frontier, at: Instance) -> Ways:
+        callee = self._expansion.entered[flow.at, at.number]
+        loop = self._expansion.loops.get(callee.number)
+        if callee.number in self._returns and loop is not None:
+            self.edges.reach(loop, entry)
+            self._leave(self._failures[callee.number])
+            return Ways({self._returns[callee.number]: None})
+        inside, returns, before = entry, self.placeholders.fresh(), len(self._made)
+        if loop is not None:
+            self.edges.reach(loop, entry)
+            inside = self._leave(Exit(loop, "loop_body"))
+            self._returns[callee.number] = returns
+            self._failures[callee.number] = self.placeholders.fresh()
+        function = callee.unit.function.index if callee.unit is not None else None
+        body = self._flows.get(function, NOTHING)
+        ways = self.draw(body, inside, callee).left(entry, certain=True)
+        self.placeholders.resolve(returns, ways.end)
+        if self._returns.pop(callee.number, None) is not None:
+            failures = dict.fromkeys(self._made[before:])
+            self.placeholders.resolve(self._failures.pop(callee.number), failures)
+        return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))

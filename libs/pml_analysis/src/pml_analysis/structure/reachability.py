@@ -1,0 +1,57 @@
+"""Reachability pass: calls after what always leaves."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pml_analysis.structure.marks import Places
+from pml_analysis.syntax.tree import Node, Tree
+from pml_analysis.text.problems import Problem
+
+_LEAVING: Final = (
+    "break_statement",
+    "continue_statement",
+    "return_statement",
+    "throw_statement",
+)
+_LISTS: Final = ("program", "statement_block", "switch_case", "switch_default")
+_HOISTED: Final = frozenset({"function_declaration", "generator_function_declaration"})
+_JOINED: Final = ("catch_clause", "else_clause", "finally_clause", "if_statement", "try_statement")
+
+
+def unreachable_calls(tree: Tree, calls: Iterable[Node]) -> Iterator[Problem]:
+    """The first call of each stretch of statements that is never reached."""
+    starts = {call.index: call for call in calls}
+    places = Places(starts)
+    leaving: set[int] = {node.index for node in tree.of(*_LEAVING)}
+    around = tree.of(*_LISTS, *_JOINED)
+    around.sort(key=lambda node: -node.index)  # inner ones first
+    dead_until = 0
+    found: list[tuple[Node, Node]] = []
+    for node in around:
+        if node.kind in _LISTS:
+            first = next((child for child in node.children if child.index in leaving), None)
+            if first is not None:
+                leaving.add(node.index)
+                found += ((first, late) for late in node.children if late.index > first.index)
+        elif _always_leaves(node, leaving):
+            leaving.add(node.index)
+    for first, late in sorted(found, key=lambda pair: pair[1].index):
+        if late.index >= dead_until and late.kind not in _HOISTED and places.within(late):
+            call = next(starts[at] for at in range(late.index, late.stop) if at in starts)
+            line = tree.position(first).line
+            message = f"This is never reached: what begins on line {line} always leaves before it."
+            yield Problem(call.start, message)
+            dead_until = late.above.stop
+
+
+def _always_leaves(node: Node, leaving: set[int]) -> bool:
+    """Whether nothing after a statement is ever reached from it."""
+    inside = {child.field or child.kind: child.index in leaving for child in node.children}
+    match node.kind:
+        case "if_statement":
+            return inside.get("consequence", False) and inside.get("alternative", False)
+        case "try_statement":
+            body = inside["body"] and inside.get("handler", True)
+            return body or inside.get("finalizer", False)
+        case _:  # the block of a catch, an else or a finally
+            return any(inside.values())

@@ -1,0 +1,135 @@
+"""Units pass: local functions that are known by one name, and every place that runs them."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pml_analysis.names.bindings import Binding, Scopes
+from pml_analysis.names.callbacks import given_function
+from pml_analysis.names.globals import GLOBALS
+from pml_analysis.syntax.tree import WRAPPERS, Node, Tree
+
+_NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
+"""Functions whose body runs when they are called; a generator's runs later."""
+
+_LATE: Final = frozenset({"await_expression", "new_expression"}) | _NAMEABLE
+"""What a parameter's default must not hold: it would run before the body begins. Nor may it call
+anything but what the language has."""
+
+
+_SELF_RUNNING: Final = (
+    *("Proxy", "Symbol", "definePropert", "toPrimitive", "toString", "valueOf", "\\u"),
+)
+"""One of them is in texts whose values run functions when they are read; getters aside."""
+
+
+_GENERATORS: Final = ("generator_function", "generator_function_declaration")
+_MARKS: Final = frozenset({"get", "*"})
+"""Say that a method is a getter, or a generator."""
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A local function. `entries` are the calls that run it, and the uses of its name that hand it
+    to a method which does; `is_loose` when it may be run from elsewhere too (where it is written),
+    or never."""
+
+    function: Node
+    name: str
+    entries: list[Node] = field(default_factory=list[Node])
+    is_loose: bool = False
+
+
+def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
+    """Every local function that always is what its name says, in source order."""
+    units: dict[int, Unit] = {}
+    known_outside: set[int] = set()
+    for binding in scopes.bindings:
+        function = _function_of(tree, binding, scopes)
+        if function is not None:
+            unit = units.setdefault(function.index, Unit(function, binding.name))
+            if not _is_own_name(binding, function):
+                known_outside.add(function.index)
+            for use in binding.uses:
+                _note(tree, unit, use)
+    found = [
+        units[index]
+        for index in sorted(units)
+        if index in known_outside or units[index].entries or units[index].is_loose
+    ]
+    for unit in found:
+        is_run_by_name = unit.entries and unit.function.index in known_outside
+        unit.is_loose = unit.is_loose or not is_run_by_name
+    return found
+
+
+def _is_own_name(binding: Binding, function: Node) -> bool:
+    """Whether only the function itself knows the name: `(function f() { f(); })()`."""
+    return function.kind == "function_expression" and binding.node.above is function
+
+
+def _function_of(tree: Tree, binding: Binding, scopes: Scopes) -> Node | None:
+    if len(binding.parts) != 1 or binding.starts_absent:
+        return None
+    (part,) = binding.parts
+    if part.value is None or part.path or part.is_default or _is_written(binding, scopes):
+        return None
+    function = part.value.inner
+    if function.kind not in _NAMEABLE or _has_late_defaults(tree, function, scopes):
+        return None
+    return function
+
+
+def _is_written(binding: Binding, scopes: Scopes) -> bool:
+    return any(use.index in scopes.written for use in binding.uses)
+
+
+def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
+    parameters = function.child("parameters")
+    if parameters is not None and not _is_simple(parameters) and runs_by_itself(tree):
+        return True
+    return parameters is not None and any(
+        node.kind in _LATE
+        or (node.kind == "call_expression" and not _is_built_in(tree, node["function"], scopes))
+        for node in tree.subtree(parameters)
+    )
+
+
+def _is_simple(parameters: Node) -> bool:
+    """Whether all parameters are names alone: taking them in runs nothing."""
+    return all(
+        one.child("value") is None
+        and (pattern := one.child("pattern")) is not None
+        and pattern.kind == "identifier"
+        for one in parameters.children
+    )
+
+
+def runs_by_itself(tree: Tree) -> bool:
+    """Whether something of the program's own may run where a value is only read."""
+    is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
+    return is_said or any(
+        method.kind != "method_definition" or any(child.kind in _MARKS for child in method.children)
+        for method in tree.of("method_definition", *_GENERATORS)
+    )
+
+
+def _is_built_in(tree: Tree, callee: Node, scopes: Scopes) -> bool:
+    """Whether a callee is the language's own: `Object.keys`, `String`."""
+    while callee.kind == "member_expression":
+        callee = callee["object"]
+    is_free = callee.kind == "identifier" and scopes.binding(callee) is None
+    return is_free and tree.name(callee) in GLOBALS
+
+
+def _note(tree: Tree, unit: Unit, use: Node) -> None:
+    """What one use of the name does with the function."""
+    value = use
+    while value.above.kind in WRAPPERS:
+        value = value.above
+    above = value.above
+    if above.kind == "call_expression" and value.field == "function":
+        unit.entries.append(above)
+    elif above.kind == "arguments" and given_function(tree, above.above) is value:
+        unit.entries.append(use)
+    elif above.kind != "unary_expression":  # typeof f
+        unit.is_loose = True

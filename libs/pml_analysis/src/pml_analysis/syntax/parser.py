@@ -1,0 +1,213 @@
+"""Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+import tree_sitter_typescript
+from tree_sitter import Language, Parser, Query, QueryCursor, TreeCursor
+from tree_sitter import Node as RawNode
+from tree_sitter import Tree as RawTree
+
+from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.tree import CASTS, TYPES, Node, Tree
+
+_LEAVES = TYPES | {
+    *("string", "regex", "meta_property"),
+    *("identifier", "number", "property_identifier", "shorthand_property_identifier"),
+    *("shorthand_property_identifier_pattern", "statement_identifier", "type_identifier"),
+}
+"""Kinds into which nothing looks, or that hold nothing."""
+
+_DROPPED = frozenset({"comment", "html_comment"})
+_TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
+"""Tokens that say something their parent's kind does not; so do those with a field (operators)."""
+_SILENT: Final = frozenset(["(", ")", "{", "}", "[", "]", ".", ":", "=>", "`", "${", '"', "'"])
+"""Tokens to which the grammar never gives a place of their own."""
+
+_ONLY_IN = {
+    ",": frozenset({"array", "array_pattern"}),
+    "await": frozenset({"for_in_statement"}),
+}
+"""Tokens that mean something in some places only: a comma beside a hole, `for await`."""
+
+_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
+_NOTHING: list[Node] = []
+"""The children of every leaf: most nodes are leaves."""
+
+
+class TooDeep(Exception):
+    """The text nests deeper than passes are made for."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"nested too deeply at offset {offset}")
+        self.offset = offset
+
+
+@cache
+def language() -> Language:
+    """The TypeScript grammar."""
+    return Language(tree_sitter_typescript.language_typescript())
+
+
+class _Kind(NamedTuple):
+    """Of the nodes of one kind: whether they are kept, whether they may hold others, and the kinds
+    of parents in which alone they are kept, if not in all."""
+
+    name: str
+    is_silent: bool
+    is_kept: bool
+    is_open: bool
+    parents: frozenset[str] | None
+
+
+@cache
+def _kinds() -> list[_Kind]:
+    """By kind id."""
+    grammar = language()
+    found: list[_Kind] = []
+    for number in range(grammar.node_kind_count):
+        name = grammar.node_kind_for_id(number) or ""
+        is_named = grammar.node_kind_is_named(number)
+        is_kept = name in _TOKENS or (is_named and name not in _DROPPED)
+        is_open = is_named and name not in _LEAVES
+        found.append(_Kind(name, name in _SILENT, is_kept, is_open, _ONLY_IN.get(name)))
+    return found
+
+
+@cache
+def _fields() -> dict[int | None, str | None]:
+    grammar = language()
+    numbers = range(1, grammar.field_count + 1)
+    return {None: None, **{number: grammar.field_name_for_id(number) for number in numbers}}
+
+
+class Broken(NamedTuple):
+    """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
+
+    node: RawNode
+    siblings: list[RawNode]
+
+
+def parse(source: Source) -> RawTree:
+    """Parse a text that UTF-8 can hold; errors are nodes of the result.
+
+    A carriage return alone ends a line in JavaScript, but not for the grammar.
+    """
+    return Parser(language()).parse(_LONE_RETURN.sub(b"\n", source.text.encode()))
+
+
+def broken(raw: RawTree) -> Iterator[Broken]:
+    """What the parser could not make sense of, in source order.
+
+    Nodes are never asked for their parent: in a deep tree that ends the process.
+    """
+    waiting = [Broken(raw.root_node, [])]
+    while waiting:
+        here = waiting.pop()
+        node = here.node
+        if node.is_error or node.is_missing:
+            yield here
+        inside = node.children
+        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+
+
+def first_jsx(source: Source) -> int | None:
+    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
+    text = source.text.encode()
+    if b"/>" not in text and b"</" not in text:
+        return None
+    raw = Parser(_tsx()).parse(text)
+    if raw.root_node.has_error:
+        return None
+    found = QueryCursor(_jsx()).captures(raw.root_node).get("jsx", [])
+    return min((node.start_byte for node in found), default=None)
+
+
+@cache
+def _tsx() -> Language:
+    return Language(tree_sitter_typescript.language_tsx())
+
+
+@cache
+def _jsx() -> Query:
+    return Query(_tsx(), "[(jsx_element) (jsx_self_closing_element)] @jsx")
+
+
+def code_points(text: str) -> list[int] | None:
+    """Byte offset in UTF-8 → code point; None when they are the same."""
+    if text.isascii():
+        return None
+    offsets: list[int] = []
+    for index, char in enumerate(text):
+        offsets += [index] * len(char.encode())
+    return [*offsets, len(text)]
+
+
+def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
+    """The tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
+    offsets = code_points(source.text)
+    try:
+        nodes = _convert(raw, nesting)
+    except TooDeep as error:
+        raise TooDeep(error.offset if offsets is None else offsets[error.offset]) from None
+    if offsets is not None:
+        for node in nodes:
+            node.start, node.end = offsets[node.start], offsets[node.end]
+    return Tree(source, nodes, raw)
+
+
+def _convert(raw: RawTree, nesting: int) -> list[Node]:
+    """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
+    kinds, fields = _kinds(), _fields()
+    cursor = raw.walk()
+    enter, leave, advance = cursor.goto_first_child, cursor.goto_parent, cursor.goto_next_sibling
+    top = raw.root_node
+    siblings: list[Node] = []
+    parent = Node("program", None, top.start_byte, top.end_byte, None, 0, siblings, 1)
+    nodes = [parent]
+    ends: dict[int, int] = {}  # where nodes end that the grammar has end after a comment
+    depth, count, in_cast = 1, 1, False
+    here = cursor.node if enter() else None
+    while here is not None:
+        kind, is_silent, is_kept, is_open, parents = kinds[here.kind_id]
+        field = None if is_silent else fields[cursor.field_id]
+        if is_kept or field is not None:
+            start, end = here.byte_range
+            node = Node(kind, field, start, end, parent, count, _NOTHING, count + 1)
+            if parents is None or parent.kind in parents:
+                nodes.append(node)
+                siblings.append(node)
+                count += 1
+            if is_open and not (in_cast and siblings[0] is not node) and enter():
+                node.children = siblings = []
+                parent, depth, in_cast = node, depth + 1, kind in CASTS
+                if depth > nesting:
+                    raise TooDeep(start)
+                here = cursor.node
+                continue
+        while not advance():
+            parent.stop = count
+            if kind in _DROPPED:  # the last of its parent
+                before = _before_comments(cursor)
+                ends[parent.end] = ends.get(before, before)
+                kind = ""
+            if ends:
+                parent.end = ends.get(parent.end, parent.end)
+            if parent.parent is None:
+                return nodes
+            parent, depth = parent.parent, depth - 1
+            siblings, in_cast = parent.children, parent.kind in CASTS
+            leave()
+        here = cursor.node
+    return nodes
+
+
+def _before_comments(cursor: TreeCursor) -> int:
+    """The end of the node before the comments of which a cursor stands at the last."""
+    while cursor.goto_previous_sibling():
+        here = cursor.node
+        if here is not None and here.type not in _DROPPED:
+            return here.end_byte
+    return 0

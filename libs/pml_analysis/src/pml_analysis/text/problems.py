@@ -1,0 +1,52 @@
+"""What is wrong with a program, before it has a line and a column."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pml_analysis.syntax.source import Source
+from pml_common.contracts.structure import Diagnostic
+
+_SHOWN = 200
+"""Characters of a line that are shown at least; of a long one, half as many on each side."""
+
+_LONGEST_LINE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A reason to refuse the program, at an offset in code points."""
+
+    offset: int
+    message: str
+
+
+def diagnostic(
+    source: Source, problem: Problem, severity: Literal["error", "warning"] = "error"
+) -> Diagnostic:
+    """The problem with its place, as the author counts it, and its line."""
+    line, column = source.position(problem.offset)
+    return Diagnostic(
+        severity=severity,
+        message=visible(problem.message),
+        line=line,
+        column=column,
+        source_line=_excerpt(source.line(line), column).encode(errors="replace").decode(),
+    )
+
+
+def _excerpt(line: str, column: int) -> str:
+    """A line as far as a little beyond a column; of a very long one what is round it, after `…`."""
+    beside = _SHOWN // 2
+    if column <= _LONGEST_LINE:
+        return line[: max(_SHOWN, column + beside)]
+    return f"…{line[column - beside : column + beside]}"
+
+
+def visible(text: str) -> str:
+    """A text with what prints nothing, turns the line round, or is half a character shown by
+    number."""
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(char: str) -> str:
+    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"

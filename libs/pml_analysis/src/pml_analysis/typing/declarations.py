@@ -1,0 +1,142 @@
+"""TypeScript declarations of what a program can use (A13): tools, capabilities, the sandbox."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from pml_analysis.typing.json_schema_types import SchemaTypes
+from pml_analysis.typing.sandbox_types import SANDBOX, SANDBOX_NAMES
+from pml_analysis.typing.type_text import block, comment, indented, key, pascal, quoted
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+
+DECLARED: Final = ("mcp", "capabilities", *SANDBOX_NAMES)
+"""Every name that declarations declare as a value."""
+
+_HEAD: Final = """\
+// What a PML program can use: it is the body of an async function. The sandbox has the language
+// and what is declared here, so check with {"compilerOptions": {"lib": ["esnext"], "types": []}}.
+/// <reference lib="esnext" />
+
+"""
+_TAIL: Final = """\
+type PmlNamed<Name> = Name extends keyof PmlCalls ? PmlCalls[Name]
+  : (args?: object) => Promise<any>;
+interface PmlMcp extends PmlServers {
+  /** Calls a tool or a capability by its name: `server:tool`, `cap:namespace:action`. */
+  readonly call: <Name extends keyof PmlCalls | (string & {})>(
+    name: Name,
+    ...given: PmlNamed<Name> extends (...given: infer Given) => unknown ? Given : never
+  ) => PmlNamed<Name> extends (...given: never) => infer Gives ? Gives : never;
+}
+declare const mcp: PmlMcp;
+declare const capabilities: PmlCapabilities;
+"""
+_BY_NAME: Final = "call"
+"""`mcp.call` is no server: the tools of one of that name are called by name alone."""
+
+_WAYS: Final = ("anyOf", "oneOf")
+NONE: Final[Mapping[str, ToolDefinition]] = {}
+_ANYTHING: Final = "{ [key: string]: any }"
+_OTHERS: Final = "readonly [name: string]: (args?: any) => Promise<any>"
+
+
+def declarations(
+    tools: Sequence[ToolDefinition], capabilities: Mapping[str, ToolDefinition] = NONE
+) -> str:
+    """A `.d.ts` of everything a program can name, types of its own beginning with `Pml`.
+
+    Of several tools with one name the last counts. Capabilities stand under the names that programs
+    call them by, as the tools that they are to them; others may be called too, with anything.
+    """
+    named: dict[str, str] = {}
+    servers: dict[str, dict[str, _Callable]] = {}
+    for tool in tools:
+        servers.setdefault(tool.server, {})[tool.name] = _callable(
+            (tool.server, tool.name), tool, named
+        )
+    learned = {
+        name: _callable(("capability", name), it, named) for name, it in capabilities.items()
+    }
+    members = {name: each for name, each in learned.items() if name.isidentifier()}
+    shelves = [
+        f"readonly {key(server)}: {block(_members(known))}"
+        for server, known in servers.items()
+        if server != _BY_NAME
+    ]
+    calls = [*_calls(servers), *_capability_calls(learned)]
+    return "".join(
+        [
+            _HEAD,
+            SANDBOX,
+            "\n",
+            *(f"type {name} = {text};\n" for name, text in named.items()),
+            f"/** The tools of the connected servers. */\ninterface PmlServers {_body(shelves)}\n",
+            "/** What was learned. */\n",
+            f"interface PmlCapabilities {_body([*_members(members), _OTHERS])}\n",
+            f"/** All of them by name, for `mcp.call`. */\ninterface PmlCalls {_body(calls)}\n",
+            _TAIL,
+        ]
+    )
+
+
+def as_module(text: str) -> str:
+    """Declarations as a module, whose names nobody finds who does not import them."""
+    return f"{text}export {{ {', '.join(DECLARED)} }};\n"
+
+
+@dataclass(frozen=True)
+class _Callable:
+    doc: str
+    signature: str
+
+
+def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]) -> _Callable:
+    name = f"Pml{pascal(*path)}"
+    takes = SchemaTypes(tool.input_schema, name, True, named).text()
+    gives = "any"
+    if tool.output_schema is not None:
+        gives = SchemaTypes(tool.output_schema, f"{name}Result", False, named).text()
+    mark = "?" if _may_be_left_out(tool.input_schema) else ""
+    signature = f"(args{mark}: {_ANYTHING if takes == 'unknown' else takes}) => Promise<{gives}>"
+    return _Callable(tool.description or tool.title or "", signature)
+
+
+def _may_be_left_out(schema: JsonObject) -> bool:
+    """Whether a call may do without arguments, as far as a first look tells."""
+    every, *ways = ([schema, *_parts(schema, "allOf")], *(_parts(schema, way) for way in _WAYS))
+    return not any(map(_requires, every)) and not any(
+        way and all(map(_requires, way)) for way in ways
+    )
+
+
+def _requires(schema: JsonValue) -> bool:
+    return isinstance(schema, dict) and bool(schema.get("required"))
+
+
+def _parts(schema: JsonObject, name: str) -> list[JsonValue]:
+    found = schema.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _members(known: Mapping[str, _Callable]) -> list[str]:
+    return [
+        f"{comment(each.doc)}readonly {key(name)}: {each.signature}" for name, each in known.items()
+    ]
+
+
+def _calls(servers: Mapping[str, Mapping[str, _Callable]]) -> Iterator[str]:
+    for server, known in servers.items():
+        for tool, each in known.items():
+            path = f"PmlServers[{quoted(server)}][{quoted(tool)}]"
+            yield f"{quoted(f'{server}:{tool}')}: {each.signature if server == _BY_NAME else path}"
+
+
+def _capability_calls(learned: Mapping[str, _Callable]) -> Iterator[str]:
+    for name, each in learned.items():
+        yield f"{quoted(f'cap:{name}')}: {each.signature}"
+
+
+def _body(members: Sequence[str]) -> str:
+    return "{\n" + "".join(f"{indented(member)};\n" for member in members) + "}"

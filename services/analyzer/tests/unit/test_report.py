@@ -28,6 +28,7 @@ def test_an_analysis_is_json_with_every_key() -> None:
         "tool": "fs:stat",
         "arguments": {"path": {"type": "parameter", "parameter_name": "path"}},
         "via": [],
+        "repeats": True,
     }
     edge = report["static_structure"]["edges"][1]
     assert (edge["from"], edge["to"], edge["outcome"]) == ("d1", "n2", "true")

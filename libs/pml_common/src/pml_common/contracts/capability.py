@@ -9,7 +9,7 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.structure import CallNode, StaticStructure
 from pml_common.contracts.tool import JsonObject
 
 CapabilityName = Annotated[
@@ -90,6 +90,7 @@ class NestedCapability(Contract):
     which the program and its nested capabilities call it; `node_ids` are the program's own calls
     that lead to it. `calls` are the capabilities that it calls itself: they and the structure's
     capability nodes are the `contains` relations, which lead from one structure to another.
+    `nodes` are its own calls of tools and capabilities, as in its structure.
     """
 
     capability_id: UUID
@@ -100,6 +101,7 @@ class NestedCapability(Contract):
     called_as: tuple[str, ...]
     node_ids: tuple[str, ...]
     calls: tuple[UUID, ...] = ()
+    nodes: tuple[CallNode, ...] = ()
 
 
 class InjectedCapability(Contract):

@@ -1,40 +1,111 @@
 """Who must approve: policies and the decision taken before anything runs (A11)."""
 
+import hashlib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from functools import cached_property
+from posixpath import normpath
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.json_values import same_json
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 Verdict = Literal["allow", "ask", "deny"]
+
+STRICTNESS: Final[dict[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+def _strictest(possible: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
+    """The first of the strictest."""
+    return max(possible, key=lambda one: STRICTNESS[one[0]])
+
+
+def _is_under(path: str, folder: str) -> bool:
+    """Whether an absolute path leads into a folder, or is it."""
+    whole, top = normpath(path), normpath(folder)
+    return path.startswith("/") and (whole == top or whole.startswith(top.rstrip("/") + "/"))
+
+
+class ArgumentRule(Contract):
+    """What the argument `name` must be for a rule to match, by one of: `under` a folder, by its
+    path alone (`..` is resolved, links are not); `equals` this value; `like`, a shell-style glob
+    over text."""
+
+    name: str
+    under: str | None = None
+    equals: str | int | float | bool | None = None
+    like: str | None = None
+
+    def matches(self, value: JsonValue) -> bool:
+        """Whether an argument is what the rule wants."""
+        if self.under is not None:
+            return isinstance(value, str) and _is_under(value, self.under)
+        if self.like is not None:
+            return isinstance(value, str) and fnmatchcase(value, self.like)
+        return same_json(value, self.equals)
 
 
 class PolicyRule(Contract):
     """`pattern` is a shell-style glob over `server:tool`, and over `cap:namespace:action` for
-    capabilities that programs call; the first rule that matches wins."""
+    capabilities that programs call. With `arguments` it is a rule on single calls: each named
+    argument must be there and match. The first rule that matches wins."""
 
     pattern: Annotated[str, StringConstraints(min_length=1)]
+    arguments: tuple[ArgumentRule, ...] = ()
     verdict: Verdict
+
+    def matches(self, tool_id: str, known: JsonObject, *, is_all: bool) -> bool | None:
+        """Whether it speaks of a call with these arguments; None: `known` is not all of them, and
+        the others tell."""
+        if not fnmatchcase(tool_id, self.pattern):
+            return False
+        told = [
+            None
+            if rule.name not in known and not is_all
+            else rule.name in known and rule.matches(known[rule.name])
+            for rule in self.arguments
+        ]
+        return False if False in told else None if None in told else True
 
 
 class Policy(Contract):
-    """A scope's rules, and what holds where no rule matches."""
+    """A scope's rules, and what holds where no rule matches. `computed`: whether approving a
+    program lets it compute arguments (`show`) or each call with such asks again (`park`)."""
 
     rules: tuple[PolicyRule, ...] = ()
     read_only: Verdict = "allow"
     otherwise: Verdict = "ask"
+    computed: Literal["show", "park"] = "show"
 
-    def verdict_on(self, tool: ToolDefinition) -> tuple[Verdict, str]:
+    @cached_property
+    def revision(self) -> str:
+        """SHA-256 of what it says, hex."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    def verdict_on(
+        self, tool: ToolDefinition, known: JsonObject | None = None, *, is_all: bool = False
+    ) -> tuple[Verdict, str]:
         """The first rule that matches, else what the server says of its tool; and why, in words.
+        Where the arguments that are not `known` decide, the strictest that may come of it.
 
         One function for whole programs and for single calls: they must never disagree.
         """
+        possible: list[tuple[Verdict, str]] = []
         for rule in self.rules:
-            if fnmatchcase(tool.tool_id, rule.pattern):
-                return rule.verdict, f"The rule {rule.pattern} says {rule.verdict}."
+            fits = rule.matches(tool.tool_id, known or {}, is_all=is_all)
+            if fits is not False:
+                where = " where its arguments match" if rule.arguments else ""
+                possible.append(
+                    (rule.verdict, f"The rule {rule.pattern}{where} says {rule.verdict}.")
+                )
+            if fits:
+                return _strictest(possible)
+        return _strictest([*possible, self._by_hints(tool)])
+
+    def _by_hints(self, tool: ToolDefinition) -> tuple[Verdict, str]:
         if tool.annotations.read_only:
             return self.read_only, f"Its server marks it read-only: {self.read_only}."
         if tool.annotations.destructive:
@@ -45,7 +116,9 @@ class Policy(Contract):
         """The first rule that matches one of a capability's names, former ones among them; and
         why. It can only make stricter what its tools' verdicts are: those hold beside it."""
         for rule in self.rules:
-            if any(fnmatchcase(f"cap:{name}", rule.pattern) for name in names):
+            if not rule.arguments and any(
+                fnmatchcase(f"cap:{name}", rule.pattern) for name in names
+            ):
                 return rule.verdict, f"The rule {rule.pattern} says {rule.verdict}."
         return "allow", "No rule names it; its tools decide."
 

@@ -3,11 +3,12 @@
 ```json
 {
   "rules": [
-    {"pattern": "fs:write_*", "verdict": "allow"},
+    {"pattern": "fs:write_*", "arguments": {"path": {"under": "/work"}}, "verdict": "allow"},
     {"pattern": "cap:ops:*", "verdict": "ask"}
   ],
   "read_only": "allow",
   "otherwise": "ask",
+  "computed": "show",
   "scopes": {"acme.webapp": {"rules": [{"pattern": "*", "verdict": "deny"}]}}
 }
 ```
@@ -18,11 +19,19 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
-from pml_common.contracts.decision import Policy, Verdict
+from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
 from pml_common.contracts.scope import Scope
 
 _WIDE: Final = re.compile(r"[:*?\[]")
@@ -57,6 +66,12 @@ def _may_match(pattern: str) -> str:
     return pattern
 
 
+def _absolute(folder: str) -> str:
+    if not folder.startswith("/"):
+        raise ValueError("is no absolute path: write /home/me/work")
+    return folder
+
+
 def _scope(name: str) -> str:
     org, dot, project = name.partition(".")
     try:
@@ -72,20 +87,47 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _Argument(_Strict):
+    under: Annotated[str, AfterValidator(_absolute)] | None = None
+    equals: str | int | float | bool | None = None
+    like: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "_Argument":
+        if len(self.model_fields_set) != 1:
+            raise ValueError("takes one of under, equals, like")
+        return self
+
+
 class _Rule(_Strict):
     pattern: Annotated[str, AfterValidator(_may_match)]
+    arguments: dict[str, _Argument] = Field(default_factory=dict[str, _Argument])
     verdict: Verdict
+
+    @property
+    def rule(self) -> PolicyRule:
+        """The same as it is sent."""
+        named = (
+            ArgumentRule(name=name, **one.model_dump()) for name, one in self.arguments.items()
+        )
+        return PolicyRule(pattern=self.pattern, arguments=tuple(named), verdict=self.verdict)
 
 
 class _Policy(_Strict):
     rules: tuple[_Rule, ...] = ()
     read_only: Verdict = Policy().read_only
     otherwise: Verdict = Policy().otherwise
+    computed: Literal["show", "park"] = Policy().computed
 
     @property
     def policy(self) -> Policy:
         """The same as it is sent."""
-        return Policy.model_validate(self.model_dump(include=set(_Policy.model_fields)))
+        return Policy(
+            rules=tuple(one.rule for one in self.rules),
+            read_only=self.read_only,
+            otherwise=self.otherwise,
+            computed=self.computed,
+        )
 
 
 class _File(_Policy):

@@ -7,26 +7,57 @@ from pydantic import AliasChoices, Field, JsonValue
 from pml_common.contracts.base import Contract
 
 
+def _is_none(value: object) -> bool:
+    """Fields that say nothing are left out of messages, which hold hundreds of them."""
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return value == ()
+
+
 class LiteralArgument(Contract):
-    """A value known before the run."""
+    """A value known before the run.
+
+    In a grant one too long to be carried along is told by `sha256`, of its canonical JSON
+    (RFC 8785), hex, and `value` is null.
+    """
 
     type: Literal["literal"] = "literal"
     value: JsonValue
+    sha256: str | None = Field(default=None, exclude_if=_is_none)
+
+
+ResultStep = str | int | None
+"""One step into a value: a key, an index, or None for any one element of a list."""
 
 
 class ReferenceArgument(Contract):
-    """A value computed in the run; `node_id` is the node that produces it, where one does."""
+    """A value computed in the run; `node_id` is the node that produces it, where one does.
+
+    With `path` it is that part of the node's result, unchanged: a pure reference, which can be
+    bound. Without, it is computed. Of a spread (`...options`), `keys` are those that it may set;
+    None: any.
+    """
 
     type: Literal["reference"] = "reference"
     expression: str
     node_id: str | None = None
+    path: tuple[ResultStep, ...] | None = Field(default=None, exclude_if=_is_none)
+    keys: tuple[str, ...] | None = Field(default=None, exclude_if=_is_none)
 
 
 class ParameterArgument(Contract):
-    """A value that the caller hands in."""
+    """A value that the caller hands in: the part of `args` at `path`, unchanged.
+
+    `default` holds the value that the program takes where the caller gives none, if it has one: a
+    list of one, since the value itself may be null. Without `path` the value cannot be bound.
+    """
 
     type: Literal["parameter"] = "parameter"
     parameter_name: str
+    path: tuple[ResultStep, ...] | None = Field(default=None, exclude_if=_is_none)
+    default: tuple[JsonValue, ...] = Field(default=(), exclude_if=_is_empty)
 
 
 class ObjectArgument(Contract):
@@ -67,23 +98,30 @@ class SourceNode(Contract):
 class TaskNode(SourceNode):
     """One call site of one tool, once for each way its function is invoked.
 
-    `via`: the invocations of local functions that lead there, outermost first.
+    `via`: the invocations of local functions that lead there, outermost first. `repeats`: it may
+    be reached more than once in a run (loops, callbacks, recursion).
     """
 
     type: Literal["task"] = "task"
     tool: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
     via: tuple[Position, ...] = ()
+    repeats: bool = True
 
 
 class CapabilityNode(SourceNode):
-    """One call site of another capability; `via` as in TaskNode."""
+    """One call site of another capability; `via` and `repeats` as in TaskNode."""
 
     type: Literal["capability"] = "capability"
     capability_id: str | None = None
     name: str
     arguments: dict[str, Argument] = Field(default_factory=dict)
     via: tuple[Position, ...] = ()
+    repeats: bool = True
+
+
+CallNode = Annotated[TaskNode | CapabilityNode, Field(discriminator="type")]
+"""What is called at a node: a tool or a capability."""
 
 
 class DecisionNode(SourceNode):

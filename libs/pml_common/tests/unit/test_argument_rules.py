@@ -81,7 +81,8 @@ def test_the_file_names_arguments_and_what_they_must_be() -> None:
     ],
 )
 def test_a_wrong_argument_rule_says_what_is_wrong(argument: str, fault: str) -> None:
-    text = f'{{"rules": [{{"pattern": "fs:*", "arguments": {{"path": {argument}}}, "verdict": "ask"}}]}}'
+    rule = f'{{"pattern": "fs:*", "arguments": {{"path": {argument}}}, "verdict": "ask"}}'
+    text = f'{{"rules": [{rule}]}}'
     with pytest.raises(PolicyInvalid, match=fault):
         parse_policies(text)
 

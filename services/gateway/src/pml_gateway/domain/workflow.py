@@ -12,7 +12,7 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import (
     ApprovalDecided,
     ApprovalRequested,
@@ -192,12 +192,13 @@ def _answered(
 
 def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
     """End at once what no executor has in hand; have the one that runs it end the rest."""
-    error, approval, analysis = cancelled(workflow, wish), workflow.approval, workflow.analysis
-    if workflow.state == "running" and analysis is not None:
+    error, approval = cancelled(workflow, wish), workflow.approval
+    run = _command_of(workflow, wish)
+    if run is not None:
         if workflow.error is not None:
             return workflow, ()
         after = replace(workflow, error=error, due_at=wish.at + rules.patience)
-        return after, _cancel_run(workflow, analysis, wish, error)
+        return after, (cancel_run(run, error),)
     if approval is None or workflow.state != "awaiting_approval":
         return _fail(workflow, error, wish.at)
     decided, told = _answered(workflow, approval, "denied", wish.by, wish.at, wish.reason)
@@ -208,7 +209,7 @@ def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
 def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     """End what nobody approved and what nobody will finish any more; ask again, under the same
     ids and ever more rarely, for what stands still."""
-    approval, analysis, at = workflow.approval, workflow.analysis, due.at
+    approval, at = workflow.approval, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, told = _answered(workflow, approval, "expired", CLOCK, at)
         late, parked = failures.expired(), workflow.parked
@@ -219,11 +220,11 @@ def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     if at >= hopeless_at(workflow, rules):
         return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
     rarely = at + max(rules.patience, at - workflow.requested.requested_at)
-    if workflow.state == "running" and analysis is not None:
+    run = _command_of(workflow, due)
+    if run is not None:
         if workflow.error is not None:
-            again = _cancel_run(workflow, analysis, due, workflow.error)
-            return replace(workflow, due_at=rarely), again
-        after, effects = _run(workflow, analysis, due, rules)
+            return replace(workflow, due_at=rarely), (cancel_run(run, workflow.error),)
+        after, effects = _run(workflow, run, due, rules)
         return replace(after, due_at=max(rarely, after.due_at or at)), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
 
@@ -232,25 +233,23 @@ def _begin(
     workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled, rules: Rules
 ) -> Step:
     grant = granted(workflow, analysis, now, rules)
-    return _run(replace(workflow, grant=grant), analysis, now, rules)
+    command = run_command(workflow, analysis, grant, now)
+    return _run(replace(workflow, grant=grant), command, now, rules)
 
 
 def _run(
-    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled | Due, rules: Rules
+    workflow: Workflow, command: RunWorkflow, now: Analyzed | Settled | Due, rules: Rules
 ) -> Step:
-    if workflow.grant is None:
-        return workflow, ()
     due_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.patience
-    command = run_command(workflow, analysis, workflow.grant, now)
     return replace(workflow, state="running", due_at=due_at), (command,)
 
 
-def _cancel_run(
-    workflow: Workflow, analysis: ExecutionAnalyzed, now: Cancelled | Due, error: WorkflowError
-) -> tuple[Message, ...]:
-    if workflow.grant is None:
-        return ()
-    return (cancel_run(run_command(workflow, analysis, workflow.grant, now), error),)
+def _command_of(workflow: Workflow, now: Cancelled | Due) -> RunWorkflow | None:
+    """The command of the run that goes on, made anew."""
+    analysis, grant = workflow.analysis, workflow.grant
+    if workflow.state != "running" or analysis is None or grant is None:
+        return None
+    return run_command(workflow, analysis, grant, now)
 
 
 def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:

@@ -41,6 +41,10 @@ async def approved(http: Http) -> None:
     assert ended["status"] == "success", ended
 
 
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()
+
+
 async def measured(folder: Path) -> dict[str, float]:
     """CPU milliseconds of one workflow of each kind."""
     found: dict[str, float] = {}
@@ -51,7 +55,7 @@ async def measured(folder: Path) -> dict[str, float]:
         async with asked(folder / kind, env) as (stack, http):
             key: Path | None = getattr(stack, "approver_key", None)  # other checkouts may have none
             if key is not None:
-                http.headers["Authorization"] = f"Bearer {key.read_text(encoding='utf-8')}"
+                http.headers["Authorization"] = f"Bearer {_text(key)}"
 
             async def one(http: Http = http, kind: str = kind) -> None:
                 await (execute(http, CODE) if kind == "read-only" else approved(http))

@@ -13,7 +13,9 @@ from pml_executor.domain.refusal import refused_unasked
 from pml_executor.ports import Sandbox
 
 _PAUSE_S = 1.0
-"""How long a program that keeps its thread busy has to tell what else it calls."""
+"""How long a program of which a call waits may keep silent before it says that it has paused."""
+_PAUSE_AT_MOST_S = 10.0
+"""And how long it may go on telling what it does."""
 
 
 @dataclass
@@ -26,7 +28,7 @@ class Waiting:
     wanted: list[WantedCall] = field(default_factory=list[WantedCall])
 
     def __post_init__(self) -> None:
-        self._parks_at = math.inf
+        self._parks_by = math.inf
         self._patience: asyncio.Timeout | None = None
 
     def add(self, call: Call, made: CallMade, why: str) -> None:
@@ -38,27 +40,28 @@ class Waiting:
         self.wanted.append(wanted_call(self.command, call, made, why))
         if len(self.wanted) > 1:
             return
-        self._parks_at = asyncio.get_running_loop().time() + _PAUSE_S
+        now = asyncio.get_running_loop().time()
+        self._parks_by = now + _PAUSE_AT_MOST_S
         if self._patience is not None and not self._patience.expired():
-            self._patience.reschedule(min(self._patience.when() or math.inf, self._parks_at))
+            self._patience.reschedule(min(self._patience.when() or math.inf, now + _PAUSE_S))
         self.sandbox.pause()
 
     async def receive(self) -> ProgramMessage:
         """The program's next message; a replay waits only so long for what must come. Raises
         Parking, Diverged, SandboxBroken."""
         awaited, now = self.journal.awaited(), asyncio.get_running_loop().time()
-        if now >= self._parks_at:
+        if now >= self._parks_by:
             raise Parking(self.wanted)
-        until = math.inf if awaited is None else now + awaited[1] / 1000
-        bound = min(until, self._parks_at)
-        self._patience = patience = asyncio.timeout_at(None if bound == math.inf else bound)
+        bounds = [now + _PAUSE_S, self._parks_by] if self.wanted else []
+        bounds += [] if awaited is None else [now + awaited[1] / 1000]
+        self._patience = patience = asyncio.timeout_at(min(bounds, default=None))
         try:
             async with patience:
                 return await self.sandbox.receive()
         except TimeoutError:
             if not patience.expired():
                 raise
-            if awaited is None or self._parks_at < until:
+            if self.wanted or awaited is None:
                 raise Parking(self.wanted) from None
             raise left_out(awaited[0]) from None
         finally:

@@ -159,17 +159,20 @@ def keeps_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits_for, "_PAUSE_S", 0.01)
 
 
-@pytest.mark.parametrize(("code", "calls"), [("all", 200), ("busy", 1)])
+@pytest.mark.parametrize(
+    ("code", "at_most_s", "calls"), [("all", 600.0, 200), ("busy", 0.01, 1), ("all", 0.0, 1)]
+)
 async def test_a_program_that_keeps_its_thread_busy_parks_within_the_bound(
     make_command: MakeCommand,
     make_executor: MakeExecutor,
     monkeypatch: pytest.MonkeyPatch,
     code: str,
+    at_most_s: float,
     calls: int,
 ) -> None:
+    """It has so long for all that it tells, and less where it tells nothing."""
     keeps_busy(monkeypatch)
-    if code == "busy":
-        monkeypatch.setattr(waits_for, "_PAUSE_AT_MOST_S", 0.01)
+    monkeypatch.setattr(waits_for, "_PAUSE_AT_MOST_S", at_most_s)
     tools, command = MemoryTools(), make_command(code, timeout_s=600)
     fact = await parked(command, make_executor(MemoryBus(), MemoryPool(POOL), tools))
     assert len(waiting(fact)) == calls

@@ -15,6 +15,7 @@ from pml_executor.domain.protocol import (
     LogNote,
     LoopNote,
     Noted,
+    Paused,
     Returned,
     read,
 )
@@ -45,6 +46,7 @@ def test_what_a_program_says_is_read() -> None:
     assert read(program({"kind": "noted", "notes": reports})) == [Noted(kind="noted", notes=told)]
     lines = json.dumps(notes) + "\n" + json.dumps(call)
     assert read(Frame("program", lines.encode())) == [noted, CallMade.model_validate(call)]
+    assert read(program({"kind": "paused"})) == [Paused(kind="paused")]
     assert read(Frame("host", b'{"kind":"ready"}')) == [HostSaid(kind="ready")]
 
 

@@ -144,7 +144,8 @@ class DenoSandbox:
 
     def pause(self) -> None:
         """See Sandbox."""
-        self._wire.write(Pause().model_dump_json().encode(), "program")
+        if not self._finished:
+            self._wire.write(Pause().model_dump_json().encode(), "program")
 
     def finish(self) -> None:
         """See Sandbox."""

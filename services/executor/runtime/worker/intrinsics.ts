@@ -8,7 +8,6 @@ import {
   freeze,
   getOwnPropertyDescriptor,
   getPrototypeOf,
-  hasOwn,
   ownKeysOf,
   preventExtensions,
   RealError,
@@ -22,36 +21,38 @@ import {
  * name of `Object.prototype`, because a program counts words, too; functions serve as namespaces.
  * Few others: `constructor` of Array, Promise and RegExp as an accessor would cost V8's fast paths.
  */
-function assignable(): [owner: object, names: readonly PropertyKey[]][] {
-  const errors = [
-    ...[RealError, AggregateError, EvalError, RangeError, ReferenceError, SuppressedError],
-    ...[SyntaxError, TypeError, URIError],
-  ];
-  return [
-    [Object.prototype, ownKeysOf(Object.prototype)],
-    [Function.prototype, ownKeysOf(Function.prototype)],
-    ...errors.map(({ prototype }): [object, PropertyKey[]] => [prototype, ownKeysOf(prototype)]),
-    [Array.prototype, ["toString"]],
-    [Date.prototype, ["toString", "toJSON", "valueOf"]],
-    [Map.prototype, ["toString"]],
-    [Set.prototype, ["toString"]],
-    [RegExp.prototype, ["toString"]],
-  ];
+function letAssignAll(): void {
+  for (const name of ownKeysOf(Object.prototype)) letAssign(Object.prototype, name);
+  for (const name of ownKeysOf(Function.prototype)) letAssign(Function.prototype, name);
+  for (const name of ownKeysOf(RealError.prototype)) letAssign(RealError.prototype, name);
+  for (const { prototype } of ERRORS) {
+    letAssign(prototype, "name");
+    letAssign(prototype, "message");
+    letAssign(prototype, "constructor");
+  }
+  for (const { prototype } of [Array, Date, Map, Set, RegExp]) letAssign(prototype, "toString");
+  letAssign(Date.prototype, "toJSON");
+  letAssign(Date.prototype, "valueOf");
 }
+
+const ERRORS = [
+  ...[AggregateError, EvalError, RangeError, ReferenceError, SuppressedError, SyntaxError],
+  ...[RealTypeError, URIError],
+];
 
 function letAssign(owner: object, name: PropertyKey): void {
   const found = getOwnPropertyDescriptor(owner, name);
   if (typeof name !== "string" || !found?.writable || !found.configurable) return;
-  const { value, enumerable } = found;
-  const accessor = {
+  const value = found.value;
+  if (name !== "constructor") freeze(value);
+  defineProperty(owner, name, {
     get: () => value,
     set(this: object, given: unknown) {
       if (this === owner) throw new RealTypeError(`${name} of the language cannot be replaced`);
       const own = { value: given, writable: true, enumerable: true, configurable: true };
       defineProperty(this, name, own);
     },
-  };
-  defineProperty(owner, name, { ...accessor, enumerable });
+  });
 }
 
 /** What the language is made of but has no name for. */
@@ -75,23 +76,26 @@ const known = new RealSet<unknown>([globalThis]);
 
 /** Freezes the language, and these. */
 export function freezeIntrinsics(roots: readonly unknown[]): void {
-  for (const [owner, names] of assignable()) for (const name of names) letAssign(owner, name);
-  freezeAll([...roots, ...HIDDEN]);
+  letAssignAll();
+  const named = ownKeysOf(Intl).map((name) =>
+    (Intl as unknown as Record<PropertyKey, unknown>)[name]
+  );
+  freezeAll([...roots, ...named, ...HIDDEN]);
 }
 
-/** Freezes these, and whatever can be reached from them by properties and prototypes. */
+/**
+ * Freezes these and whatever can be reached from them by properties and prototypes. Every Worker
+ * starts with it, in an interpreter: each look that is spared counts a thousand times. So a
+ * function that is found under another name than `constructor` is taken for a method, of which
+ * nothing else can be reached; constructors that have no other name must be among `roots`.
+ */
 export function freezeAll(roots: readonly unknown[]): void {
   const list: object[] = [];
   const find = (value: unknown) => {
     if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
     if (known.has(value)) return;
     known.add(value);
-    list.push(value as object);
-  };
-  const findMember = (value: unknown) => {
-    // Four in five: a method or an accessor, of which nothing else can be reached.
-    if (typeof value === "function" && !hasOwn(value, "prototype")) freeze(value);
-    else find(value);
+    list.push(value);
   };
   for (let i = 0; i < roots.length; i++) find(roots[i]);
   for (let i = 0; i < list.length; i++) {
@@ -100,10 +104,14 @@ export function freezeAll(roots: readonly unknown[]): void {
     const names = ownKeysOf(object);
     for (let j = 0; j < names.length; j++) {
       const member = getOwnPropertyDescriptor(object, names[j]!)!;
-      if (member.value !== undefined) findMember(member.value);
-      else {
-        findMember(member.get);
-        findMember(member.set);
+      const value = member.value;
+      if (typeof value === "function") {
+        if (names[j] === "constructor") find(value);
+        else freeze(value);
+      } else if (typeof value === "object") find(value);
+      else if (value === undefined) {
+        freeze(member.get);
+        freeze(member.set);
       }
     }
     if (object === RealError) freezeError(object);

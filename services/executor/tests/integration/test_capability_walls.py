@@ -62,6 +62,30 @@ async def test_a_capability_cannot_reach(run_nesting: Run, code: str, expected: 
     assert (fact.error, fact.result) == (None, expected)
 
 
+async def test_neither_side_replaces_what_the_other_calls(run_nesting: Run) -> None:
+    meddle = """const left = [
+      () => { Array.prototype.map = () => ["evil"]; },
+      () => { Array.prototype.map.call = () => ["evil"]; },
+      () => { String.prototype.trim = () => "evil"; },
+      () => { Object.getPrototypeOf([].values()).next = () => ({ done: true }); },
+      () => { Promise.prototype.then = () => "evil"; },
+      () => { Math.max = () => 9; },
+      () => { globalThis.JSON = { parse: () => "evil" }; },
+      () => { globalThis.setTimeout = () => "evil"; },
+      () => { TextEncoder.prototype.encode = () => "evil"; },
+      () => { globalThis.URL = class {}; },
+    ].filter((f) => { try { f(); return true; } catch { return false; } }).length;"""
+    work = """[...[1, 2]].map((x) => x + 1).concat(Math.max(1, 2), JSON.parse(" 3 "), " x ".trim(),
+      new URL("a:b").href, new TextEncoder().encode("a").length,
+      await new Promise((done) => setTimeout(() => done("later"), 0)))"""
+    fact = await run_nesting(
+        f"{meddle} const theirs = await capabilities.x_evil({{}}); return [left, theirs, {work}];",
+        (capability("x:evil", f"{meddle} return [left, {work}];"),),
+    )
+    right = [2, 3, 2, 3, "x", "a:b", 1, "later"]
+    assert (fact.error, fact.result) == (None, [0, [0, right], right])
+
+
 async def test_a_program_that_replaces_what_it_can_calls_what_was_granted(run_nesting: Run) -> None:
     fact = await run_nesting(
         """for (const f of [

@@ -163,6 +163,7 @@ class DenoSandbox:
         try:
             async with asyncio.timeout(self._command.stop_patience_s):
                 await self._stopped()
+                await self._wire.check()
             self._watchdog.stop()
             async with asyncio.timeout(self._command.start_patience_s):
                 await self._started()

@@ -177,7 +177,7 @@ async def hear(parts: Parts) -> None:
 def rest(parts: Parts, face: McpServerFace) -> FastAPI:
     """The face for everybody else, with the MCP one beside it."""
     settings = parts.settings
-    limits = Limits(settings.hosts, settings.gateway_max_body_bytes)
+    limits = Limits(settings.names, settings.gateway_max_body_bytes)
     health = Health(parts.checks, parts.policies.fault)
     return rest_app(parts.agents, parts.bus, _callers(settings), health, limits, [face.route])
 
@@ -228,7 +228,7 @@ def mcp_face(parts: Parts) -> McpServerFace:
         allowed=parts.agents,
         callers=_callers(settings),
         version=version("pml-gateway"),
-        hosts=[f"[{host}]" if ":" in host else host for host in settings.hosts],
+        hosts=settings.names.hosts,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
     )

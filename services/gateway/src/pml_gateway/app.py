@@ -33,7 +33,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.handlers.http_app import Health, Limits, rest_app
-from pml_gateway.handlers.http_heads import BoundedHeads
+from pml_gateway.handlers.http_heads import Waits, bounded_by
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
@@ -185,9 +185,9 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
 @asynccontextmanager
 async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
     settings = parts.settings
-    app = rest(parts, face)
+    reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
     where = settings.gateway_host, settings.gateway_port
-    async with serve_http(app, *where, BoundedHeads), face.running():
+    async with serve_http(rest(parts, face), *where, reader), face.running():
         try:
             yield
         finally:

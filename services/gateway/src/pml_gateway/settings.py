@@ -48,6 +48,12 @@ class GatewaySettings(StorageSettings):
     )
 
     gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
+    gateway_head_timeout_s: float = Field(
+        default=10.0, gt=0, description="For a request's line and headers to come."
+    )
+    gateway_body_timeout_s: float = Field(
+        default=30.0, gt=0, description="For a request's body to come, from its head on."
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)

@@ -139,7 +139,7 @@ class McpServer:
             return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
-            outcome = outcome_of_error(error)
+            outcome = outcome_of_error(error, link.notes.fault)
             if outcome is not None:
                 return outcome
             sent.clear()
@@ -190,14 +190,14 @@ class McpServer:
 
         def on_end() -> None:
             self._link = None
-            self._turn("connecting", link.end_reason or None)
+            self._turn("connecting", link.end_reason or link.notes.fault or None)
 
         try:
             await link.hold(on_ready, on_tools, on_end)
-            reason = link.end_reason or "it closed the connection"
+            reason = link.end_reason or link.notes.fault or "it closed the connection"
         except Exception as error:
             log.debug("%s: connection ended", self.name, exc_info=True)
-            reason = in_words(error)
+            reason = link.notes.fault or in_words(error)
         words = link.notes.last_words
         told = f"{reason} ({words})" if words and words not in reason else reason
         return max(0.0, time.monotonic() - ready_at), told

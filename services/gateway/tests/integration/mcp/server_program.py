@@ -85,8 +85,15 @@ class Program:
         return await run(ctx, args)
 
     def _others(self) -> dict[str, Run]:
-        runs = (self.count, self.slow, self.blocks, self.die, self.freeze, self.variable)
-        return {run.__name__: run for run in (*runs, self.grow)}
+        runs = (
+            self.count,
+            self.slow,
+            self.blocks,
+            self.die,
+            self.freeze,
+            self.variable,
+        )
+        return {run.__name__: run for run in (*runs, self.grow, self.huge)}
 
     def _note(self, line: str) -> None:
         with self._log.open("a") as file:
@@ -124,6 +131,12 @@ class Program:
 
     async def variable(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         return says(os.environ.get(args["name"], "absent"))
+
+    async def huge(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Write a line on stderr, and answer with one."""
+        self._note("huge")
+        sys.stderr.write("y" * args["stderr"])
+        return says("x" * args["size"])
 
     async def grow(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         self._echoes.append(args["name"])

@@ -15,6 +15,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_servers_errors import NotConnected, in_words, outcome_of_error
 from pml_gateway.adapters.mcp_servers_link import Limits, Link
 from pml_gateway.domain.server_config import ServerConfig
+from pml_gateway.domain.server_trust import trusts_hints
 from pml_gateway.domain.tool_result import outcome_of
 from pml_gateway.ports import ServerState, ServerStatus
 
@@ -46,6 +47,7 @@ class McpServer:
         self._environment = environment
         self._limits = limits
         self._on_tools = on_tools
+        self._warnings: tuple[str, ...] = ()
         self._state: ServerState = "connecting"
         self._error: str | None = None
         self._since = datetime.now(UTC)
@@ -63,7 +65,12 @@ class McpServer:
     def status(self) -> ServerStatus:
         """How it stands now."""
         return ServerStatus(
-            state=self._state, error=self._error, tools=len(self.tools), since=self._since
+            state=self._state,
+            error=self._error,
+            tools=len(self.tools),
+            since=self._since,
+            hints_trusted=trusts_hints(self._server),
+            warnings=self._warnings,
         )
 
     def start(self) -> None:
@@ -185,7 +192,7 @@ class McpServer:
             self._turn("ready", None)
 
         def on_tools() -> None:
-            self.tools = link.tools
+            self.tools, self._warnings = link.tools, link.warnings
             self._news.set()
 
         def on_end() -> None:

@@ -49,8 +49,10 @@ def says(*texts: str, error: bool = False) -> CallToolResult:
 class Program:
     """The tools: each method after `tools` is one."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, odd: bool) -> None:
         self._log = log
+        self._odd = odd
+        self._listings = 0
         self._echoes = ["echo"]
         self.changes = InMemorySubscriptionBus()
 
@@ -71,7 +73,11 @@ class Program:
         ]
         others = [Tool(name=name, input_schema=anything) for name in self._others()]
         lie = Tool(name="lie", input_schema=anything, output_schema=TEXT)
-        return ListToolsResult(tools=[*echoes, *others, lie])
+        self._listings += 1
+        meta: Any = {"version": 1, "at": self._listings}
+        changing = Tool(name="changing", input_schema=anything, _meta=meta)
+        odd = [changing, lie] if self._odd else []
+        return ListToolsResult(tools=[*echoes, *others, lie, *odd])
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         args = params.arguments or {}
@@ -167,8 +173,11 @@ def main() -> None:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--legacy", action="store_true")
+    parser.add_argument(
+        "--odd", action="store_true", help="list one tool twice"
+    )
     options = parser.parse_args()
-    program = Program(options.log)
+    program = Program(options.log, options.odd)
     server = Server(
         "for-tests",
         on_list_tools=program.list_tools,

@@ -18,6 +18,7 @@ from pml_gateway.handlers.http_callers import caller_of
 from pml_gateway.handlers.http_cancel import cancel_routes
 from pml_gateway.handlers.http_capabilities import capability_routes
 from pml_gateway.handlers.http_discover import discover_routes
+from pml_gateway.handlers.http_docs import docs_routes
 from pml_gateway.handlers.http_errors import add_error_handlers
 from pml_gateway.handlers.http_events import event_routes
 from pml_gateway.handlers.http_execute import execute_routes
@@ -58,6 +59,8 @@ def rest_app(
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
+        docs_url=None,
+        redoc_url=None,
         summary="Procedural memory for agents: programs that are read before they run, and kept.",
     )
     for router in (
@@ -71,6 +74,7 @@ def rest_app(
         trace_routes(bus, who),
         tool_routes(agents, tools, who),
         health_routes(health.checks, tools, health.policy_fault),
+        docs_routes(),
     ):
         app.include_router(router)
     app.router.routes.extend(mounted)

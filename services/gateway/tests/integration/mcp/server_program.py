@@ -173,9 +173,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--legacy", action="store_true")
-    parser.add_argument(
-        "--odd", action="store_true", help="list one tool twice"
-    )
+    parser.add_argument("--odd", action="store_true", help="list one tool twice")
     options = parser.parse_args()
     program = Program(options.log, options.odd)
     server = Server(

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx2
 
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
@@ -172,7 +173,7 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
         embedded_stack(options) as stack,
         httpx2.AsyncClient(base_url=stack.url, timeout=2 * RUN_WITHIN_S) as http,
     ):
-        bus = await NatsBus.connect(stack.nats_url, service="executor")
+        bus = await NatsBus.connect(stack.nats_url, service="executor", identity=everyone())
         try:
             await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=30.0)
             yield Ground(stack, http, bus, Diaries(folder), folder)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import httpx2
 
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.testing import key_files
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
@@ -68,7 +70,7 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
     url = f"http://127.0.0.1:{chosen.gateway_port}"
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30.0))
-        bus = await NatsBus.connect(nats_url, service="gateway")
+        bus = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
         await stack.enter_async_context(serve(chosen, bus))
         stack.push_async_callback(bus.drain, 2.0)
         yield Gateway(chosen, bus, http)
@@ -77,7 +79,7 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
 @asynccontextmanager
 async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> AsyncGenerator[Peers]:
     """The other services for as long as the block runs."""
-    bus = await NatsBus.connect(nats_url, service="peers")
+    bus = await NatsBus.connect(nats_url, service="peers", identity=everyone())
     scripted = Peers(bus, tools)
     await scripted.start()
     try:
@@ -94,9 +96,12 @@ def servers_file(folder: Path, servers: Mapping[str, object]) -> Path:
     return file
 
 
-def process_environment(nats_url: str, dsn: str, port: int, **more: str) -> dict[str, str]:
-    """What a gateway's own process is told."""
+def process_environment(
+    nats_url: str, dsn: str, port: int, folder: Path, **more: str
+) -> dict[str, str]:
+    """What a gateway's own process is told; its keys lie in `folder`."""
     return {
+        **key_files(folder, "gateway"),
         "PATH": os.defpath,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "PML_NATS_URL": nats_url,

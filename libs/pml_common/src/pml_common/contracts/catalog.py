@@ -20,12 +20,19 @@ R_co = TypeVar("R_co", bound=Contract, covariant=True)
 
 @dataclass(frozen=True)
 class MessageType(Generic[M_co]):
-    """One published message: `name` is the fact or the verb-noun in its subject."""
+    """One published message: `name` is the fact or the verb-noun in its subject. An event is
+    published, and signed, by its owner; a command by the service `sent_by`."""
 
     owner: Service
     name: str
     model: type[M_co]
     version: int = 1
+    sent_by: Service | None = None
+
+    @property
+    def sender(self) -> Service:
+        """The one service that may publish it."""
+        return self.sent_by or self.owner
 
     @property
     def kind(self) -> Literal["evt", "cmd"]:
@@ -35,12 +42,13 @@ class MessageType(Generic[M_co]):
 
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
-    """One question and the shape of its answer."""
+    """One question, who may ask its owner, and the shape of the answer."""
 
     owner: Service
     name: str
     model: type[Q_co]
     reply: type[R_co]
+    asked_by: tuple[Service, ...]
     version: int = 1
 
 
@@ -75,8 +83,8 @@ WORKFLOW_FINISHED = MessageType("gateway", "workflow-finished", gateway.Workflow
 TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
 EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
-RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow)
-CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun)
+RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow, sent_by="gateway")
+CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, sent_by="gateway")
 TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded)
 WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
@@ -104,25 +112,50 @@ MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
     CATALOG_CHANGED,
 )
 
-CALL_TOOL = QueryType("gateway", "call-tool", gateway.CallTool, gateway.ToolOutcome)
-LIST_TRACES = QueryType("learner", "list-traces", learner.ListTraces, learner.TracePage)
+CALL_TOOL = QueryType(
+    "gateway", "call-tool", gateway.CallTool, gateway.ToolOutcome, asked_by=("executor",)
+)
+LIST_TRACES = QueryType(
+    "learner", "list-traces", learner.ListTraces, learner.TracePage, asked_by=("gateway",)
+)
 RESOLVE_CAPABILITY = QueryType(
-    "registry", "resolve-capability", registry.ResolveCapability, CapabilityRecord
+    "registry",
+    "resolve-capability",
+    registry.ResolveCapability,
+    CapabilityRecord,
+    asked_by=("gateway",),
 )
 SET_CACHE_POLICY = QueryType(
-    "registry", "set-cache-policy", registry.SetCachePolicy, CapabilityRecord
+    "registry",
+    "set-cache-policy",
+    registry.SetCachePolicy,
+    CapabilityRecord,
+    asked_by=("gateway",),
 )
 DESCRIBE_CAPABILITIES = QueryType(
     "registry",
     "describe-capabilities",
     registry.DescribeCapabilities,
     registry.CapabilityDescriptions,
+    asked_by=("analyzer", "gateway"),
 )
 LIST_CAPABILITIES = QueryType(
-    "registry", "list-capabilities", registry.ListCapabilities, registry.CapabilityPage
+    "registry",
+    "list-capabilities",
+    registry.ListCapabilities,
+    registry.CapabilityPage,
+    asked_by=("gateway",),
 )
-LIST_TOOLS = QueryType("registry", "list-tools", registry.ListTools, registry.ToolCatalog)
-DISCOVER = QueryType("registry", "discover", registry.Discover, registry.DiscoveryPage)
+LIST_TOOLS = QueryType(
+    "registry",
+    "list-tools",
+    registry.ListTools,
+    registry.ToolCatalog,
+    asked_by=("analyzer", "gateway"),
+)
+DISCOVER = QueryType(
+    "registry", "discover", registry.Discover, registry.DiscoveryPage, asked_by=("gateway",)
+)
 
 QUERIES: tuple[QueryType[Query, Contract], ...] = (
     CALL_TOOL,
@@ -164,6 +197,23 @@ CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
     EXECUTOR_ON_CANCEL_RUN,
     LEARNER_ON_RUN_FINISHED,
 )
+
+HEARD: tuple[tuple[Service, MessageType[Event] | MessageType[Command]], ...] = (
+    ("gateway", WORKFLOW_FINISHED),
+    ("gateway", APPROVAL_REQUESTED),
+    ("gateway", CAPABILITY_CHANGED),
+    ("gateway", RUN_FINISHED),
+    ("analyzer", CATALOG_CHANGED),
+    ("analyzer", CAPABILITY_CHANGED),
+    ("executor", CANCEL_RUN),
+)
+"""Who hears what on a plain subscription, in every replica and at most once."""
+
+HISTORIES: tuple[tuple[Service, Service], ...] = (
+    *(("gateway", owner) for owner in SERVICES),
+    ("executor", "executor"),
+)
+"""Who reads whose stored events; the gateway also follows them live, for its callers."""
 
 _TYPES: dict[type[Message], MessageType[Event] | MessageType[Command]] = {
     entry.model: entry for entry in MESSAGES

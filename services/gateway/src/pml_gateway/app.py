@@ -170,8 +170,9 @@ async def hear(parts: Parts) -> None:
         partial(on_execution_analyzed, **step, tools=tools, asker=bus),
     )
     await bus.consume(catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step))
-    await bus.consume(catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step))
-    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **step))
+    ran = {**step, "journal": bus}
+    await bus.consume(catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran))
+    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
 
 
 def rest(parts: Parts, face: McpServerFace) -> FastAPI:

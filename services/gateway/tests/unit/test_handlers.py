@@ -28,7 +28,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.peers import Peers
+from services.gateway.tests.peers import Peers, founded
 from services.gateway.tests.world import FakeServers
 
 Handler = Callable[..., Awaitable[Sequence[Message]]]
@@ -86,8 +86,9 @@ async def test_a_rejected_program_ends_once() -> None:
 async def test_a_finished_run_ends_its_workflow_once() -> None:
     new, store = await stored()
     await analysis_handler(store, MemoryBus())(analyzed(new))
-    handle = on(store, on_run_finished)
-    (told,) = await twice(partial(handle, finished(new, result=1)))
+    bus = MemoryBus()
+    handle = partial(on(store, on_run_finished), journal=bus)
+    (told,) = await twice(partial(handle, await founded(bus, finished(new, result=1))))
     assert isinstance(told, WorkflowFinished)
     assert told.result == 1
 
@@ -100,8 +101,9 @@ async def test_what_belongs_to_no_workflow_of_ours_states_nothing() -> None:
 
 async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     new, store = await stored()
-    handle = on(store, on_run_finished)
-    assert await twice(partial(handle, finished(new))) == ()
+    bus = MemoryBus()
+    handle = partial(on(store, on_run_finished), journal=bus)
+    assert await twice(partial(handle, await founded(bus, finished(new)))) == ()
     assert await store.get(new.scope, new.workflow_id) == new
 
 

@@ -98,6 +98,12 @@ class MemoryBus(Bus):
         ]
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        stored = await self.history(scope, entity, of=message_type)
+        return stored[-1] if stored else None
+
     async def _record(self, stored: Stored) -> Recorded | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 

@@ -115,6 +115,11 @@ class NatsBus(Bus):
     ) -> Sequence[Recorded]:
         return await self._journal.history(scope, entity, of=of)
 
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        return await self._journal.last_of(message_type, scope, entity)
+
     async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
         await self._memos.remember(key, value, ttl_s)
 

@@ -116,7 +116,7 @@ class WorkflowParked(Event):
     """A run waits for a person to agree to a call, and holds no process meanwhile.
 
     `grant` is what it ran under by `command_id`; `task_results` and `nested` are the calls made
-    until then, as in `RunFinished`.
+    until then, as in `RunFinished`. `journal_sequence` is that of the append that parked it.
     """
 
     workflow_id: UUID
@@ -125,6 +125,7 @@ class WorkflowParked(Event):
     grant: Grant
     task_results: tuple[TaskResult, ...] = ()
     nested: tuple[NestedRun, ...] = ()
+    journal_sequence: int | None = None
 
 
 class RunFinished(Event):
@@ -132,7 +133,8 @@ class RunFinished(Event):
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before those they call.
+    callers before those they call. `journal_sequence` is the sequence of the append that closed the
+    journal: the end is taken only if it is the journal's last.
     """
 
     workflow_id: UUID
@@ -150,3 +152,4 @@ class RunFinished(Event):
     trace_id: UUID
     started_at: float
     duration_ms: float
+    journal_sequence: int | None = None

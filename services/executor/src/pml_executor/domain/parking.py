@@ -99,9 +99,13 @@ def parked_ms(marks: Sequence[ParkMark]) -> float:
 
 
 def workflow_parked(
-    command: RunWorkflow, wanted: WantedCall, entries: Sequence[TraceEvent]
+    command: RunWorkflow,
+    wanted: WantedCall,
+    entries: Sequence[TraceEvent],
+    sequence: int | None = None,
 ) -> WorkflowParked:
-    """The fact that a run waits; stated again, it is the same."""
+    """The fact that a run waits; stated again, it is the same. `sequence` is that of the journal's
+    last append."""
     return WorkflowParked(
         event_id=ids.effect_id(command.command_id, "workflow-parked"),
         scope=command.scope,
@@ -111,4 +115,5 @@ def workflow_parked(
         grant=command.grant,
         task_results=task_results(entries),
         nested=nested_runs(command, entries),
+        journal_sequence=sequence,
     )

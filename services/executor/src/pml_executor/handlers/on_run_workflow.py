@@ -49,8 +49,8 @@ async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[
             wanted = ending
             await store.mark(ParkMark(command_id=command.command_id, ts=now, wanted=wanted))
     if wanted is None or journal.closed:
-        return [finished(command, journal.entries)]
-    return [workflow_parked(command, wanted, journal.entries)]
+        return [finished(command, journal.entries, store.sequence)]
+    return [workflow_parked(command, wanted, journal.entries, store.sequence)]
 
 
 async def _ending(

@@ -28,7 +28,7 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_local.testing import eventually
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
-from services.registry.tests.samples import SCOPE, analysed, edges, lesson, listed, tool
+from services.registry.tests.samples import SCOPE, AsTold, analysed, edges, lesson, listed, tool
 
 pytestmark = pytest.mark.integration
 
@@ -45,6 +45,12 @@ OTHERS = (
     tool("weather:forecast", "Predicts temperature and rain for a place."),
     tool("mail:send", "Sends an electronic message to a recipient."),
 )
+
+
+@pytest.fixture(autouse=True)
+def hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples' hashes are made up."""
+    monkeypatch.setattr("pml_registry.app.CodeHashes", AsTold)
 
 
 @asynccontextmanager

@@ -6,11 +6,14 @@
 ```
 A service's key is replaced by removing its file before the next start. The old public key stays
 trusted, for what it signed and is still stored, until it is taken out of `trusted.json`.
+`python -m pml_local.keys FOLDER` makes keys for services that are started by hand.
 """
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 
 TRUSTED = "trusted.json"
@@ -18,7 +21,7 @@ TRUSTED = "trusted.json"
 
 def make_keys(folder: Path, services: Iterable[str]) -> None:
     """Make the keys that are missing, and list all public ones. Raises KeyUnreadable."""
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / TRUSTED
     trusted = before = TrustedKeys.load(file) if file.exists() else TrustedKeys()
     for service in services:
@@ -42,3 +45,7 @@ def _key_of(folder: Path, service: str) -> SigningKey:
     key = SigningKey.generate(service)
     key.save(file)
     return key
+
+
+if __name__ == "__main__":
+    make_keys(Path(sys.argv[1]), SERVICES)

@@ -72,20 +72,26 @@ async def seal(
     expected_last: int | None,
     identity: Identity,
 ) -> Envelope:
-    """A message ready to store, signed; `headers` already say who caused it. Raises NotOurs."""
+    """A message ready to store, signed where it has to be; `headers` already say who caused it.
+    Raises NotOurs."""
     entry = catalog.type_of(message)
     subject = names.subject_of(entry, message.scope, message.entity)
     data, message_id = encode(message), str(message.message_id)
     headers[MSG_ID] = message_id
-    headers[SIGNATURE] = identity.sign(entry.sender, statement(subject, message_id, _digest(data)))
+    identity.require(entry.sender)
+    if entry.signed:
+        content = statement(subject, message_id, _digest(data))
+        headers[SIGNATURE] = identity.sign(entry.sender, content)
     if expected_last is not None:
         headers[EXPECTED_LAST] = str(expected_last)
     return Envelope(subject, await check_in(data, headers, payloads), headers)
 
 
 def require_signature(entry: MessageType[Message], envelope: Envelope, identity: Identity) -> None:
-    """Raise Rejected unless the one that may publish this has signed it: subject, id and body, or
-    the digest by which the body waits elsewhere."""
+    """Raise Rejected unless the one that may publish this has signed it, where it has to be signed:
+    subject, id and body, or the digest by which the body waits elsewhere."""
+    if not entry.signed:
+        return
     headers = envelope.headers
     digest = headers.get(PAYLOAD) or _digest(envelope.data)
     content = statement(envelope.subject, headers.get(MSG_ID, ""), digest)

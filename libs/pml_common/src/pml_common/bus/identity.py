@@ -34,11 +34,15 @@ class Identity:
         self._trusted = trusted
         self._known: dict[str, tuple[str, bytes]] = {}
 
+    def require(self, sender: str) -> None:
+        """Raise NotOurs unless we are the sender."""
+        if sender not in self._keys:
+            raise NotOurs(f"only the {sender} may publish this; we are {', '.join(self._keys)}")
+
     def sign(self, sender: str, content: bytes) -> str:
         """The header's value for what `sender` states. Raises NotOurs."""
-        key = self._keys.get(sender)
-        if key is None:
-            raise NotOurs(f"only the {sender} may publish this; we are {', '.join(self._keys)}")
+        self.require(sender)
+        key = self._keys[sender]
         signed = f"{key.kid}.{key.sign(content)}"
         self._remember(signed, sender, content)
         return signed

@@ -21,13 +21,16 @@ R_co = TypeVar("R_co", bound=Contract, covariant=True)
 @dataclass(frozen=True)
 class MessageType(Generic[M_co]):
     """One published message: `name` is the fact or the verb-noun in its subject. An event is
-    published, and signed, by its owner; a command by the service `sent_by`."""
+    published by its owner, a command by the service `sent_by`; the server lets no other. What is
+    `signed` besides is believed for its signature alone: what decides what runs, what it may do and
+    how it ended."""
 
     owner: Service
     name: str
     model: type[M_co]
     version: int = 1
     sent_by: Service | None = None
+    signed: bool = True
 
     @property
     def sender(self) -> Service:
@@ -79,18 +82,22 @@ class Consumer(Generic[M_co]):
 EXECUTION_REQUESTED = MessageType("gateway", "execution-requested", gateway.ExecutionRequested)
 APPROVAL_REQUESTED = MessageType("gateway", "approval-requested", gateway.ApprovalRequested)
 APPROVAL_DECIDED = MessageType("gateway", "approval-decided", gateway.ApprovalDecided)
-WORKFLOW_FINISHED = MessageType("gateway", "workflow-finished", gateway.WorkflowFinished)
+WORKFLOW_FINISHED = MessageType(
+    "gateway", "workflow-finished", gateway.WorkflowFinished, signed=False
+)
 TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
 EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
 RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow, sent_by="gateway")
 CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, sent_by="gateway")
-TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded)
+TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded, signed=False)
 WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
-LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated)
-EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved)
-CAPABILITY_CHANGED = MessageType("registry", "capability-changed", registry.CapabilityChanged)
+LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated, signed=False)
+EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved, signed=False)
+CAPABILITY_CHANGED = MessageType(
+    "registry", "capability-changed", registry.CapabilityChanged, signed=False
+)
 CATALOG_CHANGED = MessageType("registry", "catalog-changed", registry.CatalogChanged)
 
 MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (

@@ -1,11 +1,14 @@
 """What a capability's own program calls, read as any program is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pml_analysis.decision.capabilities import Capability
 from pml_analysis.meaning import ambiguous_arguments, instrumented, understand
+from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.rules.forbidden import forbidden
+from pml_analysis.running.normal_form import code_hash
 from pml_analysis.structure.expansion import TooManyNodes
 from pml_analysis.syntax.parser import TooDeep, parse, view
 from pml_analysis.syntax.source import Source
@@ -31,6 +34,19 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
         return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
     except TooManyNodes as error:
         return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
+
+
+def code_hash_of(code: str) -> str | None:
+    """The hash of a program's normal form, as `Analysis.code_hash` has it, from its text alone;
+    None for what is no program."""
+    source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
+    if unreadable(code, limits) or _misspelt(source):
+        return None
+    try:
+        tree = view(parse(source), source, nesting=limits.nesting)
+    except TooDeep:
+        return None
+    return code_hash(tree, resolve_scopes(tree))
 
 
 def _misspelt(source: Source) -> list[Problem]:

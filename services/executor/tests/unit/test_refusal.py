@@ -6,10 +6,18 @@ from uuid import UUID
 
 import pytest
 
-from pml_common.contracts.executor import RunWorkflow
+from pml_common.bus.identity import everyones_keys
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.scope import Scope
+from pml_common.signing import TrustedKeys
+from pml_executor.adapters.memory_sandbox import MemoryPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
 from pml_executor.domain.refusal import refused_call, refused_run, refused_unasked
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.conftest import FORGED
 from services.executor.tests.nested import READ, REPORT
 
 MakeCommand = Callable[..., RunWorkflow]
@@ -47,6 +55,27 @@ def test_a_run_needs_a_grant_of_its_own(
     make_command: MakeCommand, changed: dict[str, object], message: str
 ) -> None:
     assert message in (why_not(make_command(OWN, {"n": 1}), **changed) or "")
+
+
+async def test_a_run_whose_grant_no_gateway_signed_does_not_start(
+    make_command: MakeCommand, make_executor: Callable[..., Executor]
+) -> None:
+    pool, command = MemoryPool({}), make_command(OWN)
+    forged = command.grant.model_copy(update={"signature": FORGED})
+    executor = make_executor(MemoryBus(), pool, MemoryTools())
+    (fact,) = await on_run_workflow(command.model_copy(update={"grant": forged}), executor)
+    assert isinstance(fact, RunFinished)
+    assert fact.error is not None
+    assert fact.error.message == "the grant's signature is no gateway's"
+    assert pool.leased == 0
+
+
+def test_a_grant_is_as_a_gateway_signed_it(make_command: MakeCommand) -> None:
+    trusted = TrustedKeys(key.public for key in everyones_keys())
+    grant = make_command(OWN).grant
+    assert is_signed(trusted, grant)
+    assert not is_signed(trusted, grant.model_copy(update={"approved_by": "mallory"}))
+    assert not is_signed(TrustedKeys(), grant)
 
 
 def test_a_grant_ends_when_it_says(make_command: MakeCommand) -> None:

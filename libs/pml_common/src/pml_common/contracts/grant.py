@@ -81,9 +81,12 @@ class Grant(Contract):
     signature: str = ""
 
     def signed_bytes(self) -> bytes:
-        """Everything but the signature, in one canonical form."""
+        """Everything but the signature, in one canonical form; it begins with its purpose, so that
+        no signature of anything else is valid for it."""
         content = self.model_dump(mode="json", exclude={"signature"})
-        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        return (
+            b"pml-grant-v1\n" + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        )
 
     def digest(self) -> str:
         """SHA-256 of the signed grant, hex: what calls name it by."""

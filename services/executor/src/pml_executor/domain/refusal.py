@@ -31,6 +31,11 @@ def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
     return None
 
 
+def unsigned() -> WorkflowError:
+    """The grant is not as a gateway signed it."""
+    return _denied("the grant's signature is no gateway's")
+
+
 def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError | None:
     """Why this call ends the run though nobody has been asked about it, or None: capabilities that
     the grant does not cover are not there, and in a dry run nobody is asked."""

@@ -1,5 +1,7 @@
 """What is known, before the run, of what calls are given."""
 
+import re
+
 import pytest
 from pydantic import JsonValue
 
@@ -12,12 +14,28 @@ def literal(value: JsonValue) -> JsonObject:
     return {"type": "literal", "value": value}
 
 
-def parameter(name: str) -> JsonObject:
+_STEPS = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def parameter(name: str, *default: JsonValue, path: list[JsonValue] | None = None) -> JsonObject:
+    """A part of the caller's arguments that can be bound."""
+    steps: list[JsonValue] = [int(i) if i else key for i, key in _STEPS.findall(name)]
+    told: JsonObject = {"type": "parameter", "parameter_name": name}
+    told["path"] = steps if path is None else path
+    return {**told, "default": list(default)} if default else told
+
+
+def loose(name: str) -> JsonObject:
+    """A part of the caller's arguments that only the run can tell."""
     return {"type": "parameter", "parameter_name": name}
 
 
-def reference(expression: str, node_id: str | None = None) -> JsonObject:
-    return {"type": "reference", "expression": expression, "node_id": node_id}
+def reference(expression: str, node_id: str | None = None, **more: JsonValue) -> JsonObject:
+    return {"type": "reference", "expression": expression, "node_id": node_id, **more}
+
+
+def spread(expression: str, *keys: str) -> JsonObject:
+    return reference(expression, keys=list(keys or ("path", "limit")))
 
 
 VALUES: dict[str, tuple[str, JsonObject]] = {
@@ -32,7 +50,6 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
     "names of constants": ("KNOWN", literal("known")),
     "names that may be absent": ("MAYBE", reference("MAYBE")),
     "parts of texts": ("'abc'.length", reference("'abc'.length")),
-    "undefined": ("undefined", reference("undefined")),
     "negated": ("!true", reference("!true")),
     "not a number": ("-'a'", reference("-'a'")),
     "plus": ("+1", reference("+1")),
@@ -50,9 +67,9 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
     "input": ("input?.p", parameter("p")),
     "context": ("context['p']", parameter("p")),
     "inside args": ("args.p.q[0].r", parameter("p.q[0].r")),
-    "args by an unknown key": ("args.p[KEY()]", parameter("p[]")),
+    "args by an unknown key": ("args.p[KEY()]", loose("p[]")),
     "args by an unknown name": ("args[KEY()]", reference("args[KEY()]")),
-    "args as a whole": ("args", reference("args")),
+    "args as a whole": ("args", parameter("args", path=[])),
     "free names": ("path", parameter("path")),
     "parts of free names": ("options.path", parameter("options.path")),
     "a free name called input": (
@@ -60,9 +77,9 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
         {"type": "object", "fields": {"input": parameter("input")}},
     ),
     "destructured args": ("P", parameter("p")),
-    "destructured args with a default": ("Q", parameter("q")),
-    "args with a default": ("args.p ?? 'x'", parameter("p")),
-    "args with a default, by a name": ("R", parameter("r")),
+    "destructured args with a default": ("Q", parameter("q", 1)),
+    "args with a default": ("args.p ?? 'x'", parameter("p", "x")),
+    "args with a default, by a name": ("R", parameter("r", 10)),
     "args with a computed default": ("args.p ?? KEY()", reference("args.p ?? KEY()")),
     "args or something falsy": ("args.p && 'x'", reference("args.p && 'x'")),
     "the rest of args": ("REST.z", parameter("z")),
@@ -95,10 +112,10 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     "methods": ("{ m() {}, a: 1 }", {"m": reference("m() {}"), "a": literal(1)}),
     "a getter may change what stands beside it": (
         "{ get g() { return 1 }, a: 1 }",
-        {"...{ get g() { return 1 }, a: 1 }": reference("{ get g() { return 1 }, a: 1 }")},
+        {"...{ get g() { return 1 }, a: 1 }": spread("{ get g() { return 1 }, a: 1 }")},
     ),
     "an object by name": ("options", {"...options": parameter("options")}),
-    "all arguments": ("args", {"...args": reference("args")}),
+    "all arguments": ("args", {"...args": parameter("args", path=[])}),
     "a cast object": ("({ a: 1 } as any)", {"a": literal(1)}),
     "a spread object": ("{ ...{ a: 1 }, b: 2 }", {"a": literal(1), "b": literal(2)}),
     "an unknown spread may overwrite what stands before it": (
@@ -107,11 +124,11 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     ),
     "so may a computed key": (
         "{ a: 1, [args.k]: 2 }",
-        {"a": reference("1"), "[args.k]": literal(2)},
+        {"a": reference("1"), "...[args.k]": spread("2")},
     ),
     "a later entry wins": ("{ a: 1, a: 2 }", {"a": literal(2)}),
     "a constant key": ("{ ['a' + 'b']: 1 }", {"ab": literal(1)}),
-    "a computed method": ("{ [args.k]() {} }", {"[args.k]": reference("[args.k]() {}")}),
+    "a computed method": ("{ [args.k]() {} }", {"...[args.k]": spread("[args.k]() {}")}),
     "a numeric constant key": ("{ [1]: 1 }", {"1": literal(1)}),
 }
 
@@ -125,8 +142,9 @@ def test_a_call_by_name_is_given_its_second_argument() -> None:
     assert arguments(analysed("mcp.call('fs:read', { path: 'a' });")) == {"path": literal("a")}
 
 
-def test_spread_call_arguments_are_not_told() -> None:
-    assert arguments(analysed("mcp.fs.read(...args.list, { path: 'a' });")) == {}
+def test_spread_call_arguments_may_be_any() -> None:
+    told = arguments(analysed("mcp.fs.read(...args.list, { path: 'a' });"))
+    assert told == {"......args.list": spread("...args.list")}
 
 
 FLOWS: dict[str, tuple[str, str | None]] = {

@@ -7,7 +7,7 @@ from pml_analysis.names.bindings import Binding
 from pml_analysis.names.folding import literal
 from pml_analysis.names.origins import MEMBERS, Origins
 from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
-from pml_analysis.syntax.literals import string_value
+from pml_analysis.syntax.literals import integer_text, string_value
 from pml_analysis.syntax.tree import WRAPPERS, Node
 
 _MOST_OPENED: Final = 50
@@ -79,6 +79,16 @@ def is_plain(node: Node) -> bool:
     return node.kind == "object" and not any(map(is_accessor, node.children))
 
 
+def has_holes(array: Node) -> bool:
+    """Whether elements of a list literal are left out."""
+    after_comma = True
+    for child in array.children:
+        if child.kind == "," and after_comma:
+            return True
+        after_comma = child.kind == ","
+    return False
+
+
 def is_accessor(node: Node) -> bool:
     """Whether an entry of an object or class is a getter or setter."""
     return node.kind == "method_definition" and any(
@@ -131,7 +141,10 @@ def _key(origins: Origins, key: Node) -> str | None:
     tree = origins.tree
     if key.kind == "computed_property_name":
         found = origins.of(key.children[0])
-    elif key.kind == "number":  # 0x1 is "1"
+    elif key.kind == "number":  # 0x1 is "1", and so is 1n
+        text = tree.text(key)
+        if text.endswith("n"):
+            return integer_text(text)
         found = literal(tree, key)
     else:
         text = tree.text(key)

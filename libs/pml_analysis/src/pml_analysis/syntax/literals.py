@@ -67,6 +67,12 @@ def number_value(text: str) -> int | float | None:
     return int(value) if value.is_integer() and value < _EXACT_UP_TO else value
 
 
+def integer_text(text: str) -> str | None:
+    """The decimal digits of a big integer's literal; None for a very long one."""
+    digits = text.replace("_", "").removesuffix("n")
+    return str(int(digits, 0)) if len(digits) <= _LONGEST_PREFIXED else None
+
+
 @lru_cache(maxsize=1024)
 def identifier_name(text: str) -> str:
     """The name an identifier stands for: `\\u0061b` is `ab`."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_analysis.decision.decision import first_sentence
+from pml_analysis.decision.wording import first_sentence
 from pml_common.contracts.decision import Policy, PolicyRule, Verdict
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
@@ -42,7 +42,7 @@ def test_reasons_are_sentences_a_person_can_approve_by() -> None:
     code = "const r = await mcp.fs.read({ path: 'in' });\n" + WRITE.replace("args.c", "r.content")
     assert analysed(code).decision.reasons == (
         'Calls fs:write ("Writes a file") on line 2 with path = the caller\'s path, '
-        "content = `${r.content}` (from n1). Its server marks it destructive: ask.",
+        "content = `${r.content}` (computed from n1). Its server marks it destructive: ask.",
     )
 
 
@@ -76,7 +76,7 @@ def test_each_tool_is_decided_once_with_its_definition_and_its_nodes() -> None:
 
 def test_many_calls_of_one_tool_are_summed_up() -> None:
     one = analysed("mcp.git.status();\n" * 4).decision.reasons[0]
-    assert "on line 1; on line 2; on line 3; and 1 more time." in one
+    assert "4 times: on line 1; on line 2; on line 3; and on line 4." in one
     two = analysed("mcp.git.status();\n" * 5).decision.reasons[0]
     assert "; and 2 more times." in two
 

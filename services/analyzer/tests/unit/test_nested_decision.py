@@ -77,7 +77,7 @@ def test_reasons_name_the_whole_way_and_direct_calls_first() -> None:
 
 def test_many_ways_are_summed_up() -> None:
     (reason,) = calling("await capabilities.fs_read_json({});\n" * 5).decision.reasons
-    assert "on line 3; and 2 more times." in reason
+    assert "on line 3; and on lines 4, 5." in reason
 
 
 def test_a_rule_on_a_capability_says_where_it_is_called() -> None:

@@ -16,6 +16,7 @@ from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value
 from pml_analysis.names.globals import GLOBALS
 from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import FromCall, holds_tools
 from pml_analysis.syntax.patterns import Part, Step
 from pml_analysis.syntax.tree import FUNCTIONS, Node
@@ -51,6 +52,7 @@ class Changed:
         found = changes.told()
         found += handed_on(origins, changes.own) if changes.any_other else []
         self._set = changes.defaults
+        self._is_any = is_tampered(origins)
         self._parts: dict[int, list[Rooted]] = {}
         for part in dict.fromkeys(found):
             self._parts.setdefault(part.root, []).append(part)
@@ -66,7 +68,9 @@ class Changed:
 
     def may_hold(self, part: Rooted) -> bool:
         """Whether a part is a changed one, in it, or holds it."""
-        return any(part.meets(changed) for changed in self._parts.get(part.root, ()))
+        return self._is_any or any(
+            part.meets(changed) for changed in self._parts.get(part.root, ())
+        )
 
 
 class _Changes:

@@ -163,7 +163,7 @@ def arguments_of(tree: Tree, place: Node) -> list[Part | None]:
     if place.kind != "call_expression":
         return [_first_given(tree, place)]
     given: list[Part | None] = []
-    for node in place["arguments"].children:
+    for node in place["arguments"].children if place["arguments"].kind == "arguments" else ():
         if node.kind == "spread_element":
             break
         given.append(None if node.inner.kind == "undefined" else Part(node))
@@ -172,7 +172,7 @@ def arguments_of(tree: Tree, place: Node) -> list[Part | None]:
 
 def _is_call_without(place: Node, position: int) -> bool:
     """Whether a call certainly gives nothing in this place."""
-    if place.kind != "call_expression":
+    if place.kind != "call_expression" or place["arguments"].kind != "arguments":
         return False
     given = place["arguments"].children
     return len(given) <= position and not any(node.kind == "spread_element" for node in given)

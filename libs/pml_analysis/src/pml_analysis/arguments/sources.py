@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.handed_in import Given, HandedIn, is_given_element
+from pml_analysis.arguments.parameter_paths import DEFAULTING
 from pml_analysis.arguments.roots import ARGUMENTS, Rooted, waited_for
 from pml_analysis.arguments.sought import (
     Sought,
@@ -37,7 +38,6 @@ _MOST_STEPS: Final = 100
 _DEEPEST: Final = 20
 """How many lists that are mapped from each other are followed."""
 
-_DEFAULTING: Final = frozenset({"??", "||"})
 _OF_THE_SAME: Final = frozenset({"filter", "slice", "toReversed", "toSorted"})
 """Methods of a list that give a list of its elements."""
 
@@ -94,7 +94,7 @@ class Sources:
                 return replace(sought, value=node.operand, is_awaited=True)
             case "call_expression":
                 return self._called(node, sought)
-            case "binary_expression" if node["operator"].kind in _DEFAULTING:
+            case "binary_expression" if node["operator"].kind in DEFAULTING:
                 return self._or_default(sought, node["left"], node["right"])
             case _:
                 return None
@@ -147,10 +147,8 @@ class Sources:
         defaults = [part for part in binding.parts if part.is_default]
         if binding.starts_absent or len(held) != 1 or len(defaults) > 1 or held[0].value is None:
             return None
-        value, path = held[0].value, held[0].path
-        if binding.node.above.kind == "rest_pattern" and not is_left(
-            self._tree, binding.node, sought.path
-        ):
+        name, value = binding.node, held[0].value
+        if name.above.kind == "rest_pattern" and not is_left(self._tree, name, sought.path):
             return None
         for default in defaults:
             if default.path or default.value is None:

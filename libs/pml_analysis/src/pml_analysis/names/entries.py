@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.folding import literal
 from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
 from pml_analysis.syntax.literals import integer_text, string_value
 from pml_analysis.syntax.tree import WRAPPERS, Node
@@ -99,7 +100,7 @@ def is_accessor(node: Node) -> bool:
 def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
     """Whether nobody can change the object or list literal that a name holds. What is inside it
     could be changed under another name, once it is read."""
-    if held.kind == "object" and not is_plain(held):
+    if is_tampered(origins) or (held.kind == "object" and not is_plain(held)):
         return False
     is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
     return all(
@@ -118,10 +119,10 @@ def _only_reads(origins: Origins, use: Node) -> bool:
     above = use.above
     if above.kind not in MEMBERS or above.operand is not use:
         return above.kind == "spread_element"
-    is_read = above.field != "function" and above.index not in origins.changed_members
     whole = above
     while whole.above.kind in WRAPPERS:
         whole = whole.above
+    is_read = whole.field != "function" and above.index not in origins.changed_members
     is_deleted = whole.above.kind == "unary_expression" and whole.above["operator"].kind == "delete"
     return is_read and not is_deleted
 

@@ -34,8 +34,10 @@ def reference(expression: str, node_id: str | None = None, **more: JsonValue) ->
     return {"type": "reference", "expression": expression, "node_id": node_id, **more}
 
 
-def spread(expression: str, *keys: str) -> JsonObject:
-    return reference(expression, keys=list(keys or ("path", "limit")))
+def spread(
+    expression: str, *keys: str, node_id: str | None = None, **more: JsonValue
+) -> JsonObject:
+    return reference(expression, node_id, **more, keys=list(keys or ("path", "limit")))
 
 
 VALUES: dict[str, tuple[str, JsonObject]] = {
@@ -89,9 +91,10 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
         {"type": "object", "fields": {"a": literal(1), "b": parameter("b")}},
     ),
     "mixed lists": (
-        "[1, ...args.l, path]",
-        {"type": "array", "items": [literal(1), reference("...args.l"), parameter("path")]},
+        "[1, [2], path]",
+        {"type": "array", "items": [literal(1), literal([2]), parameter("path")]},
     ),
+    "lists of unknown length": ("[1, ...args.l, path]", reference("[1, ...args.l, path]")),
 }
 BEFORE = """\
 const KNOWN = "known"; let MAYBE; if (args.x) MAYBE = "a"; const KEY = () => "k";
@@ -127,6 +130,47 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
         {"a": reference("1"), "...[args.k]": spread("2")},
     ),
     "a later entry wins": ("{ a: 1, a: 2 }", {"a": literal(2)}),
+    "undefined is left out": (
+        "{ a: undefined, b: void 0, c: { d: undefined } }",
+        {"c": literal({})},
+    ),
+    "undefined takes back what was set": ("{ a: 1, a: undefined }", {}),
+    "undefined in a list is null": ("{ a: [undefined, 1] }", {"a": literal([None, 1])}),
+    "keys before a spread are left out too": (
+        "{ path: 1, ...args.o, path: undefined }",
+        {"...args.o": parameter("o")},
+    ),
+    "what is spread of a result has its path": (
+        "{ ...RESULT.o, limit: 1 }",
+        {"...RESULT.o": spread("RESULT.o", "path", node_id="n1", path=["o"]), "limit": literal(1)},
+    ),
+    "a spread may set what a tool takes": (
+        "{ path: 'a', ...F(), limit: 1 }",
+        {"path": reference("'a'"), "...F()": spread("F()", "path"), "limit": literal(1)},
+    ),
+    "a default spread": ("{ ...(args.o ?? {}) }", {"...args.o ?? {}": parameter("o", {})}),
+    "spreads in objects": (
+        "{ a: { ...F() } }",
+        {"a": {"type": "object", "fields": {"...F()": reference("F()")}}},
+    ),
+    "a spread of what a function is given": (
+        "{ limit: 1, ...(() => ({}))(), path: 'b' }",
+        {
+            "limit": reference("1"),
+            "...(() => ({}))()": spread("(() => ({}))()", "limit"),
+            "path": literal("b"),
+        },
+    ),
+    "a key that looks like a spread": (
+        "{ '...args': 1, ...args }",
+        {
+            '...["...args"]': reference("1", keys=["...args"]),
+            "...args": parameter("args", path=[]),
+        },
+    ),
+    "big integers as keys": ("{ 1n: 'a', 0x10n: 'b' }", {"1": literal("a"), "16": literal("b")}),
+    "very long ones": (f"{{ {'1' * 150}n: 'a' }}", {f"...{'1' * 150}n": spread("'a'")}),
+    "minus zero as a key": ("{ [-0]: -0 }", {"0": literal(0)}),
     "a constant key": ("{ ['a' + 'b']: 1 }", {"ab": literal(1)}),
     "a computed method": ("{ [args.k]() {} }", {"...[args.k]": spread("[args.k]() {}")}),
     "a numeric constant key": ("{ [1]: 1 }", {"1": literal(1)}),
@@ -135,7 +179,31 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
 
 @pytest.mark.parametrize(("given", "expected"), GIVEN.values(), ids=GIVEN)
 def test_arguments_are_read_by_name(given: str, expected: JsonObject) -> None:
-    assert arguments(analysed(f"mcp.fs.read({given});")) == expected
+    before = "await mcp.fs.stat({});"
+    analysis = analysed(f"const RESULT = {before} const F = () => 1; mcp.fs.read({given});")
+    assert arguments(analysis, "n2") == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{ let undefined = 5; mcp.fs.read({ a: undefined }); }",
+        "const f = (undefined) => { mcp.fs.read({ a: undefined }); }; f(5);",
+        "const f = ([undefined]) => { mcp.fs.read({ a: undefined }); }; f([5]);",
+    ],
+)
+def test_undefined_is_a_name_like_others(code: str) -> None:
+    assert arguments(analysed(code)) == {"a": reference("undefined")}
+
+
+def test_numbers_with_a_sign_are_told_as_the_text_that_they_become() -> None:
+    told = arguments(analysed("mcp.fs.read({ a: -0, b: `${-0}`, c: 1 / -0, d: -0 + '' });"))
+    assert told == {
+        "a": literal(0),
+        "b": reference("`${-0}`"),
+        "c": reference("1 / -0"),
+        "d": reference("-0 + ''"),
+    }
 
 
 def test_a_call_by_name_is_given_its_second_argument() -> None:

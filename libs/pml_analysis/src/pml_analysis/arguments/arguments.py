@@ -15,7 +15,7 @@ from pml_analysis.arguments.roots import ARGUMENTS, Rooted
 from pml_analysis.arguments.sources import Source, Sources
 from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.absent import Absent
-from pml_analysis.names.entries import Entry, entries, has_holes, is_plain
+from pml_analysis.names.entries import Entry, entries, is_plain, is_plain_list
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, FromArguments, Origin
 from pml_analysis.structure.calls import CallSite
@@ -96,7 +96,7 @@ class ArgumentReader:
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
             return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
-        if depth < _DEEPEST and node.kind == "array" and not has_holes(node):
+        if depth < _DEEPEST and node.kind == "array" and is_plain_list(node):
             return self._array(node, at, depth + 1)
         return self._scalar(node, at, depth)
 
@@ -164,9 +164,7 @@ class ArgumentReader:
     def _array(self, node: Node, at: Instance, depth: int) -> Argument:
         items: list[Argument] = []
         for child in node.children:
-            if child.kind == "spread_element":
-                items.append(self._reference(child, at))
-            elif child.kind != ",":
+            if child.kind != ",":
                 is_absent = self._absent.is_absent(child)
                 items.append(_NULL if is_absent else self._value(child, at, depth))
         values = [item.value for item in items if isinstance(item, LiteralArgument)]

@@ -8,6 +8,7 @@ from uuid import UUID
 from pml_analysis.decision.capabilities import Reached, names_of
 from pml_analysis.decision.toolbox import Tools
 from pml_analysis.decision.wording import calls, capability_calls, short
+from pml_common.binding.granting import known_arguments
 from pml_common.contracts.decision import (
     STRICTNESS,
     Decision,
@@ -16,8 +17,8 @@ from pml_common.contracts.decision import (
     ToolDecision,
     Verdict,
 )
-from pml_common.contracts.structure import DynamicCall, LiteralArgument, TaskNode
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.structure import DynamicCall, TaskNode
+from pml_common.contracts.tool import ToolDefinition
 
 _ONLY_THEN: Final = (
     "is known only when it runs; it may reach the tools named here and those that need no "
@@ -120,18 +121,11 @@ def _strictest(use: ToolUse, policy: Policy, *, is_any: bool) -> tuple[Verdict, 
     inside = [node for one in use.through for node in one.capability.nodes]
     of_tool = [n for n in inside if isinstance(n, TaskNode) and n.tool == use.tool.tool_id]
     for call in [*use.tasks, *of_tool]:
-        known = known_arguments(call)
-        is_all = known.keys() == call.arguments.keys()
+        known, is_all = known_arguments(call.arguments)
         said.append(policy.verdict_on(use.tool, known, is_all=is_all))
     if is_any or not said:  # nothing is known of some call
         said.append(policy.verdict_on(use.tool))
     return max(said, key=lambda one: STRICTNESS[one[0]])
-
-
-def known_arguments(call: TaskNode) -> JsonObject:
-    """The arguments that a call certainly is given; a spread is not one."""
-    literal = {k: v for k, v in call.arguments.items() if isinstance(v, LiteralArgument)}
-    return {key: argument.value for key, argument in literal.items()}
 
 
 def _mocked(tool: ToolDefinition, dry_run: DryRun | None) -> bool:

@@ -80,14 +80,15 @@ def is_plain(node: Node) -> bool:
     return node.kind == "object" and not any(map(is_accessor, node.children))
 
 
-def has_holes(array: Node) -> bool:
-    """Whether elements of a list literal are left out."""
+def is_plain_list(array: Node) -> bool:
+    """Whether a list literal has just the elements that are written there: none is left out, none
+    is spread."""
     after_comma = True
     for child in array.children:
-        if child.kind == "," and after_comma:
-            return True
+        if child.kind == "spread_element" or (child.kind == "," and after_comma):
+            return False
         after_comma = child.kind == ","
-    return False
+    return True
 
 
 def is_accessor(node: Node) -> bool:

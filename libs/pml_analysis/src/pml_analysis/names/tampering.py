@@ -31,7 +31,7 @@ def _owners(origins: Origins) -> Iterator[Node | None]:
         if target.node.kind in MEMBERS and any(_may_be_function(origins, p) for p in target.parts):
             yield target.node.children[0]
     for member in tree.of(*MEMBERS):
-        if origins.key(member) in _DEFINING:
+        if origins.key(member) in _DEFINING and not _is_own(origins, member.children[0]):
             call = member.above
             is_called = call.kind == "call_expression" and member.field == "function"
             given = call["arguments"].children if is_called else []
@@ -55,6 +55,8 @@ def _is_own(origins: Origins, node: Node | None) -> bool:
         return False
     node = node.inner
     binding = origins.scopes.binding(node)
+    if binding is not None and binding.kind in ("class", "function"):
+        return len(binding.parts) == 1
     parts = [Part(node)] if binding is None else binding.parts
     return all(_is_made(origins, part) for part in parts)
 

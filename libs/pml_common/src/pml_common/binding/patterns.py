@@ -105,9 +105,15 @@ def at(value: Value, step: str | int) -> Value:
     if isinstance(value, list):
         index = int(step) if str(step).isdecimal() else -1
         return value[index] if 0 <= index < len(value) else ABSENT
-    if isinstance(value, dict):
-        return value.get(str(step), ABSENT)
-    return ABSENT
+    if isinstance(value, str) and str(step).isdecimal():
+        return _character(value, int(step))
+    return value.get(str(step), ABSENT) if isinstance(value, dict) else ABSENT
+
+
+def _character(text: str, index: int) -> Value:
+    """One UTF-16 unit of a text; half a character leaves the sandbox as U+FFFD."""
+    unit = text.encode("utf-16-le", "surrogatepass")[2 * index : 2 * index + 2]
+    return unit.decode("utf-16-le", "replace") if unit else ABSENT
 
 
 def parts(value: Value, path: Steps) -> list[Value]:
@@ -115,7 +121,7 @@ def parts(value: Value, path: Steps) -> list[Value]:
     found: list[Value] = [value]
     for step in path:
         if step is None:
-            found = [item for one in found if isinstance(one, list) for item in one]
+            found = [item for one in found if isinstance(one, list | str) for item in one]
         else:
             found = [at(one, step) for one in found]
     return found

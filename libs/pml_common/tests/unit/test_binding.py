@@ -94,6 +94,9 @@ class Approved:
             scope=Scope(org="acme", project="webapp"),
             workflow_id=UUID(int=1),
             code_hash="c",
+            text_hash="t",
+            args_hash="a",
+            policy_revision="p",
             tools={WRITE: "h", "t:read": "r"},
             bound=(WRITE,),
             nodes=granted_nodes(nodes, nested, {WRITE}),
@@ -266,7 +269,8 @@ def test_a_spread_of_the_callers_arguments_is_bound_key_by_key() -> None:
     nothing = Approved(shown({"path": SAFE, "...args.options": spread}))
     assert nothing.misfit({"path": "/safe"}) is None
     text = Approved(shown({"...args.options": spread}), args={"options": "ab"})
-    assert text.misfit({"0": "a"}) is not None
+    assert text.misfit({"0": "a", "1": "b"}) is None
+    assert text.misfit({"0": "b"}) is not None
 
 
 def test_a_spread_of_a_result_is_bound_to_its_keys() -> None:
@@ -460,3 +464,15 @@ def test_known_arguments_are_the_literals_and_whether_they_are_all() -> None:
     assert known_arguments({"path": SAFE}) == ({"path": "/safe"}, True)
     assert known_arguments({"path": SAFE, "x": COMPUTED}) == ({"path": "/safe"}, False)
     assert known_arguments({"...{}": SAFE}) == ({}, False)
+
+
+def test_a_step_into_a_text_is_one_of_its_characters() -> None:
+    first = Approved(shown({"path": result("n0", 0)}), results={"n0": ["a\U0001f600"]})
+    assert first.misfit({"path": "a"}) is None
+    assert first.misfit({"path": "b"}) is not None
+    half = Approved(shown({"path": result("n0", 1)}), results={"n0": ["a\U0001f600"]})
+    assert half.misfit({"path": "\ufffd"}) is None
+    beyond = Approved(shown({"path": result("n0", 9)}), results={"n0": ["a"]})
+    assert beyond.misfit({}) is None
+    each = Approved(shown({"path": result("n0", None)}), results={"n0": ["a\U0001f600"]})
+    assert each.misfit({"path": "\U0001f600"}) is None

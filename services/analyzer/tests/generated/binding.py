@@ -36,8 +36,10 @@ def misfits(analysis: Analysis, ran: dict[str, Any], args: JsonObject = ARGS) ->
     binding = Binding(_grant(analysis, {tool for tool, _, _ in ran["calls"]}), args)
     seen: dict[str, int] = {}
     for number, (tool, given, node_id) in enumerate(ran["calls"]):
-        if node_id is None or not isinstance(sent := json.loads(given or "{}"), dict):
+        text = given or "{}"
+        if node_id is None or not text.startswith("{"):
             continue
+        sent: JsonObject = json.loads(text)
         occurrence = seen[node_id] = seen.get(node_id, -1) + 1
         made = MadeCall(node_id, occurrence, tool, sent, "")
         wrong = binding.misfit(made, lambda node, n=number: _results(ran, node, n))

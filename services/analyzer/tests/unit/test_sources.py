@@ -69,6 +69,17 @@ PURE: dict[str, tuple[str, str, list[JsonValue]]] = {
         "n1",
         ["files", None, "x"],
     ),
+    "an element, by a cast name": (
+        f"{R} const g = (f) => {{ <<f.x>> }}; r.files.forEach((g as any))",
+        "n1",
+        ["files", None, "x"],
+    ),
+    "of a function with others in it": (
+        "const f = async () => { const g = () => { return 1; }; return await mcp.fs.stat({}); };"
+        " const r = await f(); <<r.a>>",
+        "n1",
+        ["a"],
+    ),
     "an element of some": (
         f"{R} for (const f of r.files.filter((x) => x.ok).slice(0, 2)) <<f>>",
         "n1",
@@ -164,6 +175,18 @@ COMPUTED = {
     "a name that refers to itself": "const l = await Promise.all(l.map((x) => mcp.fs.read(x)));"
     " for (const f of l) <<f>>",
     "tagged": f"{R} const f = (s, x = 1) => {{ <<x>> }}; f`${{r.a}}`",
+    "the language's own": "<<Math>>",
+    "an unknown key of what is handed in": f"{R} const f = ({{ [args.k]: v }}) => {{ <<v>> }}; f(r)",
+    "a default for the whole": f"{R} const {{ a: {{ b }} = {{}} }} = r; <<b>>",
+    "a list of itself": "const l = await Promise.all([l[0]]); <<l[0].x>>",
+    "mapped too often": (
+        "const l0 = args.l; "
+        + " ".join(
+            f"const l{at} = await Promise.all(l{at - 1}.map(async () => mcp.fs.read({{}})));"
+            for at in range(1, 30)
+        )
+        + " for (const f of l29) <<f>>"
+    ),
     "given nothing": "const f = (x) => { <<x>> }; f()",
 }
 
@@ -192,6 +215,7 @@ CHANGED = {
     "by Object.assign": f"{R} Object.assign(r, {{ a: 1 }}); <<r.a>>",
     "by call": f"{R} const f = [].push; f.call(r.l, 1); <<r.l[0]>>",
     "by a Proxy": f"{R} const w = new Proxy(r, {{}}); w.a = 1; <<r.a>>",
+    "in a member": f"{R} const o = {{}}; o.k = r; o.k.a = 1; <<r.a>>",
     "in a list": f"{R} const l = [r]; l[0].a = 1; <<r.a>>",
     "pushed": f"{R} const l = []; l.push(r.a); l[0].push(1); <<r.a[0]>>",
     "awaited on the spot": "const p = mcp.fs.list({}); (await p).a = 1; <<(await p).a>>",
@@ -302,6 +326,7 @@ READ = " args.hasOwnProperty('x'); `${args}`; o.x; await mcp.fs.read({ ...o, lim
         "Object.assign(...[P, { toString() { this.path = 'b'; } }]);",
         "const { assign } = Object; assign(P, { toString() { this.path = 'b'; } });",
         "const d = Object.defineProperty; d(P, 'x', { get() { this.path = 'b'; } });",
+        "function put(p) { p.toString = () => { args.n = 1; }; } put(P);",
         "[P].forEach((p) => { p.toString = () => { args.n = 1; }; });",
     ],
 )

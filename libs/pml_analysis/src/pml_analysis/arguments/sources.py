@@ -31,7 +31,7 @@ from pml_analysis.names.origins import MEMBERS, Origins
 from pml_analysis.names.values import CallByName, FromArguments, FromTools
 from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.structure.marks import INLINE, combinator, combined
-from pml_analysis.syntax.patterns import Part, Path
+from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node
 
 _MOST_STEPS: Final = 100
@@ -145,9 +145,10 @@ class Sources:
         """What a name holds that is never given anything else."""
         held = [part for part in binding.parts if not part.is_default]
         defaults = [part for part in binding.parts if part.is_default]
-        if binding.starts_absent or len(held) != 1 or len(defaults) > 1 or held[0].value is None:
+        value = held[0].value if len(held) == 1 else None
+        if binding.starts_absent or value is None or len(defaults) > 1:
             return None
-        name, value = binding.node, held[0].value
+        name = binding.node
         if name.above.kind == "rest_pattern" and not is_left(self._tree, name, sought.path):
             return None
         for default in defaults:
@@ -157,13 +158,12 @@ class Sources:
             if within is None:
                 return None
             sought = within
-        return self._taken_from(binding, held[0], sought)
+        return self._taken_from(binding, value, held[0].path, sought)
 
-    def _taken_from(self, binding: Binding, part: Part, sought: Sought) -> Sought | None:
-        value, path = part.value, part.path
+    def _taken_from(
+        self, binding: Binding, value: Node, path: Path, sought: Sought
+    ) -> Sought | None:
         taken: Taken = "value"
-        if value is None:
-            return None
         if binding.kind == "parameter":
             if not is_of_callback(binding.node):
                 return None

@@ -4,8 +4,6 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.contracts.structure import (
-    LiteralArgument,
-    ParameterArgument,
     ReferenceArgument,
     TaskNode,
 )
@@ -176,7 +174,7 @@ COMPUTED = {
     " for (const f of l) <<f>>",
     "tagged": f"{R} const f = (s, x = 1) => {{ <<x>> }}; f`${{r.a}}`",
     "the language's own": "<<Math>>",
-    "an unknown key of what is handed in": f"{R} const f = ({{ [args.k]: v }}) => {{ <<v>> }}; f(r)",
+    "a handed unknown key": f"{R} const f = ({{ [args.k]: v }}) => {{ <<v>> }}; f(r)",
     "a default for the whole": f"{R} const {{ a: {{ b }} = {{}} }} = r; <<b>>",
     "a list of itself": "const l = await Promise.all([l[0]]); <<l[0].x>>",
     "mapped too often": (
@@ -242,115 +240,6 @@ CHANGED = {
 @pytest.mark.parametrize("code", CHANGED.values(), ids=CHANGED)
 def test_what_may_be_changed_is_computed(code: str) -> None:
     _is_computed(code)
-
-
-PARAMETERS: dict[str, tuple[str, list[JsonValue], list[JsonValue]]] = {
-    "a free name": ("<<path>>", ["path"], []),
-    "a part": ("<<args.a[0].b>>", ["a", 0, "b"], []),
-    "an element": ("for (const p of args.paths) <<p>>", ["paths", None], []),
-    "an element in a callback": ("args.l.map((x) => <<x.a>>)", ["l", None, "a"], []),
-    "all": ("<<args>>", [], []),
-    "??": ("<<args.a ?? 3>>", ["a"], [3]),
-    "?? null": ("<<args.a ?? null>>", ["a"], [None]),
-    "||": ("<<args.a || 'x'>>", ["a"], ["x"]),
-    "?? a list": ("const l = args.a ?? [1, { b: 2 }]; <<l>>", ["a"], [[1, {"b": 2}]]),
-    "a default in a pattern": ("const { a = 3 } = args; <<a>>", ["a"], [3]),
-    "a default of a function": ("const f = (x = 3) => { <<x>> }; f(args.a)", ["a"], [3]),
-    "not a default of a function": ("const f = (x = 3) => { <<x>> }; f(args)", [], [3]),
-    "??=": ("args.a ??= 3; <<args.a>>", ["a"], [3]),
-}
-
-
-@pytest.mark.parametrize(("code", "path", "default"), PARAMETERS.values(), ids=PARAMETERS)
-def test_a_part_of_the_callers_arguments_has_its_path_and_default(
-    code: str, path: list[JsonValue], default: list[JsonValue]
-) -> None:
-    value = _used(code)
-    assert isinstance(value, ParameterArgument)
-    assert (value.path, value.default) == (tuple(path), tuple(default))
-
-
-LOOSE = {
-    "an unknown default": "<<args.a ?? Date.now()>>",
-    "two defaults": "<<args.a ?? 1 ?? 2>>",
-    "two defaults, by a name": "const { a = 1 } = args; <<a ?? 2>>",
-    "a default for what another is a part of": "const o = args.o ?? { a: 1 }; <<o.a>>",
-    "set with another default": "args.a ??= 1; <<args.a ?? 2>>",
-    "set twice": "args.a ??= 1; args.a ??= 2; <<args.a>>",
-    "set inside": "args.a.b ??= 1; <<args.a>>",
-    "set to something unknown": "args.a ??= Date.now(); <<args.a>>",
-    "a default for an element": "args.l.map((x = 1) => <<x.y>>)",
-    "a choice": "<<args.c ? args.a : null>>",
-    "a changed one": "args.a.push(1); <<args.a>>",
-    "an unknown index": "<<args.a[args.i]>>",
-    "a length": "<<args.a.length>>",
-}
-
-
-@pytest.mark.parametrize("code", LOOSE.values(), ids=LOOSE)
-def test_what_may_be_another_value_has_no_path(code: str) -> None:
-    value = _used(code)
-    assert isinstance(value, ParameterArgument | ReferenceArgument)
-    assert value.path is None
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "const o = { path: 'a' }; o[args.k]().x = 1; await mcp.fs.read({ ...o });",
-        "const o = { path: 'a', m() { this.path = 'b'; } }; (o.m)(); await mcp.fs.read(o);",
-        "const o = { path: 'a', m() { this.path = 'b'; } }; o.m!(); await mcp.fs.read(o);",
-        "const o = { path: 'a', m() { this.path = 'b'; } }; (o.m as any)(); await mcp.fs.read(o);",
-        "const o = { path: 'a', m() { this.path = 'b'; } }; (o.m)`x`; await mcp.fs.read(o);",
-        "const f = async (o) => { (o.m)(); await mcp.fs.read(o); };"
-        " await f({ path: 'a', m() { this.path = 'b'; } });",
-    ],
-)
-def test_a_method_that_is_called_through_wrappers_may_change_its_object(code: str) -> None:
-    (call,) = _tasks(code)
-    assert not isinstance(call.arguments.get("path"), LiteralArgument)
-
-
-P = "const P = [Object.getPrototypeOf][0]({}); "
-READ = " args.hasOwnProperty('x'); `${args}`; o.x; await mcp.fs.read({ ...o, limit: args.n });"
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "P.hasOwnProperty = function () { this.path = 'b'; };",
-        "const f = function () { this.path = 'b'; }; P.toString = f;",
-        "Object.defineProperty(P, 'x', { get() { this.path = 'b'; } });",
-        "Object.defineProperties(P, { x: { get() { this.path = 'b'; } } });",
-        "Object.assign(P, { toString() { this.path = 'b'; } });",
-        "Object.assign(...[P, { toString() { this.path = 'b'; } }]);",
-        "const { assign } = Object; assign(P, { toString() { this.path = 'b'; } });",
-        "const d = Object.defineProperty; d(P, 'x', { get() { this.path = 'b'; } });",
-        "function put(p) { p.toString = () => { args.n = 1; }; } put(P);",
-        "[P].forEach((p) => { p.toString = () => { args.n = 1; }; });",
-    ],
-)
-def test_nothing_is_known_once_functions_may_run_where_values_are_read(code: str) -> None:
-    (call,) = _tasks(f"{P} const o = {{ path: 'a' }}; {code} {READ}")
-    assert [argument.type for argument in call.arguments.values()] == ["reference"] * 2
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "const own = {}; own.f = () => 1;",
-        "const own = []; own[0] = function () {};",
-        "class A {} A.f = () => 1;",
-        "const r = await mcp.fs.stat({}); r.f = () => 1;",
-        "args.q = () => 1;",
-        "Object.assign({}, { a: 1 });",
-        "const x = {}; Object.defineProperty(x, 'a', { value: 1 });",
-        "for (const x of args.l) x.y = 1;",
-    ],
-)
-def test_functions_in_ones_own_objects_change_no_others(code: str) -> None:
-    *_, call = _tasks(f"const o = {{ path: 'a' }}; {code} o.x; await mcp.fs.read({{ ...o }});")
-    assert call.arguments == {"path": LiteralArgument(value="a")}
 
 
 def _used(code: str) -> object:

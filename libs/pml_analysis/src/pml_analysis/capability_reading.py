@@ -4,9 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from pml_analysis.arguments.arguments import TooMuchGiven
 from pml_analysis.decision.capabilities import Capability
-from pml_analysis.meaning import ambiguous_arguments, instrumented, understand
+from pml_analysis.meaning import (
+    Meaning,
+    ambiguous_arguments,
+    argument_reader,
+    instrumented,
+    understand,
+)
 from pml_analysis.names.scopes import resolve_scopes
+from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.running.normal_form import code_hash
 from pml_analysis.structure.expansion import TooManyNodes
@@ -17,6 +25,7 @@ from pml_analysis.text.problems import Problem
 from pml_analysis.text.readable import DEFAULT_LIMITS, Limits, unreadable
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.structure import CapabilityNode, TaskNode
 
 _LONGEST: Final = 200
 
@@ -34,6 +43,8 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
         return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
     except TooManyNodes as error:
         return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
+    except TooMuchGiven as error:
+        return _faulty(about, source, [Problem(error.offset, "Its calls are given too much.")])
 
 
 def code_hash_of(code: str) -> str | None:
@@ -68,8 +79,16 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
         tools=tuple(dict.fromkeys(tools)),
         references=tuple(dict.fromkeys(named)),
         dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
+        nodes=_nodes(meaning, limits),
         runs=instrumented(meaning),
     )
+
+
+def _nodes(meaning: Meaning, limits: Limits) -> tuple[TaskNode | CapabilityNode, ...]:
+    """Its calls, in source order. Raises TooMuchGiven."""
+    reader = argument_reader(meaning, limits)
+    found = nodes_of(meaning.tree, meaning.calls, meaning.expansion, reader)
+    return tuple(node for node in found if isinstance(node, TaskNode | CapabilityNode))
 
 
 def _faulty(

@@ -1,6 +1,5 @@
 """Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
@@ -11,6 +10,7 @@ from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.stand_ins import name_what_stood_in, readable, second_reading
 from pml_analysis.syntax.tree import CASTS, TYPES, Node, Tree
 
 _LEAVES = TYPES | {
@@ -32,7 +32,6 @@ _ONLY_IN = {
 }
 """Tokens that mean something in some places only: a comma beside a hole, `for await`."""
 
-_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _NOTHING: list[Node] = []
 """The children of every leaf: most nodes are leaves."""
 
@@ -91,11 +90,14 @@ class Broken(NamedTuple):
 
 
 def parse(source: Source) -> RawTree:
-    """Parse a text that UTF-8 can hold; errors are nodes of the result.
-
-    A carriage return alone ends a line in JavaScript, but not for the grammar.
-    """
-    return Parser(language()).parse(_LONE_RETURN.sub(b"\n", source.text.encode()))
+    """Parse a text that UTF-8 can hold; errors are nodes of the result."""
+    text = readable(source.text.encode())
+    parser = Parser(language())
+    raw = parser.parse(text)
+    if raw.root_node.has_error and (other := second_reading(text)) is not None:
+        again = parser.parse(other)
+        return raw if again.root_node.has_error else again
+    return raw
 
 
 def broken(raw: RawTree) -> Iterator[Broken]:
@@ -155,10 +157,11 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
     if offsets is not None:
         for node in nodes:
             node.start, node.end = offsets[node.start], offsets[node.end]
+    name_what_stood_in(nodes, source.text)
     return Tree(source, nodes, raw)
 
 
-def _convert(raw: RawTree, nesting: int) -> list[Node]:
+def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls would cost a tenth
     """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
     kinds, fields = _kinds(), _fields()
     cursor = raw.walk()
@@ -187,6 +190,8 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
                     raise TooDeep(start)
                 here = cursor.node
                 continue
+            if end - start > nesting and _is_deeper(here, nesting - depth):
+                raise TooDeep(start)
         while not advance():
             parent.stop = count
             if kind in _DROPPED:  # the last of its parent
@@ -202,6 +207,20 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
             leave()
         here = cursor.node
     return nodes
+
+
+def _is_deeper(leaf: RawNode, levels: int) -> bool:
+    """Whether a node into which no pass looks, a type, has more levels: who runs it, looks."""
+    cursor, depth = leaf.walk(), 0
+    while depth <= levels:
+        if cursor.goto_first_child():
+            depth += 1
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+            depth -= 1
+    return True
 
 
 def _before_comments(cursor: TreeCursor) -> int:

@@ -1,11 +1,10 @@
 """Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
 import tree_sitter_typescript
-from tree_sitter import Language, Parser, Query, QueryCursor, TreeCursor
+from tree_sitter import Language, Parser, TreeCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
@@ -34,6 +33,22 @@ _ONLY_IN = {
 
 _NOTHING: list[Node] = []
 """The children of every leaf: most nodes are leaves."""
+
+
+_CHUNK: Final = 16 * 1024
+_LEAST_STEPS: Final = 500
+_BYTES_A_STEP: Final = 4
+"""How many hundreds of operations the parser may spend. Most programs take one for 80 bytes, `a;`
+again and again one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four
+at 16 KiB."""
+
+
+class TooBroken(Exception):
+    """The text has errors, and what they are takes too long to find."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"too many errors before offset {offset}")
+        self.offset = offset
 
 
 class TooDeep(Exception):
@@ -82,59 +97,32 @@ def _fields() -> dict[int | None, str | None]:
     return {None: None, **{number: grammar.field_name_for_id(number) for number in numbers}}
 
 
-class Broken(NamedTuple):
-    """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
-
-    node: RawNode
-    siblings: list[RawNode]
-
-
 def parse(source: Source) -> RawTree:
-    """Parse a text that UTF-8 can hold; errors are nodes of the result."""
+    """Parse a text that UTF-8 can hold; errors are nodes of the result. Raises TooBroken."""
     text = readable(source.text.encode())
-    parser = Parser(language())
-    raw = parser.parse(text)
+    raw = _parsed(text)
     if raw.root_node.has_error and (other := second_reading(text)) is not None:
-        again = parser.parse(other)
+        again = _parsed(other)
         return raw if again.root_node.has_error else again
     return raw
 
 
-def broken(raw: RawTree) -> Iterator[Broken]:
-    """What the parser could not make sense of, in source order.
+def _parsed(text: bytes) -> RawTree:
+    """What the grammar makes of a text, its search for the least error bounded by the length."""
+    left, reached = _LEAST_STEPS + len(text) // _BYTES_A_STEP, 0
 
-    Nodes are never asked for their parent: in a deep tree that ends the process.
-    """
-    waiting = [Broken(raw.root_node, [])]
-    while waiting:
-        here = waiting.pop()
-        node = here.node
-        if node.is_error or node.is_missing:
-            yield here
-        inside = node.children
-        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+    def is_over(offset: int, _: bool) -> bool:
+        nonlocal left, reached
+        left, reached = left - 1, max(offset, reached)
+        return left < 0
 
+    def read(offset: int, _: object) -> bytes:
+        return text[offset : offset + _CHUNK]
 
-def first_jsx(source: Source) -> int | None:
-    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
-    text = source.text.encode()
-    if b"/>" not in text and b"</" not in text:
-        return None
-    raw = Parser(_tsx()).parse(text)
-    if raw.root_node.has_error:
-        return None
-    found = QueryCursor(_jsx()).captures(raw.root_node).get("jsx", [])
-    return min((node.start_byte for node in found), default=None)
-
-
-@cache
-def _tsx() -> Language:
-    return Language(tree_sitter_typescript.language_tsx())
-
-
-@cache
-def _jsx() -> Query:
-    return Query(_tsx(), "[(jsx_element) (jsx_self_closing_element)] @jsx")
+    try:
+        return Parser(language()).parse(read, progress_callback=is_over)
+    except ValueError as error:
+        raise TooBroken(len(text[:reached].decode(errors="ignore"))) from error
 
 
 def code_points(text: str) -> list[int] | None:

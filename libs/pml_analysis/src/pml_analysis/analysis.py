@@ -29,12 +29,13 @@ from pml_analysis.structure.drawn import TooManyEdges
 from pml_analysis.structure.edges import edges_of
 from pml_analysis.structure.expansion import Instance, TooManyNodes
 from pml_analysis.structure.marks import Mark
-from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.problems import Problem, diagnostic
 from pml_analysis.text.readable import (
     DEFAULT_LIMITS,
     EMPTY,
+    TOO_BROKEN,
     TOO_DEEP,
     Limits,
     too_long,
@@ -105,7 +106,10 @@ def analyze(
     problems = unreadable(code, limits)
     if problems:
         return _rejection(source, problems)
-    raw = parse(source)
+    try:
+        raw = parse(source)
+    except TooBroken as error:
+        return _rejection(source, [Problem(error.offset, TOO_BROKEN)], kind="syntax")
     if raw.root_node.has_error:
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
     problems = too_long(raw, limits)

@@ -18,11 +18,11 @@ from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.running.normal_form import code_hash
 from pml_analysis.structure.expansion import TooManyNodes
-from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits, unreadable
+from pml_analysis.text.readable import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, TaskNode
@@ -61,7 +61,10 @@ def code_hash_of(code: str) -> str | None:
 
 
 def _misspelt(source: Source) -> list[Problem]:
-    raw = parse(source)
+    try:
+        raw = parse(source)
+    except TooBroken as error:
+        return [Problem(error.offset, TOO_BROKEN)]
     return syntax_errors(raw, source) if raw.root_node.has_error else []
 
 

@@ -1,14 +1,15 @@
 """`pml approvals`: decide on what waits for a person."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from pml_cli.options import Approval, AsJson, Reason, Url
+from pml_cli.options import Approval, AsJson, KeyFile, Reason, Url
 from pml_cli.session import session
 
 if TYPE_CHECKING:
-    from pml_cli.commands.execution import Decision
+    from pml_cli.commands.deciding import Decision
 
 approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
 
@@ -16,10 +17,10 @@ approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a p
 @approvals.command("list")
 def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
     """What waits, and why."""
-    from pml_cli.commands import execution
+    from pml_cli.commands import deciding
 
     with session(url, as_json=as_json) as (client, out):
-        execution.list_approvals(client, out)
+        deciding.list_approvals(client, out)
 
 
 def _goes_on(decision: "Decision", meaning: str) -> None:
@@ -31,10 +32,11 @@ def _goes_on(decision: "Decision", meaning: str) -> None:
         wait: bool = False,
         approval: Approval = None,
         reason: Reason = None,
+        key_file: KeyFile = None,
         url: Url = None,
         as_json: AsJson = False,
     ) -> None:
-        _decide(decision, workflow, url, approval, reason, wait=wait, as_json=as_json)
+        _decide(decision, workflow, url, key_file, approval, reason, wait=wait, as_json=as_json)
 
 
 def _ends(decision: "Decision", meaning: str) -> None:
@@ -43,10 +45,11 @@ def _ends(decision: "Decision", meaning: str) -> None:
         workflow: str,
         approval: Approval = None,
         reason: Reason = None,
+        key_file: KeyFile = None,
         url: Url = None,
         as_json: AsJson = False,
     ) -> None:
-        _decide(decision, workflow, url, approval, reason, wait=False, as_json=as_json)
+        _decide(decision, workflow, url, key_file, approval, reason, wait=False, as_json=as_json)
 
 
 _goes_on("approve", "Let a workflow run, or go on; --wait sees it through.")
@@ -60,14 +63,17 @@ def _decide(
     decision: "Decision",
     workflow: str,
     url: str | None,
+    key_file: Path | None,
     approval: str | None,
     reason: str | None,
     *,
     wait: bool,
     as_json: bool,
 ) -> None:
-    from pml_cli.commands import execution
+    from pml_cli.commands import deciding
+    from pml_cli.credentials import deciding_headers
 
     with session(url, as_json=as_json) as (client, out):
-        decided = execution.Decided(decision, wait, approval, reason)
-        raise typer.Exit(execution.decide(client, out, workflow, decided))
+        approver = deciding_headers(client.url, key_file)
+        decided = deciding.Decided(decision, wait, approval, reason)
+        raise typer.Exit(deciding.decide(client, out, workflow, decided, approver))

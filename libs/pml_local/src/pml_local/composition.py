@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pml_local.account import database_account
+from pml_local.approver import KEY_FILE_VARIABLE, default_key_file, user_name, write_key
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
 from pml_local.nats import NatsServer
@@ -16,6 +17,8 @@ from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_
 SECRET_VARIABLE = "PML_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
+APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
+APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class StackOptions:
     """Set for every service, over the inherited environment."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
     """One of them is called `gateway`; its port makes the stack's URL."""
+    approver_key: Path | None = None
+    """Where the approver's key is written; None: see `approver.default_key_file`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class Composition:
     nats: NatsServer
     postgres: PostgresServer
     services: Sequence[Service]
+    approver_key: Path
 
     @property
     def url(self) -> str:
@@ -51,6 +57,7 @@ class Composition:
 def compose(options: StackOptions, folder: DataFolder) -> Composition:
     """Choose ports and build the parts; raises StackError. Blocks: call it in a thread."""
     account = database_account()
+    approver_key = options.approver_key or default_key_file(folder.home)
     nats = NatsServer(folder.nats, folder.log("nats"), folder.secret("nats"))
     postgres = PostgresServer(
         folder.postgres(account), folder.log("postgres"), folder.secret("postgres"), account=account
@@ -62,14 +69,20 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         "PML_NATS_URL": nats.url,
         "PML_POSTGRES_DSN": postgres.dsn(),
     }
-    gateway = {**everyone, **_gateway_environment(options, folder, everyone)}
+    everyone.pop(KEY_FILE_VARIABLE, None)
+    gateway = {
+        **everyone,
+        **_gateway_environment(options, folder, everyone),
+        APPROVER_VARIABLE: everyone.get(APPROVER_VARIABLE) or user_name(),
+        APPROVER_HASH_VARIABLE: write_key(approver_key, folder.home),
+    }
     services = [
         Service(
             spec, _port_of(spec, options), folder, gateway if spec.name == GATEWAY else everyone
         )
         for spec in options.services
     ]
-    return Composition(nats, postgres, services)
+    return Composition(nats, postgres, services, approver_key)
 
 
 def _port_of(spec: ServiceSpec, options: StackOptions) -> int:

@@ -6,17 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings
 from pml_gateway.domain.acceptance import Terms
+from pml_gateway.domain.approver import PREFIX, Approver
 from pml_gateway.domain.origin import LOOPBACK, is_loopback
 from pml_gateway.domain.rules import Rules
 
 SHORTEST_SECRET = 16
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class GatewaySettings(StorageSettings):
@@ -41,6 +43,10 @@ class GatewaySettings(StorageSettings):
     gateway_org: ScopeToken = "local"
     gateway_project: ScopeToken = "default"
     gateway_principal: str = "local"
+    gateway_approver: str = Field(default="local", description="The name of who decides.")
+    gateway_approver_key_sha256: (
+        Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None
+    ) = Field(default=None, description="Hash of the key to decide with; without one nobody can.")
     gateway_policy: Policy = Policy()
     gateway_policy_file: Path | None = Field(
         default=None, description="Policies of all scopes; read again whenever it changes."
@@ -80,6 +86,13 @@ class GatewaySettings(StorageSettings):
             )
         return secret
 
+    @field_validator("gateway_principal")
+    @classmethod
+    def _no_approver(cls, principal: str) -> str:
+        if principal.startswith(PREFIX):
+            raise ValueError(f"PML_GATEWAY_PRINCIPAL names who asks: none begins with {PREFIX}")
+        return principal
+
     @model_validator(mode="after")
     def _stay_local(self) -> Self:
         if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
@@ -94,6 +107,11 @@ class GatewaySettings(StorageSettings):
     def scope(self) -> Scope:
         """The one scope of an embedded gateway."""
         return Scope(org=self.gateway_org, project=self.gateway_project)
+
+    @property
+    def approver(self) -> Approver:
+        """The person who decides."""
+        return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -1,8 +1,7 @@
-"""Running programs and deciding on those that wait."""
+"""Running programs, and ending them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import cast
 from uuid import UUID
 
 from rich.markup import escape
@@ -22,13 +21,6 @@ EXIT_CODES = {
 }
 BEFORE = ("approve", "deny", "replan")
 BETWEEN_LAYERS = ("continue", "abort", "replan")
-SAID = {
-    "approve": "approved",
-    "continue": "goes on",
-    "deny": "denied",
-    "abort": "aborted",
-    "replan": "sent back for another plan",
-}
 
 
 def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
@@ -111,49 +103,6 @@ def _approval(answer: Json) -> list[str]:
         for word in (BETWEEN_LAYERS if asked.get("layer") else BEFORE)
     ]
     return lines
-
-
-def list_approvals(client: Client, out: Output) -> None:
-    """What waits for a person: the workflow's id whole on its own line, to be copied."""
-    answer = client.get("/api/approvals")
-    lines: list[str] = []
-    for one in cast(list[Json], answer["approvals"]):
-        lines.append(f"[bold]{one['workflow_id']}[/]  [dim]until {one['expires_at']}[/]")
-        if one.get("begun"):
-            lines.append(f"  the run waits in its midst: --approval {one['approval_id']}")
-        if one.get("intent"):
-            lines.append(f"  {escape(str(one['intent']))}")
-        reasons = cast(list[str], one.get("reasons") or [])
-        lines += [f"  {escape(reason)}" for reason in reasons]
-        lines += layer_lines(one)
-        given = cast(Json, one.get("args") or {})
-        lines += [f"  [dim]{escape(key)}[/] = {escape(short(given[key], 240))}" for key in given]
-    out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
-
-
-Decision = Literal["approve", "continue", "deny", "abort", "replan"]
-
-
-@dataclass(frozen=True)
-class Decided:
-    """A person's decision, as it is sent; `wait` sees an approved workflow through."""
-
-    decision: Decision
-    wait: bool = False
-    approval_id: str | None = None
-    reason: str | None = None
-
-
-def decide(client: Client, out: Output, workflow: str, decided: Decided) -> int:
-    """Answer what a workflow waits for."""
-    path, wait = f"/api/workflows/{workflow_id(workflow)}/approval", decided.wait
-    body = {key: value for key, value in asdict(decided).items() if value is not None}
-    with out.busy("running…" if wait else "deciding…"):
-        answer = client.post(path, body)
-    if wait:
-        return show_answer(out, answer)
-    out.show(answer, SAID[decided.decision])
-    return 0
 
 
 def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> int:

@@ -10,15 +10,21 @@ from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide
 from pml_gateway.domain.views import ApprovalPage
 from pml_gateway.handlers.decide import Decisions
-from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.handlers.http_callers import (
+    NO_SUCH,
+    NOT_APPROVER,
+    TOO_LATE,
+    CallerOf,
+    api_router,
+)
 from pml_gateway.handlers.http_tracing import serving
 from pml_gateway.ports import Caller, WorkflowStore
 
 
 def approval_routes(
-    workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf
+    workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf, approver_of: CallerOf
 ) -> APIRouter:
-    """See what waits for a person, and decide."""
+    """See what waits for a person, and decide if one is that person."""
     router = api_router("approvals")
 
     @router.get("/approvals", operation_id="list_approvals")
@@ -34,13 +40,13 @@ def approval_routes(
         "/workflows/{workflow_id}/approval",
         operation_id="decide",
         response_model=ExecuteResponse,
-        responses={**NO_SUCH, **TOO_LATE},
+        responses={**NOT_APPROVER, **NO_SUCH, **TOO_LATE},
     )
     async def decide(
         workflow_id: UUID,
         body: Decide,
         request: Request,
-        caller: Annotated[Caller, Depends(caller_of)],
+        caller: Annotated[Caller, Depends(approver_of)],
     ) -> Response:
         """Let a workflow run, or not. A decision counts once and only in time."""
         with serving(request, "/api/workflows/{workflow_id}/approval") as span:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pml_analysis.decision.capabilities import Reached, names_of
 from pml_analysis.decision.toolbox import Tools
-from pml_analysis.text.problems import visible
 from pml_common.contracts.decision import Decision, DryRun, Policy, ToolDecision, Verdict
 from pml_common.contracts.structure import (
     Argument,
@@ -23,6 +22,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.text.visible import visible
 
 _STRICTNESS: Final[dict[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")

@@ -77,7 +77,8 @@ def _failure(error: Json) -> str:
     place = f" at line {error['line']}{column}" if error.get("line") else ""
     node = f" in {error['node_id']}" if error.get("node_id") else ""
     tool = f" ({error['tool']})" if error.get("tool") else ""
-    lines = [f"[red]{error['kind']}[/]{place}{node}{tool}: {escape(str(error['message']))}"]
+    what = escape(f"{place}{node}{tool}: {error['message']}")
+    lines = [f"[red]{escape(str(error['kind']))}[/]{what}"]
     for found in cast(list[Json], error.get("diagnostics") or []):
         if any(found[key] != error.get(key) for key in ("message", "line", "column")):
             lines.append(

@@ -26,6 +26,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject
+from pml_common.text.visible import visible
 from pml_gateway.domain.api import DoneTask, LayerAsked, NextTask
 from pml_gateway.domain.dag_values import at, path_of
 from pml_gateway.domain.preview import preview, shortened
@@ -184,10 +185,6 @@ def _value(argument: Argument, outputs: Outputs, args: JsonObject) -> JsonValue:
 def _named(tasks: Sequence[tuple[str, str]]) -> str:
     """`read (fs:read), write (fs:write) and 2 more`; ids are their caller's own, whatever they
     hold."""
-    named = ", ".join(f"{_visible(task)} ({tool})" for task, tool in tasks[:_MOST_NAMED])
+    named = ", ".join(f"{visible(task)} ({tool})" for task, tool in tasks[:_MOST_NAMED])
     more = len(tasks) - _MOST_NAMED
     return f"{named} and {more} more" if more > 0 else named
-
-
-def _visible(text: str) -> str:
-    return text if text.isprintable() else ascii(text)

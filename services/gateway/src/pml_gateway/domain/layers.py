@@ -99,6 +99,18 @@ def asked(workflow: Workflow, parked: WorkflowParked | None) -> LayerAsked | Non
     )
 
 
+def coming(
+    workflow: Workflow, analysis: ExecutionAnalyzed, parked: WorkflowParked, number: int
+) -> Sequence[tuple[TaskNode | CapabilityNode, Mapping[str, Argument]]]:
+    """The calls of a layer that waits, their arguments filled in as far as they are known."""
+    outputs, args = _outputs(parked), workflow.requested.args
+    nodes = [task.node for task in _placed(workflow.requested.layers, analysis)[number - 1]]
+    return [
+        (node, {name: _filled(one, outputs, args) for name, one in node.arguments.items()})
+        for node in nodes
+    ]
+
+
 def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
     """What a person is asked: whether the next layer may run, with what is decided on its tools."""
     layer, analysis = asked(workflow, parked), workflow.analysis
@@ -154,10 +166,17 @@ def _done(task: _Task, outputs: Outputs) -> DoneTask:
 
 
 def _shown(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
-    """An argument with its value, cut where it is long and text then; as it is written where the
-    value is not known."""
+    """An argument as `_filled`, its value cut where it is long and text then."""
+    filled = _filled(argument, outputs, args)
+    if not isinstance(filled, LiteralArgument):
+        return filled
+    return LiteralArgument(value=shortened(filled.value))
+
+
+def _filled(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
+    """An argument with its value; as it is written where the value is not known."""
     try:
-        return LiteralArgument(value=shortened(_value(argument, outputs, args)))
+        return LiteralArgument(value=_value(argument, outputs, args))
     except LookupError:
         return argument
 

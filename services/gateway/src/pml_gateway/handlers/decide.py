@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api import ExecuteResponse
-from pml_gateway.domain.approval import Decide, answerable
+from pml_gateway.domain.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.happenings import Settled
 from pml_gateway.domain.repeatable import repeatable_among
@@ -33,8 +33,10 @@ class Decisions:
         at, executions = self.executions.now(), self.executions
 
         def step(workflow: Workflow) -> Step:
+            approval = answerable(workflow, decide.approval_id, at)
+            agreed_on(workflow, approval, decide)
             settled = Settled(
-                approval_id=answerable(workflow, decide.approval_id, at).approval_id,
+                approval_id=approval.approval_id,
                 outcome=decide.outcome,
                 by=caller.principal,
                 at=at,
@@ -42,7 +44,8 @@ class Decisions:
                 replan=decide.decision == "replan",
                 repeatable_tools=repeatable_among(workflow.analysis, self.tools.find),
             )
-            return advance(workflow, settled, executions.rules)
+            after, effects = advance(workflow, settled, executions.rules)
+            return with_shown(after, decide.shown), effects
 
         taken = await executions.workflows.change(caller.scope, workflow_id, step)
         if taken is None:

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide
-from pml_gateway.domain.views import ApprovalPage
-from pml_gateway.handlers.decide import Decisions
+from pml_gateway.domain.errors import NotFound
+from pml_gateway.domain.views import ApprovalPage, ApprovalView, approval_of
+from pml_gateway.handlers.decide import Decisions, unknown
 from pml_gateway.handlers.http_callers import (
     NO_SUCH,
     NOT_APPROVER,
@@ -35,6 +36,21 @@ def approval_routes(
     ) -> ApprovalPage:
         """What waits for a person: what would run, and why somebody must agree."""
         return await workflows.waiting(caller.scope, limit, offset)
+
+    @router.get("/workflows/{workflow_id}/approval", operation_id="get_approval", responses=NO_SUCH)
+    async def get_approval(
+        workflow_id: UUID,
+        caller: Annotated[Caller, Depends(caller_of)],
+        whole: Annotated[bool, Query()] = True,
+    ) -> ApprovalView:
+        """What a workflow waits for, or waited for last: all calls, with whole values unless
+        `whole` is false, and the decision."""
+        found = await workflows.get(caller.scope, workflow_id)
+        if found is None:
+            raise unknown(caller.scope, workflow_id)
+        if found.approval is None:
+            raise NotFound(f"nobody was asked about workflow {workflow_id}")
+        return approval_of(found, found.approval, whole=whole)
 
     @router.post(
         "/workflows/{workflow_id}/approval",

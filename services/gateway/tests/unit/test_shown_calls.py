@@ -225,7 +225,8 @@ def test_capabilities_that_call_each_other_are_followed_as_deep_as_they_may_stan
 
 
 def test_long_literals_are_cut_and_whole_where_it_is_asked_for() -> None:
-    long, deep = "/x" * 2_000, ["y" * 2_000]
+    long = "/x" * 2_000
+    deep: list[JsonValue] = ["y" * 2_000]
     node = task(
         path=LiteralArgument(value=long),
         more=ObjectArgument(

@@ -95,7 +95,8 @@ def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
         return AskedAbout((reason,), tools)
     if parked is not None:
         reason = parking.sentence(workflow, parked)
-        return AskedAbout((reason,), (parked.wanted.tool,))
+        tools = tuple(dict.fromkeys(call.tool for call in parking.wanted_calls(parked)))
+        return AskedAbout((reason,), tools)
     if analysis is None:
         return AskedAbout((), ())
     tools = tuple(tool.tool for tool in analysis.decision.tools if tool.verdict == "ask")

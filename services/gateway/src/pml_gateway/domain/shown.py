@@ -1,8 +1,6 @@
 """What an approver is shown: all calls of a program, those of a layer, or those a run waits at."""
 
-from collections.abc import Sequence
-
-from pml_common.contracts.executor import WantedCall, WorkflowParked
+from pml_common.contracts.executor import WantedCall
 from pml_gateway.domain import layers, parking
 from pml_gateway.domain.shown_arguments import Arguments
 from pml_gateway.domain.shown_calls import (
@@ -29,13 +27,8 @@ def shown_of(workflow: Workflow, approval: Approval, *, whole: bool = False) -> 
         coming = layers.coming(workflow, analysis, parked, layer)
         return Shown(calls_shown(analysis, args, coming, texts))
     arguments = Arguments(texts)
-    waiting = waiting_calls(parked)
+    waiting = parking.wanted_calls(parked)
     return Shown(tuple(_waiting(workflow, wanted, arguments) for wanted in waiting))
-
-
-def waiting_calls(parked: WorkflowParked) -> Sequence[WantedCall]:
-    """All calls that a run waits at."""
-    return (parked.wanted,)
 
 
 def _waiting(workflow: Workflow, wanted: WantedCall, arguments: Arguments) -> ShownCall:
@@ -47,5 +40,6 @@ def _waiting(workflow: Workflow, wanted: WantedCall, arguments: Arguments) -> Sh
         line=lines[0] if len(lines) == 1 else None,
         column=wanted.column,
         how_often="once",
-        arguments=arguments.of_values(wanted.preview),
+        why=wanted.why or None,
+        arguments=arguments.of_values(wanted.args),
     )

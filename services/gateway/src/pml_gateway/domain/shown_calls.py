@@ -38,9 +38,6 @@ MOST_ARGUMENTS: Final = 20_000
 ROOM: Final = 8_000_000
 """Characters of long texts, where they are shown whole."""
 
-_CAPABILITY: Final = "cap:"
-"""Begins what is called where that is a capability."""
-
 _DEEPEST: Final = 3
 """How far calls of capabilities stand inside one another."""
 
@@ -172,10 +169,6 @@ class _Walk:
                 )
                 yield from self.calls(called.nodes, fields, further)
 
-    def _verdict_on(self, tool: str, node_id: str) -> Verdict:
-        name = _CAPABILITY if tool.startswith(_CAPABILITY) else tool
-        return self._verdicts.get((name, node_id), "allow")
-
     def _called(self, node: CallNode) -> NestedCapability | None:
         if not isinstance(node, CapabilityNode) or node.capability_id is None:
             return None
@@ -183,11 +176,14 @@ class _Walk:
 
     def shown(self, node: CallNode, fields: Fields, place: _Place, *, repeats: bool) -> ShownCall:
         """One call, with its resolved arguments."""
-        tool = node.tool if isinstance(node, TaskNode) else f"{_CAPABILITY}{node.name}"
+        if isinstance(node, TaskNode):
+            tool = said_of = node.tool
+        else:
+            tool, said_of = f"cap:{node.name}", place.top or node.id
         return ShownCall(
             node_id=f"{place.prefix}{node.id}",
             tool=tool,
-            verdict=self._verdict_on(tool, place.top or node.id),
+            verdict=self._verdicts.get(said_of, "allow"),
             within=place.capability.name if place.capability else None,
             line=node.line,
             column=node.column,
@@ -196,16 +192,19 @@ class _Walk:
         )
 
 
-def _verdicts(analysis: ExecutionAnalyzed) -> Mapping[tuple[str, str], Verdict]:
-    """The strictest verdict on a tool at each node of the program, and, for calls of capabilities,
-    on all that a node reaches (`cap:`)."""
-    found: dict[tuple[str, str], Verdict] = {}
-    said = [(one.tool, one.node_ids, one.verdict) for one in analysis.decision.tools]
-    said += [(_CAPABILITY, one.node_ids, one.verdict) for one in analysis.capabilities]
-    for tool, node_ids, verdict in said:
-        for key in ((name, node_id) for name in {tool, _CAPABILITY} for node_id in node_ids):
-            if STRICTNESS[verdict] >= STRICTNESS[found.get(key, "allow")]:
-                found[key] = verdict
+def _verdicts(analysis: ExecutionAnalyzed) -> Mapping[str, Verdict]:
+    """The strictest verdict on each tool, and on what each node of the program reaches."""
+    found: dict[str, Verdict] = {}
+
+    def note(names: Iterable[str], verdict: Verdict) -> None:
+        for name in names:
+            if STRICTNESS[verdict] >= STRICTNESS[found.get(name, "allow")]:
+                found[name] = verdict
+
+    for tool in analysis.decision.tools:
+        note((tool.tool, *tool.node_ids), tool.verdict)
+    for capability in analysis.capabilities:
+        note(capability.node_ids, capability.verdict)
     return found
 
 

@@ -23,4 +23,11 @@ KeyFile = Annotated[
         "--key-file", help="The approver's key; else PML_APPROVER_KEY_FILE, else the local stack's."
     ),
 ]
+Full = Annotated[bool, typer.Option("--full", help="Long values whole, not cut.")]
+Shown = Annotated[
+    str | None,
+    typer.Option(
+        "--shown", help="The digest that `show` told: refused if something else stands by now."
+    ),
+]
 Reason = Annotated[str | None, typer.Option(help="Why, in your words; its agent is told.")]

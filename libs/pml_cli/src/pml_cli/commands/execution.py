@@ -9,6 +9,7 @@ from rich.markup import escape
 from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
 from pml_cli.output import Output
+from pml_cli.render.calls import call_lines
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.values import short
 
@@ -97,8 +98,14 @@ def _approval(answer: Json) -> list[str]:
     lines = [f"[yellow]approval required[/]: {stands}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
     lines += layer_lines(asked)
-    lines.append(f"until {asked.get('expiresAt')}, decide with one of")
-    which = f" --approval {asked.get('id')}" if begun else ""
+    lines += call_lines(asked)
+    if asked.get("moreCalls"):
+        lines.append(
+            f"  {asked['moreCalls']} more calls: pml approvals show {answer['workflowId']}"
+        )
+    lines.append(f"until {escape(str(asked.get('expiresAt')))}, look and decide with one of")
+    lines.append(f"  [bold]pml approvals show {answer['workflowId']}[/]")
+    which = escape(f" --approval {asked.get('id')}") if begun else ""
     lines += [
         f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
         for word in (BETWEEN_LAYERS if asked.get("layer") else BEFORE)

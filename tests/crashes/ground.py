@@ -159,9 +159,8 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
     folder.mkdir(parents=True)
     servers, policy = folder / "servers.json", folder / "policy.json"
     command = [str(HERE / "tool_server.py"), str(folder / CALLS)]
-    servers.write_text(
-        json.dumps({"mcpServers": {"tally": {"command": sys.executable, "args": command}}})
-    )
+    tally = {"command": sys.executable, "args": command, "trust": "hints"}
+    servers.write_text(json.dumps({"mcpServers": {"tally": tally}}))
     rules = {"tally:pay": "ask", "tally:*": "allow"}
     policy.write_text(
         json.dumps({"rules": [{"pattern": tool, "verdict": rules[tool]} for tool in rules]})

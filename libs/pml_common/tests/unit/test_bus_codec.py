@@ -86,8 +86,8 @@ async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
 @pytest.mark.parametrize("entry", catalog.MESSAGES, ids=lambda entry: entry.name)
 def test_a_subject_tells_its_contract(entry: MessageType[Message]) -> None:
     prefix = f"pml.{entry.kind}.{entry.owner}.{entry.name}"
-    assert codec.model_of(f"{prefix}.v1.acme.webapp.x") is entry.model
-    assert codec.model_of(f"{prefix}.v2.acme.webapp.x") is None
+    assert codec.model_of(f"{prefix}.v{entry.version}.acme.webapp.x") is entry.model
+    assert codec.model_of(f"{prefix}.v{entry.version + 1}.acme.webapp.x") is None
 
 
 @pytest.mark.parametrize(

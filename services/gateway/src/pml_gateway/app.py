@@ -33,7 +33,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.handlers.http_app import Health, Limits, rest_app
-from pml_gateway.handlers.http_heads import BoundedHeads
+from pml_gateway.handlers.http_heads import Waits, bounded_by
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
@@ -187,7 +187,7 @@ async def hear(parts: Parts) -> None:
 def rest(parts: Parts, face: McpServerFace) -> FastAPI:
     """The face for everybody else, with the MCP one beside it."""
     settings = parts.settings
-    limits = Limits(settings.hosts, settings.gateway_max_body_bytes)
+    limits = Limits(settings.names, settings.gateway_max_body_bytes)
     health = Health(parts.checks, parts.policies.fault)
     return rest_app(parts.agents, parts.bus, _callers(settings), health, limits, [face.route])
 
@@ -195,9 +195,9 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
 @asynccontextmanager
 async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
     settings = parts.settings
-    app = rest(parts, face)
+    reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
     where = settings.gateway_host, settings.gateway_port
-    async with serve_http(app, *where, BoundedHeads), face.running():
+    async with serve_http(rest(parts, face), *where, reader), face.running():
         try:
             yield
         finally:
@@ -238,7 +238,7 @@ def mcp_face(parts: Parts) -> McpServerFace:
         allowed=parts.agents,
         callers=_callers(settings),
         version=version("pml-gateway"),
-        hosts=[f"[{host}]" if ":" in host else host for host in settings.hosts],
+        hosts=settings.names.hosts,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
     )

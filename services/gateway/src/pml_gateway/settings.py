@@ -17,7 +17,7 @@ from pml_common.service import StorageSettings
 from pml_common.signing import SigningKey
 from pml_gateway.domain.acceptance import Terms
 from pml_gateway.domain.approver import PREFIX, Approver
-from pml_gateway.domain.origin import LOOPBACK, is_loopback
+from pml_gateway.domain.origin import LOOPBACK, Names, is_loopback, names_of
 from pml_gateway.domain.rules import Rules
 
 SHORTEST_SECRET = 16
@@ -38,7 +38,8 @@ class GatewaySettings(StorageSettings):
         default=False, description="Listen on an address that others can reach, without a login."
     )
     gateway_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(), description="Names we are called by besides loopback's; * for any."
+        default=(),
+        description="Names we are called by besides loopback's: host or host:port; * for any.",
     )
     gateway_secret: SecretStr = SecretStr("")
     mcp_servers: Path | None = None
@@ -56,6 +57,12 @@ class GatewaySettings(StorageSettings):
     )
 
     gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
+    gateway_head_timeout_s: float = Field(
+        default=10.0, gt=0, description="For a request's line and headers to come."
+    )
+    gateway_body_timeout_s: float = Field(
+        default=30.0, gt=0, description="For a request's body to come, from its head on."
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)
@@ -96,6 +103,12 @@ class GatewaySettings(StorageSettings):
             raise ValueError(f"PML_GATEWAY_PRINCIPAL names who asks: none begins with {PREFIX}")
         return principal
 
+    @field_validator("gateway_allowed_hosts")
+    @classmethod
+    def _hosts_alone(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        names_of((), hosts)
+        return hosts
+
     @model_validator(mode="after")
     def _stay_local(self) -> Self:
         if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
@@ -117,9 +130,9 @@ class GatewaySettings(StorageSettings):
         return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
 
     @property
-    def hosts(self) -> frozenset[str]:
-        """Names by which requests may call us."""
-        return LOOPBACK | {self.gateway_host} | frozenset(self.gateway_allowed_hosts)
+    def names(self) -> Names:
+        """By which names requests may call us."""
+        return names_of(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
 
     @property
     def terms(self) -> Terms:

@@ -102,7 +102,7 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     nats_url: str, postgres_dsn: str, tmp_path: Path
 ) -> None:
     box, port = ServerWorld(tmp_path), free_port()
-    servers = {"box": box.stdio().model_dump(include={"command", "args"})}
+    servers = {"box": box.stdio().model_dump(include={"command", "args", "trust"})}
     file = str(servers_file(tmp_path, servers))
     environment = process_environment(nats_url, postgres_dsn, port, PML_MCP_SERVERS=file)
     bus = await NatsBus.connect(nats_url, service="executor")

@@ -16,10 +16,10 @@ def _path(workflow_id: object) -> str:
         {},
         {"Authorization": "Bearer guessed"},
         {"Authorization": "Basic bm9vcjpub29y"},
-        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "http://127.0.0.1:8080"},
         {"X-Forwarded-User": "noor", "Cookie": "approver=noor"},
     ],
-    ids=["agent", "wrong key", "other scheme", "page on loopback", "claims"],
+    ids=["agent", "wrong key", "other scheme", "page of ours", "claims"],
 )
 async def test_who_shows_no_key_gets_401_with_the_remedy_and_nothing_changes(
     shown: dict[str, str], decision: str
@@ -44,7 +44,7 @@ async def test_a_page_of_another_site_may_not_even_with_the_key() -> None:
         answer = await w.http.post(
             _path(asked["workflowId"]),
             json={"decision": "approve"},
-            headers={**APPROVER, "Origin": "https://evil.example"},
+            headers={**APPROVER, "Origin": "http://127.0.0.1:3000"},
         )
         assert answer.status_code == 403
         assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"

@@ -170,7 +170,7 @@ def test_the_environment_sets_everything(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PML_MCP_SERVERS", "/etc/mcp.json")
     monkeypatch.setenv("PML_GATEWAY_POLICY_FILE", "/etc/policy.json")
     found = GatewaySettings()
-    assert {"pml.example", "other.example", "127.0.0.1"} <= found.hosts
+    assert {"pml.example", "other.example", "127.0.0.1"} <= set(found.names.hosts)
     assert found.gateway_policy.read_only == "ask"
     assert found.gateway_policy_file == Path("/etc/policy.json")
     assert found.mcp_servers == Path("/etc/mcp.json")

@@ -26,7 +26,12 @@ class Parking(Exception):
 
     def __init__(self, wanted: Sequence[WantedCall]) -> None:
         super().__init__(", ".join(sorted({call.tool for call in wanted})))
-        self.wanted = tuple(wanted[:MOST_AT_ONCE])
+        self.wanted = most_at_once(wanted)
+
+
+def most_at_once(wanted: Sequence[WantedCall]) -> tuple[WantedCall, ...]:
+    """The calls of one question."""
+    return tuple(wanted[:MOST_AT_ONCE])
 
 
 def wanted_call(command: RunWorkflow, call: Call, made: CallMade, why: str) -> WantedCall:

@@ -6,6 +6,7 @@ from pml_common.binding.canonical import sha256_of_text
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import args_hash
+from pml_executor.domain.journal import Call
 
 
 def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
@@ -42,6 +43,16 @@ def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError
         message = f"{tool} is not among the tools granted to this run ({granted})"
         return WorkflowError(kind="denied", message=message, tool=tool, node_id=node_id)
     return None
+
+
+def refused_unasked(command: RunWorkflow, call: Call, why: str) -> WorkflowError | None:
+    """Why a call that is not what was approved ends the run, or None: a person is asked about it.
+    In a dry run nobody is."""
+    if not command.grant.dry_run:
+        return None
+    return WorkflowError(
+        kind="denied", message=why, tool=call.tool, node_id=call.node_id, arguments=call.args
+    )
 
 
 def _denied(message: str) -> WorkflowError:

@@ -97,7 +97,7 @@ class Binding:
         """The definition by which a person allowed this call, or all further ones of its node,
         while the run was parked."""
         very = self._calls.get((call.node_id, call.occurrence, call.tool, call.args_hash))
-        return very or self._rest.get((call.node_id, call.tool))
+        return self._rest.get((call.node_id, call.tool)) if very is None else very
 
 
 def _allowed(standing: Sequence[PolicyRule], tool: str, args: JsonObject) -> bool:

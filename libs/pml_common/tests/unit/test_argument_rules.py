@@ -7,7 +7,7 @@ from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verd
 from pml_common.contracts.json_values import same_json
 from pml_common.contracts.policy_file import PolicyInvalid, parse_policies
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 WRITE = ToolDefinition(server="fs", name="write")
 UNDER = PolicyRule(
@@ -41,7 +41,7 @@ def test_without_the_argument_the_rule_does_not_match() -> None:
 def test_what_is_not_known_yet_gets_the_strictest_of_what_may_come_of_it() -> None:
     assert Policy(rules=(UNDER,)).verdict_on(WRITE, {})[0] == "ask"
     assert Policy(rules=(NOT_ETC,), otherwise="allow").verdict_on(WRITE)[0] == "deny"
-    known = {"path": "/home/a"}
+    known: JsonObject = {"path": "/home/a"}
     assert Policy(rules=(NOT_ETC,), otherwise="allow").verdict_on(WRITE, known)[0] == "allow"
 
 

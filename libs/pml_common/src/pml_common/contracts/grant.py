@@ -6,16 +6,39 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.decision import PolicyRule
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import Argument
 from pml_common.contracts.tool import JsonObject, args_hash
+
+
+class GrantedNode(Contract):
+    """A call that the approver was shown: of a tool, or of a capability (`capability_id`) on the
+    way to one. Each argument shown as known is bound. `repeats`: more than once in a run."""
+
+    tool: str | None = None
+    capability_id: UUID | None = None
+    arguments: dict[str, Argument] = Field(default_factory=dict)
+    repeats: bool = True
 
 
 class GrantedCall(Contract):
     """One call that a person allowed while its run was parked: this tool with these arguments."""
 
+    node_id: str = ""
+    occurrence: int = 0
     tool: str
     definition_hash: str
     args_hash: str
+
+
+class GrantedRest(Contract):
+    """All further calls of a tool at a node, whatever their arguments: a person allowed them while
+    the run was parked."""
+
+    node_id: str
+    tool: str
+    definition_hash: str
 
 
 class Grant(Contract):
@@ -29,6 +52,11 @@ class Grant(Contract):
     tools: dict[str, str]
     capabilities: dict[str, str] = Field(default_factory=dict)
     calls: tuple[GrantedCall, ...] = ()
+    bound: tuple[str, ...] = ()
+    nodes: dict[str, GrantedNode] = Field(default_factory=dict)
+    rest: tuple[GrantedRest, ...] = ()
+    standing: tuple[PolicyRule, ...] = ()
+    computed_parks: bool = False
     approved_by: str | None = None
     dry_run: bool = False
     expires_at: AwareDatetime

@@ -1,0 +1,178 @@
+"""Comparison of a call with what was approved."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from pml_common.binding.canonical import sha256_of
+from pml_common.binding.patterns import (
+    ABSENT,
+    AnyOf,
+    Computed,
+    Digested,
+    Fields,
+    FromResult,
+    Items,
+    Known,
+    Outcomes,
+    Pattern,
+    Value,
+    parts,
+)
+from pml_common.binding.resolve import Resolver, field_of
+from pml_common.contracts.decision import PolicyRule
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.json_values import same_json
+from pml_common.contracts.tool import JsonObject
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call of a tool as the run makes it."""
+
+    node_id: str
+    occurrence: int
+    tool: str
+    args: JsonObject
+    args_hash: str
+
+
+class Binding:
+    """What one grant allows, under the arguments of its run's caller."""
+
+    def __init__(self, grant: Grant, args: JsonObject) -> None:
+        self._grant = grant
+        self._bound = frozenset(grant.bound)
+        self._nodes = Resolver(grant.nodes, args)
+
+    def definition_hash(self, call: MadeCall) -> str | None:
+        """The hash of the definition by which a tool was granted, to this call at least."""
+        granted = self._grant.tools.get(call.tool)
+        return granted if granted is not None else self._allowed_later(call)
+
+    def misfit(self, call: MadeCall, outcomes: Outcomes) -> str | None:
+        """Why a call is not what was approved, in words; None: it is."""
+        tool = call.tool
+        if self._allowed_later(call) is not None:
+            return None
+        if tool not in self._grant.tools:
+            return f"{tool} was not seen when the program was analysed"
+        if tool not in self._bound or _allowed(self._grant.standing, tool, call.args):
+            return None
+        node = self._nodes.node(call.node_id)
+        if node is None or node.tool != tool:
+            return f"this call of {tool} was not seen when the program was analysed"
+        if call.occurrence > 0 and not node.repeats:
+            return f"this call of {tool} was to be made once, and this is another one"
+        fit = _Fit(outcomes, computed_parks=self._grant.computed_parks)
+        faults = list(fit.faults(node.arguments, call.args))
+        return None if not faults else f"{tool} is called with other arguments: {faults[0]}"
+
+    def _allowed_later(self, call: MadeCall) -> str | None:
+        """The definition by which a person allowed this call, or all further ones of its node,
+        while the run was parked."""
+        very = call.node_id, call.occurrence, call.tool, call.args_hash
+        for one in self._grant.calls:
+            if (one.node_id, one.occurrence, one.tool, one.args_hash) == very:
+                return one.definition_hash
+        for rest in self._grant.rest:
+            if (rest.node_id, rest.tool) == (call.node_id, call.tool):
+                return rest.definition_hash
+        return None
+
+
+def _allowed(standing: Sequence[PolicyRule], tool: str, args: JsonObject) -> bool:
+    """Whether the first rule that speaks of this very call allows it."""
+    for rule in standing:
+        if rule.matches(tool, args, is_all=True):
+            return rule.verdict == "allow"
+    return False
+
+
+class _Fit:
+    def __init__(self, outcomes: Outcomes, *, computed_parks: bool) -> None:
+        self._outcomes = outcomes
+        self._computed_parks = computed_parks
+
+    def faults(self, pattern: Fields, args: JsonObject) -> Iterator[str]:
+        """What is wrong with each argument, in the order of their names."""
+        for name in sorted(args.keys() | pattern.fields.keys()):
+            expected = field_of(pattern, name)
+            value: Value = args.get(name, ABSENT)
+            if not self._fits(expected, value):
+                yield f"{name} {_expected(expected)}"
+            elif value is not ABSENT and self._computed_parks and _is_computed(expected):
+                yield f"{name} is computed, and the policy wants such calls to be asked about"
+
+    def _fits(self, pattern: Pattern, value: Value) -> bool:
+        match pattern:
+            case Computed():
+                return True
+            case Known():
+                return any(_same(one, value) for one in pattern.values)
+            case Digested():
+                return value is not ABSENT and _digest(value) == pattern.sha256
+            case FromResult():
+                results = self._outcomes(pattern.node_id)
+                return any(_same(one, value) for r in results for one in parts(r, pattern.path))
+            case Fields():
+                keys = pattern.fields.keys() | value.keys() if isinstance(value, dict) else ()
+                return isinstance(value, dict) and all(
+                    self._fits(field_of(pattern, key), value.get(key, ABSENT)) for key in keys
+                )
+            case Items():
+                return (
+                    isinstance(value, list)
+                    and len(value) == len(pattern.items)
+                    and all(map(self._fits_item, pattern.items, value))
+                )
+            case _:
+                return any(self._fits(one, value) for one in pattern.patterns)
+
+    def _fits_item(self, pattern: Pattern, value: JsonValue) -> bool:
+        """In a list JSON has null for what is not there."""
+        return self._fits(pattern, value) or (value is None and self._fits(pattern, ABSENT))
+
+
+def _same(one: Value, other: Value) -> bool:
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return one == other if isinstance(one, str) else same_json(one, other)
+
+
+def _digest(value: JsonValue) -> str | None:
+    try:
+        return sha256_of(value)
+    except ValueError:
+        return None
+
+
+def _is_computed(pattern: Pattern) -> bool:
+    match pattern:
+        case Computed():
+            return True
+        case Fields():
+            spread = any(_is_computed(one.value) for one in pattern.spreads)
+            return spread or any(map(_is_computed, pattern.fields.values()))
+        case Items():
+            return any(map(_is_computed, pattern.items))
+        case AnyOf():
+            return any(map(_is_computed, pattern.patterns))
+        case _:
+            return False
+
+
+def _expected(pattern: Pattern) -> str:
+    """What was approved, in few words."""
+    match pattern:
+        case Known(values=(only,)) if only is ABSENT:
+            return "was not to be given"
+        case Known(parameter=str()):
+            return "was to be the caller's"
+        case Known() | Digested():
+            return "was to be another value"
+        case FromResult():
+            return f"was to come from a result of {pattern.node_id}"
+        case _:
+            return "was to be built otherwise"

@@ -1,0 +1,94 @@
+"""The nodes of a grant, from what the analysis states of a program."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+from pml_common.binding.canonical import canonical, sha256_of
+from pml_common.binding.resolve import SPREAD, node_key
+from pml_common.contracts.capability import NestedCapability
+from pml_common.contracts.grant import GrantedNode
+from pml_common.contracts.structure import (
+    Argument,
+    ArrayArgument,
+    CallNode,
+    CapabilityNode,
+    LiteralArgument,
+    Node,
+    ObjectArgument,
+    TaskNode,
+)
+from pml_common.contracts.tool import JsonObject
+
+LONGEST: Final = 1024
+"""Bytes of canonical JSON of a literal that travels in a grant; longer ones do as their digest."""
+
+
+def granted_nodes(
+    nodes: Iterable[Node], nested: Sequence[NestedCapability], bound: Collection[str]
+) -> dict[str, GrantedNode]:
+    """The calls of bound tools, and those of capabilities that lead to such."""
+    calls = {capability.capability_id: capability.nodes for capability in nested}
+    leading = _leading(calls, bound)
+    own = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
+    programs: dict[UUID | None, Sequence[CallNode]] = {None: own, **calls}
+    return {
+        node_key(capability_id, node.id): _granted(node)
+        for capability_id, several in programs.items()
+        if capability_id is None or capability_id in leading
+        for node in several
+        if _is_wanted(node, bound, leading)
+    }
+
+
+def _is_wanted(node: CallNode, bound: Collection[str], leading: Collection[UUID]) -> bool:
+    if isinstance(node, TaskNode):
+        return node.tool in bound
+    return node.capability_id is not None and UUID(node.capability_id) in leading
+
+
+def _leading(calls: Mapping[UUID, Sequence[CallNode]], bound: Collection[str]) -> set[UUID]:
+    """The capabilities from which calls lead to a bound tool."""
+    leading: set[UUID] = set()
+    while True:
+        more = {
+            capability_id
+            for capability_id, nodes in calls.items()
+            if capability_id not in leading
+            and any(_is_wanted(node, bound, leading) for node in nodes)
+        }
+        if not more:
+            return leading
+        leading |= more
+
+
+def _granted(node: CallNode) -> GrantedNode:
+    if isinstance(node, CapabilityNode):
+        capability_id = UUID(node.capability_id or "")
+        return GrantedNode(
+            capability_id=capability_id, arguments=node.arguments, repeats=node.repeats
+        )
+    arguments = {name: _short(argument) for name, argument in node.arguments.items()}
+    return GrantedNode(tool=node.tool, arguments=arguments, repeats=node.repeats)
+
+
+def _short(argument: Argument) -> Argument:
+    match argument:
+        case LiteralArgument() if len(canonical(argument.value)) > LONGEST:
+            return LiteralArgument(value=None, sha256=sha256_of(argument.value))
+        case ObjectArgument():
+            return ObjectArgument(fields={k: _short(one) for k, one in argument.fields.items()})
+        case ArrayArgument():
+            return ArrayArgument(items=tuple(_short(one) for one in argument.items))
+        case _:
+            return argument
+
+
+def known_arguments(arguments: Mapping[str, Argument]) -> tuple[JsonObject, bool]:
+    """The arguments of a call that are known before the run, and whether they are all."""
+    known = {
+        name: argument.value
+        for name, argument in arguments.items()
+        if isinstance(argument, LiteralArgument) and not name.startswith(SPREAD)
+    }
+    return known, len(known) == len(arguments)

@@ -1,0 +1,176 @@
+"""Ed25519 keys: each service signs what it states with its own and holds the others' public keys.
+
+One key signs several kinds of content (messages, grants): each kind begins its content with a name
+of its own, so that no signature of one kind is valid for another.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+_KEY_BYTES = 32
+_KID_DIGITS = 16
+
+
+class KeyUnreadable(Exception):
+    """A key file cannot be used; its message says which, why, and what to do."""
+
+    def __init__(self, path: Path, reason: str, remedy: str) -> None:
+        super().__init__(f"the key file {path} cannot be used: {reason}; {remedy}")
+        self.path = path
+
+
+class _KeyEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    service: str
+    kid: str
+    key: str
+
+
+class _KeyFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: tuple[_KeyEntry, ...]
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Verifies what one service signed; `raw` is the key's 32 bytes."""
+
+    service: str
+    raw: bytes
+
+    @cached_property
+    def kid(self) -> str:
+        """The key's id: the first 16 hex digits of the SHA-256 of its bytes."""
+        return hashlib.sha256(self.raw).hexdigest()[:_KID_DIGITS]
+
+    @cached_property
+    def _key(self) -> Ed25519PublicKey:
+        return Ed25519PublicKey.from_public_bytes(self.raw)
+
+    @property
+    def pem(self) -> str:
+        """The key as `openssl pkey -pubout` writes it."""
+        form = serialization.PublicFormat.SubjectPublicKeyInfo
+        return self._key.public_bytes(serialization.Encoding.PEM, form).decode()
+
+    def verifies(self, content: bytes, signature: str) -> bool:
+        """Whether `signature` is this key's, of `content`."""
+        try:
+            self._key.verify(_decoded(signature), content)
+        except (InvalidSignature, binascii.Error, ValueError):
+            return False
+        return True
+
+
+class SigningKey:
+    """The private key of one service."""
+
+    def __init__(self, service: str, key: Ed25519PrivateKey) -> None:
+        self.service = service
+        self._key = key
+        self.public = PublicKey(service, key.public_key().public_bytes_raw())
+        self.kid = self.public.kid
+
+    @classmethod
+    def generate(cls, service: str) -> Self:
+        """A new key."""
+        return cls(service, Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, service: str, path: Path) -> Self:
+        """The key in a PEM file (PKCS8, not encrypted). Raises KeyUnreadable."""
+        remedy = f"make one with `openssl genpkey -algorithm ed25519 -out {path}`"
+        try:
+            key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        except (OSError, ValueError, TypeError) as error:
+            raise KeyUnreadable(path, str(error), remedy) from error
+        if not isinstance(key, Ed25519PrivateKey):
+            raise KeyUnreadable(path, "it holds no Ed25519 key", remedy)
+        return cls(service, key)
+
+    def save(self, path: Path) -> None:
+        """Write the key as PEM, readable by its user alone, in one step."""
+        pem = self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        aside = path.with_name(f"{path.name}.new")
+        aside.unlink(missing_ok=True)
+        aside.touch(mode=0o600)
+        aside.write_bytes(pem)
+        aside.replace(path)
+
+    def sign(self, content: bytes) -> str:
+        """The signature of `content`: base64url without padding, 86 characters."""
+        return _encoded(self._key.sign(content))
+
+
+class TrustedKeys:
+    """The public keys of all services. While a service's key is being replaced it has several."""
+
+    def __init__(self, keys: Iterable[PublicKey] = ()) -> None:
+        self._keys = {(key.service, key.kid): key for key in keys}
+
+    @property
+    def keys(self) -> tuple[PublicKey, ...]:
+        """Every key."""
+        return tuple(self._keys.values())
+
+    def verify(self, service: str, kid: str, content: bytes, signature: str) -> bool:
+        """Whether `signature` of `content` was made by `service` with its key `kid`."""
+        key = self._keys.get((service, kid))
+        return key is not None and key.verifies(content, signature)
+
+    def with_key(self, key: PublicKey) -> "TrustedKeys":
+        """These keys and one more."""
+        return TrustedKeys((*self.keys, key))
+
+    def to_json(self) -> str:
+        """The keys as `load` reads them."""
+        entries = [
+            {"service": key.service, "kid": key.kid, "key": _encoded(key.raw)} for key in self.keys
+        ]
+        return json.dumps({"keys": entries}, indent=2) + "\n"
+
+    @classmethod
+    def load(cls, path: Path) -> "TrustedKeys":
+        """The keys of a JSON file: `{"keys": [{"service", "kid", "key"}]}`, each key as base64url
+        of its 32 bytes. Raises KeyUnreadable."""
+        remedy = "it lists the public key of every service as `pml up` does in its `keys` folder"
+        try:
+            read = _KeyFile.model_validate_json(path.read_bytes())
+            return cls([_public_key(entry) for entry in read.keys])
+        except (OSError, ValidationError, binascii.Error, ValueError) as error:
+            raise KeyUnreadable(path, str(error), remedy) from error
+
+
+def _public_key(entry: _KeyEntry) -> PublicKey:
+    key = PublicKey(entry.service, _decoded(entry.key))
+    if len(key.raw) != _KEY_BYTES:
+        raise ValueError(f"the key {entry.kid} of {entry.service} has {len(key.raw)} bytes, not 32")
+    if key.kid != entry.kid:
+        raise ValueError(f"the key of {entry.service} has the id {key.kid}, not {entry.kid}")
+    return key
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

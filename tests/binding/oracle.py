@@ -74,6 +74,28 @@ class Oracle:
             tuple(holes), kinds.count("bound"), kinds.count("computed"), kinds.count("asked")
         )
 
+    def is_bound_at(self, node: str) -> bool:
+        """Whether anything of a node's arguments was shown as known."""
+        return any(
+            not isinstance(expected, Computed)
+            for one in self.shown
+            if one.node == node
+            for expected in one.arguments.fields.values()
+        )
+
+    def fits_at(self, node: str, call: Arrived, results: Mapping[str, Sequence[object]]) -> bool:
+        """Whether a call is one that was shown at this very node; `results` so far, by node."""
+        told = _Told(self.shown, (), (), results)
+        return any(
+            told.fits(one.arguments, call.args)
+            for one in self.shown
+            if (one.node, one.tool) == (node, call.tool)
+        )
+
+    def fits(self, expected: Expected, value: object) -> bool:
+        """Whether a value is one that was shown."""
+        return self._fits(expected, value, ())
+
     def _covers(self, index: int) -> list[int]:
         """What may cover a call: shown calls by their number, then those asked about."""
         call, before = self.arrived[index], self.arrived[:index]
@@ -164,3 +186,15 @@ class Oracle:
             if call.tool == one.tool and self._fits(one.arguments, call.args, before[:number])
             for found in at(call.result, path)
         ]
+
+
+@dataclass(frozen=True)
+class _Told(Oracle):
+    """Knows which results are which node's."""
+
+    results: Mapping[str, Sequence[object]]
+
+    def _results(
+        self, node: str, path: Sequence[str | int | None], before: Sequence[Arrived]
+    ) -> list[object]:
+        return [found for result in self.results.get(node, ()) for found in at(result, path)]

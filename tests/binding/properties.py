@@ -8,7 +8,7 @@ executor and gateway enforce, without the bus.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,19 +17,20 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from pml_analysis.analysis import Analysis
 from pml_common.binding.fit import Binding, MadeCall
 from pml_common.binding.granting import granted_nodes
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import JsonObject, args_hash
+from pml_common.contracts.tool import JsonObject, ToolDefinition, args_hash
 from tests.binding.generated import ARGS, TOOLS, programs, understood
 from tests.binding.oracle import Arrived, Oracle
 from tests.binding.runs import Done, Made, as_run, mutated, run
 from tests.binding.shown import shown_calls
 
 BATCH: Final = 250
-_HASHES: Final = {tool.tool_id: tool.definition_hash for tool in TOOLS}
 _PROCESSES: Final = 2
 
 
@@ -71,19 +72,22 @@ class Judged:
 
     code: str
     analysis: Analysis
-    args: JsonObject
+    tools: Sequence[ToolDefinition] = TOOLS
+    args: JsonObject = field(default_factory=lambda: ARGS)
+    answers: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def binding(self) -> Binding:
         """What executor and gateway enforce, every tool being asked about."""
+        hashes = {tool.tool_id: tool.definition_hash for tool in self.tools}
         nodes = granted_nodes(
-            self.analysis.structure.nodes, self.analysis.capabilities, set(_HASHES)
+            self.analysis.structure.nodes, self.analysis.capabilities, set(hashes)
         )
         grant = Grant(
             scope=Scope(org="local", project="default"),
             workflow_id=UUID(int=0),
             code_hash=self.analysis.code_hash,
-            tools=_HASHES,
-            bound=tuple(_HASHES),
+            tools=hashes,
+            bound=tuple(hashes),
             nodes=nodes,
             expires_at=datetime.now(UTC),
         )
@@ -133,16 +137,22 @@ def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:
     return tally
 
 
-def batch(codes: Sequence[str], args: JsonObject = ARGS) -> Tally:
+def batch(codes: Sequence[str]) -> Tally:
     """These programs, analysed, run twice and judged."""
-    judged = [
-        Judged(code, analysis, args)
-        for code in codes
-        if isinstance(analysis := understood(code), Analysis)
-    ]
+    return judged_all(
+        [
+            Judged(code, analysis)
+            for code in codes
+            if isinstance(analysis := understood(code), Analysis)
+        ]
+    )
+
+
+def judged_all(judged: Sequence[Judged]) -> Tally:
+    """Every program, run as it is and with its arguments changed."""
     done = run(
         [
-            as_run(text, args, one.analysis.injected)
+            as_run(text, one.args, one.analysis.injected, one.answers)
             for one in judged
             for text in (one.analysis.instrumented, mutated(one.analysis))
         ]

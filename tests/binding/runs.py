@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import JsonValue
 
 from pml_analysis.analysis import Analysis
 from pml_common.contracts.capability import InjectedCapability
@@ -40,11 +42,15 @@ class Done:
 
 
 def as_run(
-    text: str, args: JsonObject, capabilities: Sequence[InjectedCapability]
+    text: str,
+    args: JsonObject,
+    capabilities: Sequence[InjectedCapability],
+    answers: Mapping[str, JsonValue],
 ) -> dict[str, object]:
-    """An instrumented program as a Worker is told of it."""
+    """An instrumented program as a Worker is told of it; `answers` of tools whose answers do not
+    follow from the call."""
     told = [one.model_dump() for one in injected(capabilities)]
-    return {"code": text, "args": args, "capabilities": told}
+    return {"code": text, "args": args, "capabilities": told, "answers": answers}
 
 
 def run(programs: Sequence[dict[str, object]]) -> list[Done]:

@@ -68,12 +68,17 @@ def _fields(arguments: Mapping[str, Json], caller: Expected, way: str) -> Fields
     spreads: list[Spread] = []
     for name, argument in arguments.items():
         expected = _expected(argument, caller, way)
-        if name.startswith(SPREAD):
+        if name.startswith(SPREAD) and _is_spread(expected):
             keys = argument.get("keys")
             spreads.append(Spread(expected, None if keys is None else tuple(keys)))
         else:
             fields[name] = expected
     return Fields(fields, tuple(spreads))
+
+
+def _is_spread(expected: Expected) -> bool:
+    """Whether it can be one: an argument's own name may begin like a spread's."""
+    return not isinstance(expected, Known) or isinstance(expected.value, dict)
 
 
 def _expected(argument: Json, caller: Expected, way: str) -> Expected:

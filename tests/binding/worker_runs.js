@@ -5,14 +5,15 @@
  * Worker's code, as JSON; every other a list of programs; each list is answered by a line with
  * what its programs did: calls and answers in their order, and the end.
  *
- * @typedef {{ code: string, args: unknown,
+ * @typedef {{ code: string, args: unknown, answers: Record<string, unknown>,
  *   capabilities: { name: string, called_as: string[], code: string }[] }} Program
  * @typedef {{ worker: Worker, port: MessagePort }} Isolate
  */
 const MOST_CALLS = 120;
 /** A Worker costs fifty times a program. These programs leave nothing behind but what waits. */
 const PROGRAMS_PER_WORKER = 50;
-const STUCK_AFTER_MS = 20_000;
+/** A program that owes nothing and is owed nothing for so long waits for what never comes. */
+const IDLE_AFTER_MS = 1_000;
 const OPTIONS = /** @type {WorkerOptions} */ ({ type: "module", deno: { permissions: "none" } });
 const NOW = 1_700_000_000_000;
 
@@ -39,9 +40,88 @@ function answer(sum) {
 /** What waits for nothing but this task has happened. */
 const settled = () => new Promise((done) => setTimeout(done, 0));
 
+/** One program in a Worker: what it does, and the answers that it gets. */
+class Conversation {
+  /** @type {unknown[]} */
+  events = [];
+  #port;
+  #answers;
+  #calls = 0;
+  #owed = 0;
+  #over = false;
+  #ended = Promise.withResolvers();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #idle;
+
+  /**
+   * @param {MessagePort} port
+   * @param {Program} program
+   */
+  constructor(port, program) {
+    this.#port = port;
+    this.#answers = program.answers;
+    port.onmessage = ({ data }) => {
+      for (const line of String(data).split("\n")) if (!this.#over) this.#hear(JSON.parse(line));
+    };
+    this.#say({ kind: "run", ...program, seed: "0".repeat(32), now: NOW, past: 0 });
+  }
+
+  async end() {
+    const end = await this.#ended.promise;
+    clearTimeout(this.#idle);
+    await settled();
+    return end;
+  }
+
+  /** @param {any} message */
+  #hear(message) {
+    this.#wait();
+    if (message.kind === "call") {
+      this.events.push(message);
+      if (++this.#calls > MOST_CALLS) this.#finish("out of calls");
+      else void this.#reply(message);
+    } else if (message.kind === "returned") {
+      this.#finish("returned");
+    } else if (message.kind === "threw") {
+      this.#finish(`${message.phase}: ${message.name}: ${message.message}`);
+    }
+  }
+
+  /** @param {{ id: number, tool: string, args: unknown }} call */
+  async #reply({ id, tool, args }) {
+    this.#owed++;
+    const sum = hash(tool + JSON.stringify(args));
+    for (let turn = sum % 3; turn > 0; turn--) await settled();
+    this.#owed--;
+    if (this.#over) return;
+    const known = Object.hasOwn(this.#answers, tool);
+    const ok = known || !(tool.endsWith(":post") && sum % 5 === 0);
+    const value = known ? this.#answers[tool] : ok ? answer(sum) : null;
+    this.events.push({ kind: "answer", id, ok, value });
+    this.#say({ kind: "answer", id, ok, value, message: "no", now: NOW + this.events.length });
+    this.#wait();
+  }
+
+  /** @param {unknown} message */
+  #say(message) {
+    this.#port.postMessage(JSON.stringify(message));
+  }
+
+  #wait() {
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#owed === 0 && this.#finish("idle"), IDLE_AFTER_MS);
+  }
+
+  /** @param {string} how */
+  #finish(how) {
+    this.#over = true;
+    this.#ended.resolve(how);
+  }
+}
+
 class Runs {
   #code;
-  /** @type {Promise<Isolate> | null} */
+  /** @type {Isolate | null} */
   #isolate = null;
   #left = 0;
 
@@ -50,71 +130,30 @@ class Runs {
     this.#code = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
   }
 
+  /** @param {Program} program */
+  async run(program) {
+    const { port } = await this.#fresh();
+    const conversation = new Conversation(port, program);
+    const end = await conversation.end();
+    if (end === "idle" || end === "out of calls") this.#left = 0;
+    return { end, events: conversation.events };
+  }
+
   /** @returns {Promise<Isolate>} */
-  #start() {
+  async #fresh() {
+    if (this.#isolate !== null && this.#left-- > 0) return this.#isolate;
+    this.#isolate?.port.close();
+    this.#isolate?.worker.terminate();
+    this.#left = PROGRAMS_PER_WORKER;
     const { port1: port, port2 } = new MessageChannel();
     const worker = new Worker(this.#code, OPTIONS);
     worker.onerror = (event) => event.preventDefault();
-    worker.postMessage(null, [port2]);
-    return new Promise((ready) => {
-      port.onmessage = () => ready({ worker, port });
+    const ready = new Promise((done) => {
+      port.onmessage = done;
     });
-  }
-
-  async #drop() {
-    const isolate = await this.#isolate;
-    isolate?.port.close();
-    isolate?.worker.terminate();
-    this.#isolate = null;
-  }
-
-  /** @param {Program} program */
-  async run(program) {
-    if (this.#left-- === 0) {
-      await this.#drop();
-      this.#left = PROGRAMS_PER_WORKER - 1;
-    }
-    this.#isolate ??= this.#start();
-    const { port } = await this.#isolate;
-    /** @type {unknown[]} */
-    const events = [];
-    const { promise, resolve } = Promise.withResolvers();
-    const patience = setTimeout(() => resolve("stuck"), STUCK_AFTER_MS);
-    let calls = 0, over = false;
-    /** @param {any} message */
-    const reply = async (message) => {
-      const { id, tool, args } = message;
-      const sum = hash(tool + JSON.stringify(args));
-      for (let turn = sum % 3; turn > 0; turn--) await settled();
-      if (over) return;
-      const ok = !(tool.endsWith(":post") && sum % 5 === 0);
-      const value = ok ? answer(sum) : null;
-      events.push({ kind: "answer", id, ok, value });
-      const now = NOW + events.length;
-      port.postMessage(JSON.stringify({ kind: "answer", id, ok, value, message: "no", now }));
-    };
-    port.onmessage = ({ data }) => {
-      for (const line of String(data).split("\n")) {
-        const message = JSON.parse(line);
-        if (over) return;
-        if (message.kind === "call") {
-          events.push(message);
-          if (++calls > MOST_CALLS) resolve("out of calls");
-          else void reply(message);
-        } else if (message.kind === "returned") resolve("returned");
-        else if (message.kind === "threw") {
-          resolve(`${message.phase}: ${message.name}: ${message.message}`);
-        }
-      }
-    };
-    const seed = "0".repeat(32);
-    port.postMessage(JSON.stringify({ kind: "run", ...program, seed, now: NOW, past: 0 }));
-    const end = await promise;
-    over = true;
-    clearTimeout(patience);
-    await settled();
-    if (end === "stuck" || end === "out of calls") this.#left = 0;
-    return { end, events };
+    worker.postMessage(null, [port2]);
+    await ready;
+    return this.#isolate = { worker, port };
   }
 }
 

@@ -167,8 +167,8 @@ def swapped(lie: Lie) -> ExecutionAnalyzed:
     calls = [
         node for node in lie.analysis.structure.nodes if isinstance(node, TaskNode | CapabilityNode)
     ]
-    following = dict(zip(calls, [*calls[1:], *calls[:1]], strict=True)) if calls else {}
-    given = {node.id: other.arguments for node, other in following.items()}
+    following = zip(calls, [*calls[1:], *calls[:1]], strict=True)
+    given = {node.id: other.arguments for node, other in following}
     return lie.calls(
         lambda node: node.model_copy(update={"arguments": given.get(node.id, node.arguments)})
     )

@@ -17,7 +17,7 @@ Manner = Literal["agrees", "refuses"]
 
 MOST_QUESTIONS: Final = 25
 TIMEOUT_S: Final = 10.0
-ODD: Final = ("internal",)
+ODD: Final = ("internal", "running")
 """Ends that no program should come to, whatever it tries."""
 
 
@@ -100,7 +100,7 @@ async def tried(stage: Stage, lane: Lane, trial: Trial) -> Result:
     bound = [number for number, one in enumerate(arrived) if lane.is_bound(one.tool)]
     verdict = Oracle(conversation.shown, conversation.asked, arrived).verdict(bound)
     kind = body["error"]["kind"] if body["status"] == "error" else body["status"]
-    odd = (f"it ended as {kind}: {body['error']['message']}",) if kind in ODD else ()
+    odd = (f"it ended as {kind}: {body.get('error')}",) if kind in ODD else ()
     return Result(trial, kind, verdict, conversation.questions, odd)
 
 

@@ -1,10 +1,10 @@
-"""Fail on source files over 250 lines; `long on purpose: <why>` near the top lets one be."""
+"""Fail on source files over 300 lines; `long on purpose: <why>` near the top lets one be."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-LIMIT = 250
+LIMIT = 300
 ENDINGS = (".py", ".ts", ".sql")
 HEAD = 10
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.binding.canonical import sha256_of_text
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
@@ -20,7 +21,7 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorde
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
@@ -69,8 +70,14 @@ def make_command() -> Callable[..., RunWorkflow]:
                 scope=scope,
                 workflow_id=workflow,
                 code_hash="c0de",
+                text_hash=sha256_of_text(text),
+                args_hash=args_hash(args or {}),
                 tools=dict.fromkeys(tools, "hash"),
                 capabilities={str(one.capability_id): one.code_hash for one in injected},
+                texts={
+                    str(one.capability_id): sha256_of_text(one.instrumented) for one in injected
+                },
+                policy_revision="p",
                 expires_at=datetime.now(UTC) + timedelta(hours=1),
             ),
             repeatable_tools=tuple(repeatable_tools),

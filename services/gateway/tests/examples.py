@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from pydantic import JsonValue
 
@@ -12,7 +12,6 @@ from pml_common.contracts.capability import CapabilityIdentity, NestedCapability
 from pml_common.contracts.decision import Decision, Policy, ToolDecision, Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
     Argument,
@@ -22,25 +21,28 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
-from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.contracts.trace import TaskResult
+from pml_common.signing import SigningKey
 from pml_gateway.domain.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.grant import issue
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.verdicts import Verdicts
 from pml_gateway.domain.workflow import Workflow
 
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SECRET = b"a secret of the tests, long enough"
-RULES = Rules(secret=SECRET)
+KEY = SigningKey.generate("gateway")
+RULES = Rules(key=KEY)
 TERMS = Terms()
 CODE_HASH = "ab12" * 16
 NESTED_HASH = "cd34" * 16
 READ = ToolDefinition(server="fs", name="read", annotations=ToolAnnotations(read_only=True))
 WRITE = ToolDefinition(server="fs", name="write", description="Writes a file.")
 TOOLS = {tool.tool_id: tool for tool in (READ, WRITE)}
+VERDICTS = Verdicts((Policy(),), TOOLS)
 
 
 def later(seconds: float) -> datetime:
@@ -204,28 +206,4 @@ def made(
         trace_id=uuid4(),
         started_at=started_at,
         duration_ms=1.5,
-    )
-
-
-def call(
-    of: Workflow,
-    tool: ToolDefinition = READ,
-    args: JsonObject | None = None,
-    *,
-    key: UUID | None = None,
-    expires_at: datetime | None = None,
-) -> CallTool:
-    """A call under a grant for it and our tools."""
-    granted = {each.tool_id: each for each in (READ, WRITE, tool)}
-    analysis = analyzed(of, tools=tuple(granted.values()))
-    return CallTool(
-        scope=of.scope,
-        workflow_id=of.workflow_id,
-        node_id="n1",
-        occurrence=0,
-        tool=tool.tool_id,
-        args=args or {"path": "/notes.txt"},
-        grant=issue(analysis, None, expires_at or later(3600), SECRET),
-        idempotency_key=key or ids.call_trace_id(of.workflow_id, "n1", 0),
-        timeout_s=2.0,
     )

@@ -123,12 +123,11 @@ def waits(under: RunWorkflow, layer: int, node_id: str, *calls: tuple[str, JsonV
             node_id=node_id,
             occurrence=0,
             tool=tool,
-            definition_hash=WRITE.definition_hash,
             args_hash=args_hash({}),
-            preview={},
+            args={},
             layer=layer,
         ),
-        grant=under.grant,
+        grant_digest=under.grant.digest(),
         task_results=tuple(made(node_id=node, result=result) for node, result in calls),
     )
     return Parked(fact, later(5))

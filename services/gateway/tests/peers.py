@@ -106,8 +106,7 @@ class Peers:
             occurrence=0,
             tool=tool,
             args=command.args,
-            grant=command.grant,
-            idempotency_key=ids.call_trace_id(command.workflow_id, node_id, 0),
+            grant_digest=command.grant.digest(),
             timeout_s=5.0,
         )
         return await self.bus.ask(catalog.CALL_TOOL, query)

@@ -1,6 +1,7 @@
 """Programs with calls that only the run can tell, and runs that stand at one."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -9,18 +10,25 @@ from pml_common.contracts.executor import RunWorkflow, WantedCall, WorkflowParke
 from pml_common.contracts.structure import DynamicCall
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.happenings import Asked, Parked
 from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import WRITE, analyzed
 
 
 def by_name(of: Workflow, verdict: Verdict = "ask") -> ExecutionAnalyzed:
-    """Its analysis: it reads, and calls a tool that only its run will tell; a person may be asked
-    about fs:write then."""
+    """Its analysis: it reads, and calls a tool that only its run will tell."""
     analysis = analyzed(of, verdict)
-    askable = {WRITE.tool_id: WRITE.definition_hash}
     call = DynamicCall(expression="mcp.call(tool, {})", line=4, column=9)
-    decision = analysis.decision.model_copy(update={"askable": askable})
-    return analysis.model_copy(update={"dynamic_calls": (call,), "decision": decision})
+    return analysis.model_copy(update={"dynamic_calls": (call,)})
+
+
+ASKED = Asked("ask", "Its server does not mark it read-only: ask.", WRITE.definition_hash)
+"""What the gateway makes of a call of fs:write."""
+
+
+def parks(fact: WorkflowParked, at: datetime, *asked: Asked | None) -> Parked:
+    """The gateway hears of it."""
+    return Parked(fact, at, asked or (ASKED,) * (1 + len(fact.beside)))
 
 
 def parked(
@@ -37,10 +45,9 @@ def parked(
             node_id="dyn:fs:write",
             occurrence=0,
             tool=WRITE.tool_id,
-            definition_hash=WRITE.definition_hash,
             args_hash=args_hash(given),
-            preview=given,
+            args=given,
         ),
-        grant=under.grant,
+        grant_digest=under.grant.digest(),
         task_results=tuple(calls),
     )

@@ -34,7 +34,7 @@ interface Run {
   past: number;
 }
 
-type Inbound = Run | (Answer & { kind: "answer"; now: number });
+type Inbound = Run | (Answer & { kind: "answer"; now: number }) | { kind: "pause" };
 
 const NAMES = "mcp,capabilities,args,context,console,__pml";
 // The inner block lets a program declare names of its own over the bound ones.
@@ -115,6 +115,7 @@ function prepare(port: MessagePort): void {
   port.onmessage = ({ data }) => {
     const message: Inbound = jsonParse(data);
     if (message.kind === "answer") deliveries.add(message);
+    else if (message.kind === "pause") outbox.paused();
     else {
       timers.begin(message.past);
       void run(message, outbox, calls);

@@ -62,6 +62,11 @@ export class Outbox implements Bridge {
     this.#send(flat({ kind: "failed", id, ...origin, ...failure }));
   }
 
+  /** Everything that the current task had to say has left. */
+  paused(): void {
+    this.#send('{"kind":"paused"}');
+  }
+
   log(level: string, message: string, within: number | null = null): void {
     this.#note(flat({ type: "log", within, level, message }));
   }

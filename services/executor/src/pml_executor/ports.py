@@ -47,6 +47,10 @@ class Sandbox(Protocol):
         """Hand over how a call ended; answers arrive in the order of these calls."""
         ...
 
+    def pause(self) -> None:
+        """Have the program say `Paused` once it has said all that it is about to say."""
+        ...
+
     def kill(self) -> None:
         """Stop the program now, wherever it is; no other will run here."""
         ...

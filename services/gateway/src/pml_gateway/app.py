@@ -42,6 +42,7 @@ from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.handlers.on_run_finished import on_run_finished
 from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
 from pml_gateway.handlers.result_cache import ResultCache
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.ports import Caller, KnownTools
 from pml_gateway.settings import GatewaySettings
 
@@ -61,6 +62,7 @@ class Parts:
     calls: ToolCalls
     relay: OutboxRelay
     newsroom: MemoryNewsroom
+    runs: Runs
     names: HeardCapabilityNames
     policies: PolicyFile
     executions: Executions
@@ -114,7 +116,7 @@ def assemble(
 ) -> Parts:
     """Everything put together, nothing started; `instance` is this process."""
     watch, names, newsroom = BusWatch(bus), HeardCapabilityNames(bus), MemoryNewsroom()
-    relay = OutboxRelay(stores.outbox, bus)
+    relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     return Parts(
         settings=settings,
@@ -122,15 +124,17 @@ def assemble(
         stores=stores,
         tools=tools,
         checks={"nats": watch.check, **checks},
-        calls=ToolCalls(tools, stores.ledger, instance, settings.rules.secret, _now),
+        calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, _now),
         relay=relay,
         newsroom=newsroom,
+        runs=runs,
         names=names,
         policies=policies,
         executions=Executions(
             workflows=stores.workflows,
             relay=relay,
             newsroom=newsroom,
+            runs=runs,
             names=names,
             cache=ResultCache(
                 memoized=BusResults(bus, _now),
@@ -157,20 +161,26 @@ async def hear(parts: Parts) -> None:
     step = {
         "workflows": workflows,
         "newsroom": parts.newsroom,
+        "runs": parts.runs,
         "rules": parts.settings.rules,
         "now": _now,
     }
+    judging = {"tools": tools, "policy_of": parts.policies.of}
     await bus.listen(catalog.WORKFLOW_FINISHED, parts.newsroom.hear)
     await bus.listen(catalog.APPROVAL_REQUESTED, parts.newsroom.hear)
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.hear)
     await bus.listen(catalog.RUN_FINISHED, parts.calls.on_run_finished)
+    await bus.listen(catalog.WORKFLOW_FINISHED, parts.runs.on_end)
+    await bus.listen(catalog.CANCEL_RUN, parts.runs.on_end)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
     await bus.consume(
         catalog.GATEWAY_ON_EXECUTION_ANALYZED,
-        partial(on_execution_analyzed, **step, tools=tools, asker=bus),
+        partial(on_execution_analyzed, **step, **judging, asker=bus),
     )
     await bus.consume(catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step))
-    await bus.consume(catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step))
+    await bus.consume(
+        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, **judging)
+    )
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **step))
 
 

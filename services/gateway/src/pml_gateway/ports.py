@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
@@ -115,6 +117,17 @@ class KnownTools(ToolServers, Protocol):
         ...
 
 
+def still_connecting(tools: ToolServers, tool_ids: Sequence[str]) -> str | None:
+    """The first server of these tools that is being connected for the first time since this process
+    began: nobody can say yet what tools it has."""
+    status = tools.status()
+    for name in (tool_id.partition(":")[0] for tool_id in tool_ids):
+        server = status.get(name)
+        if server is not None and server.state == "connecting" and server.tools == 0:
+            return name
+    return None
+
+
 class CapabilityNames(Protocol):
     """What capabilities are called."""
 
@@ -208,6 +221,10 @@ class CallLedger(Protocol):
 
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """Note how a call ended, begun or not, unless that is known; return what is known."""
+        ...
+
+    async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
+        """The results of those calls that succeeded, by idempotency key."""
         ...
 
     async def lives(self, owner: UUID) -> bool:

@@ -1,17 +1,20 @@
 """What the gateway is told by its environment; the only reader of it."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings
+from pml_common.signing import SigningKey
 from pml_gateway.domain.acceptance import Terms
 from pml_gateway.domain.origin import LOOPBACK, is_loopback
 from pml_gateway.domain.rules import Rules
@@ -110,10 +113,16 @@ class GatewaySettings(StorageSettings):
         )
 
     @property
+    def signing_key(self) -> SigningKey:
+        """The key of this deployment's gateways, made from their secret."""
+        seed = hashlib.sha256(self.gateway_secret.get_secret_value().encode()).digest()
+        return SigningKey("gateway", Ed25519PrivateKey.from_private_bytes(seed))
+
+    @property
     def rules(self) -> Rules:
         """What holds for grants and approvals."""
         return Rules(
-            secret=self.gateway_secret.get_secret_value().encode(),
+            key=self.signing_key,
             approval_ttl=timedelta(seconds=self.gateway_approval_ttl_s),
             grant_slack=timedelta(seconds=self.gateway_grant_slack_s),
             patience=timedelta(seconds=self.gateway_patience_s),

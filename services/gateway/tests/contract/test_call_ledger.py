@@ -9,8 +9,9 @@ import pytest
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.domain.ledger import Entry, fingerprint
 from pml_gateway.ports import CallLedger
+from services.gateway.tests.calling import call
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import ELSEWHERE, call, later, workflow
+from services.gateway.tests.examples import ELSEWHERE, later, workflow
 
 OK = ToolOutcome(status="ok", result={"text": "NUL \x00 é"})
 ERROR = ToolOutcome(status="tool_error", message="too late")

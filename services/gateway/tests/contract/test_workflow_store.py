@@ -12,7 +12,8 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api import ExecuteRequest
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, Parked, RunEnded, Settled
+from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
+from pml_gateway.domain.parking import as_asked
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
@@ -28,7 +29,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.standing import by_name, parked, parks
 from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
@@ -82,12 +83,13 @@ async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowSto
         assert settled is not None
         command = settled[1][-1]
         assert isinstance(command, RunWorkflow)
-        waits = Parked(parked(command, {NASTY: n}, calls=[made(result=NASTY)]), later(n))
+        waits = parks(parked(command, {NASTY: n}, calls=[made(result=NASTY)]), later(n))
         taken = await take(workflows, now, waits, waits.fact)
         found = await workflows.get(SCOPE, now.workflow_id)
         assert found == taken.workflow
         assert found is not None
-        assert found.parked == waits.fact
+        assert found.parked == as_asked(waits)
+        assert found.grant == command.grant
         page = await workflows.waiting(SCOPE, 10, 0)
         assert [(each.begun, each.outcome) for each in page.approvals] == [(True, None)]
 

@@ -5,7 +5,8 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -16,15 +17,18 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
+from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres_presence import present
+from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
 from pml_gateway.domain.ledger import LOST
 from pml_local.link import forwarded
 from pml_local.ports import free_port
 from pml_local.testing import eventually
-from services.gateway.tests.examples import SCOPE, call, workflow
+from services.gateway.tests.calling import call, running
+from services.gateway.tests.examples import SCOPE, analyzed, workflow
 from services.gateway.tests.integration.gateways import (
     peers,
     process_environment,
@@ -68,8 +72,19 @@ async def _listed(bus: NatsBus) -> dict[str, ToolDefinition]:
     return {tool.name: tool for tool in lists[-1]} if lists else {}
 
 
-def _call(tool: ToolDefinition, args: JsonObject) -> CallTool:
-    return call(workflow(), tool, args, expires_at=datetime.now(UTC) + timedelta(hours=1))
+async def _call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
+    """A call in a run that a person let go, as the store has it."""
+    new = workflow(at=datetime.now(UTC))
+    analysis = analyzed(new, "ask", (tool,))
+    shown: dict[str, Argument] = {name: LiteralArgument(value=args[name]) for name in args}
+    node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
+    structure = StaticStructure(nodes=(node,))
+    run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
+    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
+        store = PostgresWorkflowStore(pool)
+        await store.accept(new)
+        await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
+    return call(run, tool, args, node_id="n1")
 
 
 async def _ask(bus: NatsBus, asked: CallTool) -> ToolOutcome:
@@ -93,9 +108,10 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     bus = await NatsBus.connect(nats_url, service="executor")
     async with process(environment) as first:
         tools = await eventually(lambda: _listed(bus), within=30.0)
-        done = _call(tools["count"], {"key": "once"})
+        done = await _call(postgres_dsn, tools["count"], {"key": "once"})
         assert (await _ask(bus, done)).result == "counted"
-        lost = _call(tools["slow"], {"seconds": 60}).model_copy(update={"timeout_s": 60.0})
+        lost = await _call(postgres_dsn, tools["slow"], {"seconds": 60})
+        lost = lost.model_copy(update={"timeout_s": 60.0})
         asking = asyncio.create_task(_asked_again(bus, lost))
         await eventually(lambda: "slow began" in box.lines())
         first.kill()

@@ -174,4 +174,4 @@ def test_the_environment_sets_everything(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.gateway_policy.read_only == "ask"
     assert found.gateway_policy_file == Path("/etc/policy.json")
     assert found.mcp_servers == Path("/etc/mcp.json")
-    assert found.rules.secret == b"s" * 16
+    assert found.rules.key.kid == GatewaySettings().rules.key.kid

@@ -8,10 +8,10 @@ import pytest
 from pml_common.contracts.executor import RunWorkflow
 from pml_gateway.domain.approval import answerable
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, Parked, Settled
+from pml_gateway.domain.happenings import Analyzed, Settled
 from pml_gateway.domain.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.standing import by_name, parked, parks
 from services.gateway.tests.steps import after
 
 NEW = workflow()
@@ -52,7 +52,7 @@ def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
     now, effects = after(of, Analyzed(by_name(of, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    now, _ = after(now, Parked(parked(command), later(5)))
+    now, _ = after(now, parks(parked(command), later(5)))
     assert now.approval is not None
     assert answerable(now, now.approval.approval_id, later(6)) == now.approval
     with pytest.raises(Conflict, match="look at it and name it"):

@@ -11,11 +11,11 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.ledger import LOST, MISUSED, Entry, fingerprint
 from pml_gateway.handlers.on_call_tool import ToolCalls
 from pml_local.testing import eventually
-from services.gateway.tests.examples import AT, READ, SECRET, WRITE, call, later, workflow
+from services.gateway.tests.calling import call, tool_calls
+from services.gateway.tests.examples import READ, WRITE, later, workflow
 from services.gateway.tests.world import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
@@ -65,7 +65,7 @@ class Bench:
 
     def calls(self) -> ToolCalls:
         """The handler, as a process that just started."""
-        return ToolCalls(ToolRouter([self.servers]), self.ledger, self.instance, SECRET, lambda: AT)
+        return tool_calls(self.servers, self.ledger, self.instance)
 
     async def leave_begun(self, asked: CallTool, *, alive: bool) -> UUID:
         """A call that another process began and did not end."""
@@ -178,9 +178,7 @@ async def test_a_key_that_stands_for_another_call_is_refused() -> None:
 
 async def test_a_forged_grant_calls_nothing_and_leaves_no_mark() -> None:
     bench, asked = Bench(), call(workflow())
-    forged = asked.model_copy(
-        update={"grant": asked.grant.model_copy(update={"signature": "0" * 64})}
-    )
+    forged = asked.model_copy(update={"grant_digest": "0" * 64})
     outcome = await bench.calls().on_call_tool(forged)
     assert outcome.status == "refused"
     assert bench.servers.made == []

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from uuid import uuid4
 
 import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.on_call_tool import ToolCalls
 from pml_gateway.ports import ServerStatus
-from services.gateway.tests.examples import AT, READ, SECRET, call, workflow
+from services.gateway.tests.calling import call, tool_calls
+from services.gateway.tests.examples import AT, READ, workflow
 
 CONNECTING = ServerStatus(state="connecting", error=None, tools=0, since=AT)
 
@@ -38,7 +36,7 @@ class Server:
 
 
 def calls_on(server: Server) -> ToolCalls:
-    return ToolCalls(ToolRouter([server]), MemoryCallLedger(), uuid4(), SECRET, lambda: AT)
+    return tool_calls(server)
 
 
 async def test_a_call_is_to_be_asked_again_until_its_server_has_told_its_tools() -> None:

@@ -1,16 +1,14 @@
 """Tool calls that nobody can have made before: not looked up where they may be made again."""
 
-from uuid import uuid4
-
 import pytest
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.ledger import Entry
 from pml_gateway.handlers.on_call_tool import ToolCalls
-from services.gateway.tests.examples import AT, READ, SECRET, WRITE, call, later, workflow
+from services.gateway.tests.calling import call, tool_calls
+from services.gateway.tests.examples import AT, READ, WRITE, later, workflow
 from services.gateway.tests.world import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
@@ -34,7 +32,7 @@ class AskedLedger(MemoryCallLedger):
 
 def calls(servers: FakeServers, ledger: MemoryCallLedger) -> ToolCalls:
     """The handler, as a process that just started."""
-    return ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    return tool_calls(servers, ledger)
 
 
 @pytest.mark.parametrize(("tool", "looks"), [(READ, 0), (WRITE, 1)])

@@ -1,21 +1,16 @@
 """Tool calls whose run ends while they are made."""
 
 import asyncio
-from uuid import uuid4
 
 import pytest
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.handlers.on_call_tool import ToolCalls
+from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import (
-    AT,
     ELSEWHERE,
-    SECRET,
     WRITE,
-    call,
     finished,
     workflow,
 )
@@ -44,7 +39,7 @@ class Hanging(FakeServers):
 
 async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     servers, ledger = Hanging(), MemoryCallLedger()
-    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
     async with asyncio.timeout(30):
@@ -62,7 +57,7 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
 
 async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> None:
     servers, ledger = Hanging(), MemoryCallLedger()
-    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
     async with asyncio.timeout(30):

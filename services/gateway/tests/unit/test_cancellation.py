@@ -10,7 +10,7 @@ from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
 from pml_gateway.domain.answer import answer_of
 from pml_gateway.domain.cancellation import require_open
 from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, Parked, RunEnded
+from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, RunEnded
 from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
@@ -20,7 +20,7 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.standing import by_name, parked, parks
 from services.gateway.tests.steps import after, approve, asking
 
 WISH = Cancelled("mira", later(5), "no longer needed")
@@ -59,7 +59,7 @@ def test_a_run_that_waits_in_its_midst_ends_at_once_and_says_what_it_has_done() 
     now, effects = after(new, Analyzed(by_name(new, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    failed, (told, _) = after(now, Parked(parked(command, calls=[made()]), later(2)), WISH)
+    failed, (told, _) = after(now, parks(parked(command, calls=[made()]), later(2)), WISH)
     assert isinstance(told, ApprovalDecided)
     assert failed.error is not None
     assert failed.error.kind == "cancelled"
@@ -94,7 +94,7 @@ def test_a_run_that_parks_while_it_is_cancelled_is_not_asked_about() -> None:
     now, effects = after(new, Analyzed(by_name(new, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    failed, (end,) = after(now, WISH, Parked(parked(command), later(6)))
+    failed, (end,) = after(now, WISH, parks(parked(command), later(6)))
     assert isinstance(end, WorkflowFinished)
     assert failed.error is not None
     assert failed.error.kind == "cancelled"

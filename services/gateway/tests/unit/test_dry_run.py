@@ -1,7 +1,5 @@
 """Dry runs: what is asked, what the executor is told, what the gateway does not call."""
 
-from uuid import uuid4
-
 import pytest
 from pydantic import JsonValue, ValidationError
 
@@ -10,25 +8,19 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.answer import answer_of
 from pml_gateway.domain.api import ExecuteRequest, mode_of, request_hash
 from pml_gateway.domain.errors import InvalidRequest
-from pml_gateway.domain.grant import issue, only_dry
 from pml_gateway.domain.happenings import Analyzed, RunEnded
 from pml_gateway.domain.views import view_of
 from pml_gateway.domain.workflow import Workflow
-from pml_gateway.handlers.on_call_tool import ToolCalls
+from services.gateway.tests.calling import call, granted, running, tool_calls
 from services.gateway.tests.examples import (
     AT,
     READ,
-    SECRET,
     WRITE,
     analyzed,
-    call,
     finished,
-    later,
     made,
     workflow,
 )
@@ -123,20 +115,12 @@ def test_a_mock_is_for_a_tool_by_its_id() -> None:
 
 def under_a_dry_grant(tool: ToolDefinition) -> CallTool:
     of = dry_workflow()
-    grant = issue(dry_analysis(of), None, later(60), SECRET)
-    return call(of, tool).model_copy(update={"grant": grant})
-
-
-def test_only_what_is_marked_read_only_is_called_under_a_dry_run() -> None:
-    assert only_dry(under_a_dry_grant(READ), READ) is None
-    assert only_dry(under_a_dry_grant(WRITE), WRITE) is not None
-    assert only_dry(under_a_dry_grant(READ), None) is not None
-    assert only_dry(call(workflow(), WRITE), WRITE) is None
+    return call(running(of, dry_analysis(of)), tool)
 
 
 async def test_the_gateway_does_not_call_what_the_executor_should_have_mocked() -> None:
-    servers, ledger = FakeServers(), MemoryCallLedger()
-    calls = ToolCalls(ToolRouter([servers]), ledger, uuid4(), SECRET, lambda: AT)
+    servers = FakeServers()
+    calls = tool_calls(servers)
     refused = await calls.on_call_tool(under_a_dry_grant(WRITE))
     assert refused.status == "refused"
     assert "a dry run does not call it" in (refused.message or "")
@@ -144,11 +128,10 @@ async def test_the_gateway_does_not_call_what_the_executor_should_have_mocked() 
     assert servers.made == ["fs:read"]
 
 
-async def test_a_grant_whose_dryness_was_taken_off_is_not_ours() -> None:
-    servers = FakeServers()
-    calls = ToolCalls(ToolRouter([servers]), MemoryCallLedger(), uuid4(), SECRET, lambda: AT)
-    asked = under_a_dry_grant(WRITE)
-    grant = asked.grant.model_copy(update={"dry_run": False})
-    wet = asked.model_copy(update={"grant": grant})
-    assert (await calls.on_call_tool(wet)).status == "refused"
+async def test_a_grant_whose_dryness_was_taken_off_is_another() -> None:
+    servers, of = FakeServers(), dry_workflow()
+    run = running(of, dry_analysis(of))
+    wet = granted(run).model_copy(update={"dry_run": False})
+    asked = call(run, WRITE).model_copy(update={"grant_digest": wet.digest()})
+    assert (await tool_calls(servers).on_call_tool(asked)).status == "refused"
     assert servers.made == []

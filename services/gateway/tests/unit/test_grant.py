@@ -1,105 +1,163 @@
-"""Grants: what their signature protects and what they refuse."""
+"""Grants: what they hold, what their signature protects."""
 
-from datetime import UTC, timedelta
+from datetime import UTC
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.binding.canonical import sha256_of_text
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule
+from pml_common.contracts.executor import WantedCall
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.grant import Signatures, issue, outdated, refusal
+from pml_common.contracts.structure import TaskNode
+from pml_common.contracts.tool import args_hash
+from pml_common.signing import SigningKey, TrustedKeys
+from pml_gateway.domain.grant import Covers, extend, issue
+from pml_gateway.domain.verdicts import NO_VERDICTS, Verdicts
+from services.gateway.tests.calling import granted, running
 from services.gateway.tests.examples import (
-    AT,
     ELSEWHERE,
+    KEY,
     READ,
-    SECRET,
+    TOOLS,
+    VERDICTS,
     WRITE,
     analyzed,
-    call,
     later,
     with_capability,
     workflow,
 )
 
 OURS = workflow()
+TRUSTED = TrustedKeys([KEY.public])
 
 
-def test_a_call_under_its_grant_is_not_refused() -> None:
-    assert refusal(call(OURS), Signatures(SECRET), AT) is None
+def issued(analysis: ExecutionAnalyzed, verdicts: Verdicts = VERDICTS) -> Grant:
+    return issue(OURS.requested, analysis, verdicts, None, later(60), KEY)
+
+
+def is_ours(grant: Grant) -> bool:
+    return TRUSTED.verify("gateway", grant.kid, grant.signed_bytes(), grant.signature)
 
 
 def test_a_denied_tool_is_in_no_grant() -> None:
-    assert issue(analyzed(OURS, "deny", (WRITE,)), None, later(60), SECRET).tools == {}
+    assert issued(analyzed(OURS, "deny", (WRITE,))).tools == {}
 
 
 def test_a_grant_binds_the_capabilities_that_are_called_to_their_code() -> None:
     analysis = with_capability(analyzed(OURS))
-    grant = issue(analysis, None, later(60), SECRET)
+    grant = issued(analysis)
     nested = analysis.capabilities[0]
     assert grant.capabilities == {str(nested.capability_id): nested.code_hash}
     assert grant.tools[READ.tool_id] == READ.definition_hash
 
 
 def test_a_denied_capability_is_in_no_grant() -> None:
-    denied = with_capability(analyzed(OURS), "deny")
-    assert issue(denied, None, later(60), SECRET).capabilities == {}
+    assert issued(with_capability(analyzed(OURS), "deny")).capabilities == {}
+
+
+def test_only_what_needs_approval_is_bound_with_the_arguments_that_were_shown() -> None:
+    analysis = analyzed(OURS, "ask", (READ, WRITE))
+    grant = issued(analysis)
+    assert grant.bound == ("fs:write",)
+    (node,), shown = grant.nodes.values(), analysis.structure.nodes[1]
+    assert isinstance(shown, TaskNode)
+    assert grant.nodes.keys() == {"n2"}
+    assert (node.tool, node.arguments) == ("fs:write", shown.arguments)
+    assert issued(analyzed(OURS)).nodes == {}
+
+
+def test_a_grant_binds_text_arguments_and_policy() -> None:
+    analysis = analyzed(OURS)
+    grant = issued(analysis)
+    assert grant.text_hash == sha256_of_text(analysis.instrumented)
+    assert grant.args_hash == args_hash(OURS.requested.args)
+    assert grant.policy_revision == Policy().revision
+    assert issued(analysis, NO_VERDICTS).policy_revision == ""
+
+
+def test_standing_rules_on_bound_tools_are_in_it_while_the_policy_is_the_same() -> None:
+    rule = PolicyRule(
+        pattern="fs:wr*", arguments=(ArgumentRule(name="path", under="/w"),), verdict="allow"
+    )
+    other = PolicyRule(pattern="git:*", verdict="deny")
+    policy = Policy(rules=(other, rule), computed="park")
+    analysis = analyzed(OURS, "ask", (READ, WRITE))
+    grant = issued(analysis, Verdicts((policy,), TOOLS))
+    assert (grant.standing, grant.computed_parks) == ((rule,), True)
+    assert issued(analysis, Verdicts((Policy(), policy), TOOLS)).standing == ()
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    "change",
     [
-        ({"scope": ELSEWHERE}, "signature"),
-        ({"tools": {"fs:write": WRITE.definition_hash, "fs:delete": "0" * 64}}, "signature"),
-        ({"expires_at": later(10**6)}, "signature"),
-        ({"capabilities": {"x": "0" * 64}}, "signature"),
-        ({"approved_by": "mallory"}, "signature"),
-        ({"signature": ""}, "signature"),
-        ({"signature": "é"}, "signature"),
+        {"scope": ELSEWHERE},
+        {"tools": {"fs:write": WRITE.definition_hash, "fs:delete": "0" * 64}},
+        {"expires_at": later(10**6)},
+        {"capabilities": {"x": "0" * 64}},
+        {"approved_by": "mallory"},
+        {"bound": ()},
+        {"nodes": {}},
+        {"text_hash": "0" * 64},
+        {"kid": "another"},
+        {"signature": ""},
+        {"signature": "é"},
     ],
 )
-def test_a_changed_grant_is_refused(change: dict[str, object], reason: str) -> None:
-    asked = call(OURS)
-    forged = asked.model_copy(update={"grant": asked.grant.model_copy(update=change)})
-    assert reason in str(refusal(forged, Signatures(SECRET), AT))
+def test_a_changed_grant_is_not_ours_and_has_another_digest(change: dict[str, object]) -> None:
+    grant = granted(running(OURS))
+    assert is_ours(grant)
+    forged = grant.model_copy(update=change)
+    assert not is_ours(forged)
+    assert forged.digest() != grant.digest()
 
 
-def test_a_grant_of_another_key_is_refused() -> None:
-    assert "signature" in str(refusal(call(OURS), Signatures(b"another key"), AT))
+def test_a_grant_of_another_key_is_not_ours() -> None:
+    other = SigningKey.generate("gateway")
+    grant = issue(OURS.requested, analyzed(OURS), VERDICTS, None, later(60), other)
+    assert not is_ours(grant)
 
 
-def test_a_signature_is_known_with_its_very_grant_and_for_a_time() -> None:
-    signatures, first = Signatures(SECRET), call(OURS).grant
-    for number in range(300):
-        ours = issue(analyzed(OURS), f"person {number}", later(60), SECRET)
-        assert signatures.is_ours(ours)
-        assert signatures.is_ours(ours.model_copy())
-        assert not signatures.is_ours(ours.model_copy(update={"tools": {"fs:write": "0" * 64}}))
-    assert signatures.is_ours(first)
+def wanted(node_id: str, occurrence: int, path: str, layer: int | None = None) -> WantedCall:
+    return WantedCall(
+        node_id=node_id,
+        occurrence=occurrence,
+        tool=WRITE.tool_id,
+        definition_hash=WRITE.definition_hash,
+        args_hash=args_hash({"path": path}),
+        args={"path": path},
+        layer=layer,
+    )
 
 
-def test_a_grant_ends() -> None:
-    asked = call(OURS, expires_at=later(60))
-    assert refusal(asked, Signatures(SECRET), later(59)) is None
-    assert "expired at" in str(refusal(asked, Signatures(SECRET), later(60)))
+CALLS = (wanted("n2", 0, "/a"), wanted("n2", 1, "/b"), wanted("dyn:fs:write", 0, "/c"))
 
 
-def test_a_grant_serves_its_own_workflow_only() -> None:
-    other = call(OURS).model_copy(update={"workflow_id": workflow().workflow_id})
-    assert "another workflow" in str(refusal(other, Signatures(SECRET), AT))
-    elsewhere = call(OURS).model_copy(update={"scope": ELSEWHERE})
-    assert "another workflow" in str(refusal(elsewhere, Signatures(SECRET), AT))
+@pytest.mark.parametrize(
+    ("covers", "calls", "rest"),
+    [
+        ("call", [("n2", 0)], []),
+        ("calls", [("n2", 0), ("n2", 1), ("dyn:fs:write", 0)], []),
+        ("node", [], ["n2", "dyn:fs:write"]),
+    ],
+)
+def test_what_a_person_adds_is_as_much_as_they_said(
+    covers: Covers, calls: list[tuple[str, int]], rest: list[str]
+) -> None:
+    grant = extend(granted(running(OURS)), CALLS, covers, "ann", later(90), KEY)
+    assert [(one.node_id, one.occurrence) for one in grant.calls] == calls
+    assert [one.node_id for one in grant.rest] == rest
+    assert (grant.approved_by, grant.expires_at) == ("ann", later(90))
+    assert is_ours(grant)
 
 
-def test_a_tool_outside_the_grant_is_refused() -> None:
-    unseen = call(OURS).model_copy(update={"tool": "fs:delete"})
-    assert "nobody has allowed it" in str(refusal(unseen, Signatures(SECRET), AT))
-
-
-def test_a_tool_that_is_gone_or_has_changed_is_not_what_was_granted() -> None:
-    assert outdated(call(OURS), READ.definition_hash) is None
-    assert "not there any more" in str(outdated(call(OURS), None))
-    assert "has changed" in str(outdated(call(OURS), WRITE.definition_hash))
+def test_a_layer_adds_nothing() -> None:
+    layer = wanted("n2", 0, "/a", layer=2)
+    grant = extend(granted(running(OURS)), (layer,), "calls", "ann", later(90), KEY)
+    assert (grant.calls, grant.rest) == ((), ())
 
 
 TOKENS = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,9}", fullmatch=True)
@@ -108,7 +166,15 @@ GRANTS = st.builds(
     scope=st.builds(Scope, org=TOKENS, project=TOKENS),
     workflow_id=st.uuids(),
     code_hash=st.text(max_size=8),
+    text_hash=st.text(max_size=8),
+    args_hash=st.text(max_size=8),
     tools=st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=3),
+    bound=st.tuples(st.text(max_size=8)),
+    nodes=st.just({}),
+    calls=st.just(()),
+    rest=st.just(()),
+    standing=st.just(()),
+    policy_revision=st.text(max_size=8),
     approved_by=st.none() | st.text(max_size=8),
     expires_at=st.datetimes(timezones=st.just(UTC)),
 )
@@ -116,10 +182,6 @@ GRANTS = st.builds(
 
 @given(GRANTS, GRANTS)
 def test_two_grants_that_differ_in_anything_have_different_bytes(one: Grant, two: Grant) -> None:
-    assert (one.signed_bytes() == two.signed_bytes()) == (one == two)
-
-
-@given(GRANTS, st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=10_000)))
-def test_no_grant_we_did_not_sign_lets_anything_through(grant: Grant, since: timedelta) -> None:
-    asked = call(OURS).model_copy(update={"grant": grant})
-    assert refusal(asked, Signatures(SECRET), AT + since) is not None
+    assert (one.signed_bytes() == two.signed_bytes()) == (
+        one.model_copy(update={"signature": two.signature}) == two
+    )

@@ -1,6 +1,7 @@
 """Handlers of the bus, each run twice; the first answer is the second."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from pml_common.bus.errors import Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
+from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
 from pml_gateway.adapters.newsroom import MemoryNewsroom
 from pml_gateway.adapters.tool_router import ToolRouter
@@ -18,6 +21,8 @@ from pml_gateway.domain.workflow import Workflow
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.handlers.on_run_finished import on_run_finished
+from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
+from pml_gateway.handlers.runs import Runs
 from services.gateway.tests.examples import (
     AT,
     READ,
@@ -29,8 +34,10 @@ from services.gateway.tests.examples import (
     workflow,
 )
 from services.gateway.tests.peers import Peers
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.standing import parked
+from services.gateway.tests.world import READY, FakeServers
 
+ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
 
 
@@ -49,24 +56,74 @@ async def twice(handle: Handler) -> Sequence[Message]:
 
 def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
     """A handler on a store."""
-    newsroom = MemoryNewsroom()
-    return partial(handler, workflows=store, newsroom=newsroom, rules=RULES, now=lambda: AT)
+    parts = {"newsroom": MemoryNewsroom(), "runs": Runs(store), "rules": RULES}
+    return partial(handler, workflows=store, **parts, now=lambda: AT)
+
+
+def judging(
+    store: MemoryWorkflowStore,
+    handler: Handler,
+    servers: FakeServers | None = None,
+    policy: Policy = ALLOWED,
+) -> Handler:
+    """One that asks the policy about tools, too."""
+    tools = ToolRouter([servers or FakeServers()])
+
+    def policy_of(scope: Scope) -> Policy:
+        return policy
+
+    return partial(on(store, handler), tools=tools, policy_of=policy_of)
 
 
 def analysis_handler(store: MemoryWorkflowStore, bus: MemoryBus) -> Handler:
-    return partial(on(store, on_execution_analyzed), tools=ToolRouter([FakeServers()]), asker=bus)
+    return partial(judging(store, on_execution_analyzed), asker=bus)
 
 
 async def test_an_allowed_program_is_told_to_run_once() -> None:
     new, store = await stored()
     handle = analysis_handler(store, MemoryBus())
-    analysis = analyzed(new, tools=(READ, WRITE))
-    (command,) = await twice(partial(handle, analysis))
+    (command,) = await twice(partial(handle, analyzed(new)))
     assert isinstance(command, RunWorkflow)
     assert command.repeatable_tools == ("fs:read",)
     kept = await store.get(new.scope, new.workflow_id)
     assert kept is not None
     assert kept.state == "running"
+
+
+async def test_the_gateway_asks_about_what_it_would_not_allow_itself() -> None:
+    new, store = await stored()
+    handle = partial(judging(store, on_execution_analyzed, policy=Policy()), asker=MemoryBus())
+    (asked,) = await twice(partial(handle, analyzed(new, tools=(READ, WRITE))))
+    assert isinstance(asked, ApprovalRequested)
+    assert [tool.verdict for tool in asked.decision.tools] == ["allow", "ask"]
+
+
+async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_listed() -> None:
+    new, store = await stored()
+    (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
+    assert isinstance(command, RunWorkflow)
+    servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
+    handle = judging(store, on_workflow_parked, servers)
+    with pytest.raises(Retryable, match="MCP server fs is being connected"):
+        await handle(parked(command))
+    servers.stands = {"fs": READY}
+    (asked,) = await twice(partial(handle, parked(command)))
+    assert isinstance(asked, ApprovalRequested)
+    kept = await store.get(new.scope, new.workflow_id)
+    assert kept is not None
+    assert kept.parked is not None
+    assert kept.parked.wanted.definition_hash == WRITE.definition_hash
+
+
+async def test_a_parked_run_whose_tool_nobody_lists_ends() -> None:
+    new, store = await stored()
+    (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
+    assert isinstance(command, RunWorkflow)
+    handle = judging(store, on_workflow_parked, FakeServers(listed={"fs": (READ,)}))
+    (told,) = await twice(partial(handle, parked(command)))
+    assert isinstance(told, WorkflowFinished)
+    assert told.error is not None
+    assert "no server lists it" in told.error.message
 
 
 async def test_a_person_is_asked_once() -> None:

@@ -14,7 +14,8 @@ from pml_gateway.domain.ledger import (
     judge,
     surely_new,
 )
-from services.gateway.tests.examples import AT, WRITE, call, later, workflow
+from services.gateway.tests.calling import call
+from services.gateway.tests.examples import AT, WRITE, later, workflow
 
 OURS = workflow()
 CALL = call(OURS)

@@ -1,33 +1,34 @@
 """A run that stands at a call which a person must agree to: asked, answered, gone on with."""
 
 from dataclasses import replace
-from uuid import uuid4
 
 import pytest
 
+from pml_common.binding.fit import Binding, MadeCall
+from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.grant import Signatures, outdated, refusal
-from pml_gateway.domain.happenings import Analyzed, Due, Parked, RunEnded, Settled
+from pml_gateway.domain.happenings import Analyzed, Asked, Due, RunEnded, Settled
 from pml_gateway.domain.mcp_answers import answer_of_tool
-from pml_gateway.domain.parking import lines_of
+from pml_gateway.domain.parking import denied_calls, lines_of
+from pml_gateway.domain.verdicts import Verdicts
 from pml_gateway.domain.views import view_of
 from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
-    SECRET,
+    TOOLS,
+    VERDICTS,
     WRITE,
-    call,
     finished,
     later,
     made,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.standing import ASKED, by_name, parked, parks
 from services.gateway.tests.steps import after, approve
 
 OTHER: JsonObject = {"path": "/b"}
@@ -49,7 +50,7 @@ def goes_on(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWo
 def standing() -> tuple[Workflow, RunWorkflow]:
     """The same once its run waits."""
     now, command = running()
-    now, _ = after(now, Parked(parked(command, calls=[made(), made()]), later(5)))
+    now, _ = after(now, parks(parked(command, calls=[made(), made()]), later(5)))
     assert now.state == "awaiting_approval"
     return now, command
 
@@ -60,17 +61,11 @@ def answer(now: Workflow, seconds: float = 10, **more: object) -> Settled:
     return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on
 
 
-def test_a_command_names_the_tools_that_a_person_may_be_asked_about() -> None:
-    _, command = running()
-    assert command.askable == {"fs:write": WRITE.definition_hash}
-    assert "fs:write" not in command.grant.tools
-
-
 def test_what_a_run_waits_for_is_asked_with_what_it_has_calls_made() -> None:
     now, command = running()
     before = now.approval
     fact = parked(command, calls=[made(), made()])
-    now, (asked,) = after(now, Parked(fact, later(5)))
+    now, (asked,) = after(now, parks(fact, later(5)))
     assert isinstance(asked, ApprovalRequested)
     assert (now.approval, before) != (before, None)
     assert now.approval is not None
@@ -107,24 +102,70 @@ def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
     now, command = goes_on(*after(now, answer(now)))
     assert command.command_id != first.command_id
     assert command.grant.tools == first.grant.tools
-    wanted = call(now, WRITE, {"path": "/a"}).model_copy(update={"grant": command.grant})
-    assert refusal(wanted, Signatures(SECRET), later(11)) is None
-    assert outdated(wanted, WRITE.definition_hash) is None
-    assert "has changed" in (outdated(wanted, "0" * 64) or "")
-    other = wanted.model_copy(update={"args": OTHER})
-    assert "was not seen" in (refusal(other, Signatures(SECRET), later(11)) or "")
-    forged = command.grant.model_copy(
-        update={"calls": (command.grant.calls[0].model_copy(update={"args_hash": "0" * 64}),)}
+    assert now.grant == command.grant
+    binding = Binding(command.grant, {})
+    wanted = parked(command).wanted
+    made_as = MadeCall(wanted.node_id, 0, wanted.tool, wanted.args, wanted.args_hash)
+    assert binding.misfit(made_as, lambda _: ()) is None
+    assert binding.definition_hash(made_as) == WRITE.definition_hash
+    other = replace(made_as, args=OTHER, args_hash=args_hash(OTHER))
+    assert "was not seen" in (binding.misfit(other, lambda _: ()) or "")
+
+
+def test_all_calls_that_wait_are_one_question() -> None:
+    now, command = running()
+    fact = parked(command)
+    beside = fact.wanted.model_copy(
+        update={"occurrence": 1, "args": OTHER, "args_hash": args_hash(OTHER)}
     )
-    assert "signature" in (
-        refusal(wanted.model_copy(update={"grant": forged}), Signatures(SECRET), later(11)) or ""
+    now, (asked,) = after(now, parks(fact.model_copy(update={"beside": (beside,)}), later(5)))
+    assert isinstance(asked, ApprovalRequested)
+    (reason,) = asked.decision.reasons
+    assert "and 1 more calls wait beside it" in reason
+    told = answer_of(now, None)
+    assert told.approval is not None
+    assert [call.arguments["path"].model_dump()["value"] for call in told.approval.calls] == [
+        "/a",
+        "/b",
+    ]
+    _, command = goes_on(*after(now, answer(now)))
+    assert [call.occurrence for call in command.grant.calls] == [0, 1]
+    assert {call.definition_hash for call in command.grant.calls} == {WRITE.definition_hash}
+    _, command = goes_on(*after(now, answer(now, covers="node")))
+    assert [rest.node_id for rest in command.grant.rest] == ["dyn:fs:write"]
+    failed, _ = after(now, answer(now, outcome="denied"))
+    assert failed.error is not None
+    assert "denied its call of fs:write and 1 more" in failed.error.message
+
+
+def test_what_the_policy_forbids_meanwhile_ends_the_run_at_its_approval() -> None:
+    now, _ = standing()
+    failed, (told, _) = after(now, answer(now, forbidden="fs:write: a rule denies it"))
+    assert isinstance(told, ApprovalDecided)
+    assert told.outcome == "approved"
+    assert failed.error is not None
+    assert failed.error.message.startswith(
+        "the policy forbids it now: fs:write: a rule denies it. The run had stopped there."
     )
+    new = workflow()
+    before = replace(approve(new), forbidden="fs:write: a rule denies it")
+    failed, _ = after(new, Analyzed(by_name(new), AT), before)
+    assert failed.error is not None
+    assert failed.error.message == "The policy forbids it now: fs:write: a rule denies it"
+
+
+def test_a_call_that_the_policy_denies_is_not_agreed_to() -> None:
+    deny = Verdicts((Policy(rules=(PolicyRule(pattern="fs:write", verdict="deny"),)),), TOOLS)
+    _, command = running()
+    assert "fs:write: The rule" in (denied_calls(parked(command), deny) or "")
+    assert denied_calls(parked(command), VERDICTS) is None
+    assert denied_calls(None, deny) is None
 
 
 def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
     now, _ = standing()
     now, second = goes_on(*after(now, answer(now)))
-    now, (asked,) = after(now, Parked(parked(second, OTHER), later(20)))
+    now, (asked,) = after(now, parks(parked(second, OTHER), later(20)))
     assert isinstance(asked, ApprovalRequested)
     now, third = goes_on(*after(now, answer(now, 30)))
     assert third.grant.calls[0] == second.grant.calls[0]
@@ -138,32 +179,29 @@ def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
 
 def test_a_run_that_waits_is_asked_about_once_however_often_it_says_so() -> None:
     now, command = standing()
-    assert after(now, Parked(parked(command), later(9))) == (now, ())
+    assert after(now, parks(parked(command), later(9))) == (now, ())
     went_on, _ = after(now, answer(now))
-    assert after(went_on, Parked(parked(command), later(12))) == (went_on, ())
+    assert after(went_on, parks(parked(command), later(12))) == (went_on, ())
     elsewhere = parked(command).model_copy(update={"scope": ELSEWHERE})
     before, _ = running()
-    assert after(before, Parked(elsewhere, later(5))) == (before, ())
+    assert after(before, parks(elsewhere, later(5))) == (before, ())
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "asked", "why"),
     [
-        ({"wanted": {"tool": "fs:delete"}}, "not among the tools"),
-        ({"wanted": {"definition_hash": "0" * 64}}, "not among the tools"),
-        ({"grant": {"workflow_id": uuid4()}}, "of another workflow"),
-        ({"grant": {"approved_by": "mallory"}}, "not this gateway's"),
+        ({}, (None,), "fs:write is not there: no server lists it"),
+        ({}, (Asked("deny", "A rule.", "h"),), "the policy forbids this call of fs:write: A rule."),
+        ({}, (ASKED, ASKED), "a tool is not there"),
+        ({"grant_digest": "0" * 64}, (ASKED,), "a grant that is not its workflow's"),
     ],
 )
 def test_what_nobody_can_agree_to_ends_the_run(
-    change: dict[str, dict[str, object]], why: str
+    change: dict[str, object], asked: tuple[Asked | None, ...], why: str
 ) -> None:
     now, command = running()
-    fact = parked(command)
-    changed = {
-        field: getattr(fact, field).model_copy(update=update) for field, update in change.items()
-    }
-    failed, (end,) = after(now, Parked(fact.model_copy(update=changed), later(5)))
+    fact = parked(command).model_copy(update=change)
+    failed, (end,) = after(now, parks(fact, later(5), *asked))
     assert isinstance(end, WorkflowFinished)
     assert failed.error is not None
     assert failed.error.kind == "denied"
@@ -232,7 +270,7 @@ def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:
     assert " line " not in nowhere.approval.reasons[0]
 
 
-def test_a_run_that_waits_without_an_analysis_cannot_be_asked_about() -> None:
+def test_a_run_that_waits_without_a_grant_cannot_be_asked_about() -> None:
     now, command = running()
-    failed, _ = after(replace(now, analysis=None), Parked(parked(command), later(5)))
+    failed, _ = after(replace(now, grant=None), parks(parked(command), later(5)))
     assert failed.state == "failed"

@@ -9,17 +9,16 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.structure import Diagnostic
+from pml_common.signing import TrustedKeys
 from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.grant import Signatures, refusal
 from pml_gateway.domain.happenings import Analyzed, Due, NotAnalyzed, RunEnded
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
+    KEY,
     READ,
-    SECRET,
     WRITE,
     analyzed,
-    call,
     finished,
     later,
     rejected,
@@ -42,8 +41,9 @@ def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     assert command.repeatable_tools == ("fs:read",)
     assert command.grant.tools == {"fs:read": READ.definition_hash}
     assert command.grant.approved_by is None
-    asked = call(new).model_copy(update={"grant": command.grant})
-    assert refusal(asked, Signatures(SECRET), AT) is None
+    assert running.grant == command.grant
+    signed, by = command.grant.signed_bytes(), command.grant.kid
+    assert TrustedKeys([KEY.public]).verify("gateway", by, signed, command.grant.signature)
 
 
 def test_what_is_denied_ends_and_names_the_tool() -> None:

@@ -17,7 +17,6 @@ from pml_gateway.domain.happenings import (
     Due,
     Happening,
     NotAnalyzed,
-    Parked,
     RunEnded,
     Settled,
 )
@@ -30,14 +29,14 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked
+from services.gateway.tests.standing import by_name, parked, parks
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)
 APPROVAL = ASKED.approval.approval_id if ASKED.approval else UUID(int=0)
 RUNNING, EFFECTS = advance(ASKED, Settled(APPROVAL, "approved", "mira", later(0)), RULES)
 FIRST = cast(RunWorkflow, EFFECTS[-1])
-STANDING, _ = advance(RUNNING, Parked(parked(FIRST), later(0)), RULES)
+STANDING, _ = advance(RUNNING, parks(parked(FIRST), later(0)), RULES)
 SECOND = STANDING.approval.approval_id if STANDING.approval else UUID(int=0)
 WENT_ON = ids.effect_id(SECOND, "run-workflow")
 THEIR_RUN = FIRST.model_copy(update={"scope": ELSEWHERE, "workflow_id": THEIRS.workflow_id})
@@ -72,7 +71,7 @@ def happenings(draw: st.DrawFn) -> Happening:
             error = draw(st.sampled_from((None, WorkflowError(kind="timeout", message="late"))))
             return RunEnded(finished(of, error=error), at)
         case 4:
-            return Parked(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
+            return parks(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
         case 5:
             return Cancelled("mira", at)
         case _:

@@ -51,6 +51,11 @@ class Binding:
         granted = self._grant.tools.get(call.tool)
         return granted if granted is not None else self._allowed_later(call)
 
+    def is_approved(self, call: MadeCall) -> bool:
+        """Whether a person was asked about the tool: with the whole program, or at this call."""
+        whole = call.tool in self._bound and self._grant.approved_by is not None
+        return whole or self._allowed_later(call) is not None
+
     def misfit(self, call: MadeCall, outcomes: Outcomes) -> str | None:
         """Why a call is not what was approved, in words; None: it is."""
         tool = call.tool

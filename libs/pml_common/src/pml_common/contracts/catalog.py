@@ -75,10 +75,10 @@ WORKFLOW_FINISHED = MessageType("gateway", "workflow-finished", gateway.Workflow
 TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
 EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
-RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow)
-CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun)
-TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded)
-WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked)
+RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow, version=2)
+CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, version=2)
+TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded, version=2)
+WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked, version=2)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
 LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated)
 EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved)
@@ -104,7 +104,7 @@ MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
     CATALOG_CHANGED,
 )
 
-CALL_TOOL = QueryType("gateway", "call-tool", gateway.CallTool, gateway.ToolOutcome)
+CALL_TOOL = QueryType("gateway", "call-tool", gateway.CallTool, gateway.ToolOutcome, version=2)
 LIST_TRACES = QueryType("learner", "list-traces", learner.ListTraces, learner.TracePage)
 RESOLVE_CAPABILITY = QueryType(
     "registry", "resolve-capability", registry.ResolveCapability, CapabilityRecord

@@ -57,10 +57,14 @@ class PolicyRule(Contract):
     arguments: tuple[ArgumentRule, ...] = ()
     verdict: Verdict
 
+    def speaks_of(self, tool_id: str) -> bool:
+        """Whether calls of a tool may match."""
+        return fnmatchcase(tool_id, self.pattern)
+
     def matches(self, tool_id: str, known: JsonObject, *, is_all: bool) -> bool | None:
         """Whether it speaks of a call with these arguments; None: `known` is not all of them, and
         the others tell."""
-        if not fnmatchcase(tool_id, self.pattern):
+        if not self.speaks_of(tool_id):
             return False
         told = [
             None

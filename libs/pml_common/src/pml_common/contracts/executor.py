@@ -26,9 +26,8 @@ class RunWorkflow(Command):
     `injected` are the capabilities it may call; each must be in the grant, with its hash.
     `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
     tools that a dry run does not call, each with its answers: one after another, the last for good.
-    At a call of an `askable` tool, each with its definition hash, that the grant does not cover the
-    run parks, and at the first call of each of the `checkpoints`, once. `timeout_s` does not count
-    the time in which it is parked.
+    The run parks at calls that the grant does not cover, and at the first call of each of the
+    `checkpoints`, once. `timeout_s` does not count the time in which it is parked.
     """
 
     workflow_id: UUID
@@ -42,7 +41,6 @@ class RunWorkflow(Command):
     grant: Grant
     mocks: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     repeatable_tools: tuple[str, ...] = ()
-    askable: dict[str, str] = Field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     timeout_s: float = Field(gt=0)
 
@@ -58,29 +56,33 @@ class CancelRun(Command):
 class WantedCall(Contract):
     """A call that a run stands at until a person has agreed to it.
 
-    `preview` shows each argument, cut where it is long; `args_hash` tells which they are. Line and
-    column are the author's, where known. With `layer` it is the first of that layer of a DAG, and
-    the person agrees to the layer.
+    `args` are its arguments, `args_hash` their hash. `why` says how it differs from what was
+    approved before. `definition_hash` is that of the tool as the gateway lists it when it asks: the
+    executor does not know it. Line and column are the author's, where known. With `layer` it is
+    the first of that layer of a DAG, and the person agrees to the layer.
     """
 
     node_id: str
     occurrence: int = Field(ge=0)
     tool: str
-    definition_hash: str
     args_hash: str
-    preview: JsonObject
+    args: JsonObject
+    why: str = ""
+    definition_hash: str = ""
     line: int | None = None
     column: int | None = None
     layer: int | None = None
 
 
 class ParkMark(Contract):
-    """A run left its executor to wait for a person (`wanted`), or went on (without); `command_id`
-    is the command under which it did. `ts` is Unix time in milliseconds."""
+    """A run left its executor to wait for a person (`wanted`, and the calls that wait `beside` it),
+    or went on (without); `command_id` is the command under which it did. `ts` is Unix time in
+    milliseconds."""
 
     command_id: UUID
     ts: float
     wanted: WantedCall | None = None
+    beside: tuple[WantedCall, ...] = ()
 
 
 class TraceRecorded(Event):
@@ -115,14 +117,15 @@ class NestedRun(Contract):
 class WorkflowParked(Event):
     """A run waits for a person to agree to a call, and holds no process meanwhile.
 
-    `grant` is what it ran under by `command_id`; `task_results` and `nested` are the calls made
-    until then, as in `RunFinished`.
+    `beside` are the other calls that wait at that moment. `grant_digest` names what it ran under by
+    `command_id`; `task_results` and `nested` are the calls made until then, as in `RunFinished`.
     """
 
     workflow_id: UUID
     command_id: UUID
     wanted: WantedCall
-    grant: Grant
+    beside: tuple[WantedCall, ...] = ()
+    grant_digest: str
     task_results: tuple[TaskResult, ...] = ()
     nested: tuple[NestedRun, ...] = ()
 

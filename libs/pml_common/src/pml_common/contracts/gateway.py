@@ -5,11 +5,11 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, JsonValue
 
+from pml_common.contracts import ids
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import CapabilityName
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.grant import Grant
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 
@@ -78,27 +78,36 @@ class ToolsListed(Event):
 
 
 class CallTool(Query):
-    """Make one tool call, at most once per `idempotency_key`.
+    """Make one tool call, at most once per workflow, node, occurrence and attempt.
 
-    `asked_first_at` is set the first time it is asked for by the one executor that has stored its
-    start: nobody can have made it before. Not when it is asked again, nor in a replay.
+    `attempt` is `again` where the first one's outcome is unknown and the tool may be called again.
+    `grant_digest` names the grant that the run has. `asked_first_at` is set the first time it is
+    asked for by the one executor that has stored its start: nobody can have made it before. Not
+    when it is asked again, nor in a replay.
     """
 
     workflow_id: UUID
     node_id: str
     occurrence: int = Field(ge=0)
+    attempt: Literal["first", "again"] = "first"
     tool: str
     args: JsonObject
-    grant: Grant
-    idempotency_key: UUID
+    grant_digest: str
     timeout_s: float = Field(gt=0)
     asked_first_at: AwareDatetime | None = None
 
+    @property
+    def idempotency_key(self) -> UUID:
+        """Derived, never told: what a repeated call has in common with the first."""
+        first = ids.call_trace_id(self.workflow_id, self.node_id, self.occurrence)
+        return first if self.attempt == "first" else ids.effect_id(first, "again")
+
 
 class ToolOutcome(Contract):
-    """How a tool call ended. `refused`: the grant does not cover it and nothing was called;
-    `unknown`: it was started and nobody can say how it ended."""
+    """How a tool call ended. `refused`: the grant does not cover it and nothing was called; `ask`:
+    nothing was called, and a person may be asked about it; `unknown`: it was started and nobody can
+    say how it ended."""
 
-    status: Literal["ok", "tool_error", "refused", "timeout", "unknown"]
+    status: Literal["ok", "tool_error", "refused", "ask", "timeout", "unknown"]
     result: JsonValue = None
     message: str | None = None

@@ -1,5 +1,6 @@
-"""The signed permission a run carries to every tool call (B7)."""
+"""The signed permission of one run, enforced at every tool call (A11, B7)."""
 
+import hashlib
 import json
 from uuid import UUID
 
@@ -9,7 +10,6 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.decision import PolicyRule
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Argument
-from pml_common.contracts.tool import JsonObject, args_hash
 
 
 class GrantedNode(Contract):
@@ -23,10 +23,10 @@ class GrantedNode(Contract):
 
 
 class GrantedCall(Contract):
-    """One call that a person allowed while its run was parked: this tool with these arguments."""
+    """One call that a person allowed while its run was parked, with these very arguments."""
 
-    node_id: str = ""
-    occurrence: int = 0
+    node_id: str
+    occurrence: int = Field(ge=0)
     tool: str
     definition_hash: str
     args_hash: str
@@ -42,36 +42,45 @@ class GrantedRest(Contract):
 
 
 class Grant(Contract):
-    """What one run may call: `tools` maps each granted tool to its definition hash, `capabilities`
-    each capability, by id, to its code hash; `calls` were allowed one by one. Under a dry run only
-    read-only tools are called."""
+    """What one run may call, and with what.
+
+    `tools` maps each granted tool to its definition hash. Calls of those in `bound` must fit a node
+    of `nodes`, one of `calls`, or `rest`; the others may be called with any arguments. `nodes` are
+    keyed by node id, those of a nested capability by `<capability id>/<node id>`. `capabilities`
+    maps each capability, by id, to its code hash, and `texts` to the SHA-256 of the text that runs;
+    `text_hash` is that of the program's own, `args_hash` that of the caller's arguments.
+    `standing` are the policy's rules on bound tools, in their order: a call that the first one to
+    match allows needs no node. `computed_parks`: the policy wants to be asked at the call about
+    arguments that are computed. `policy_revision` is the policy that all this was decided by. Under
+    a dry run only read-only tools are called. `kid` names the key of the signature.
+    """
 
     scope: Scope
     workflow_id: UUID
     code_hash: str
+    text_hash: str
+    args_hash: str
     tools: dict[str, str]
-    capabilities: dict[str, str] = Field(default_factory=dict)
-    calls: tuple[GrantedCall, ...] = ()
     bound: tuple[str, ...] = ()
     nodes: dict[str, GrantedNode] = Field(default_factory=dict)
+    capabilities: dict[str, str] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
+    calls: tuple[GrantedCall, ...] = ()
     rest: tuple[GrantedRest, ...] = ()
     standing: tuple[PolicyRule, ...] = ()
     computed_parks: bool = False
+    policy_revision: str
     approved_by: str | None = None
     dry_run: bool = False
     expires_at: AwareDatetime
+    kid: str = ""
     signature: str = ""
-
-    def granted_as(self, tool: str, args: JsonObject) -> str | None:
-        """The hash of the definition by which this call is granted; None where it is not."""
-        granted = self.tools.get(tool)
-        if granted is not None or not self.calls:
-            return granted
-        wanted = tool, args_hash(args)
-        allowed = (each for each in self.calls if (each.tool, each.args_hash) == wanted)
-        return next((each.definition_hash for each in allowed), None)
 
     def signed_bytes(self) -> bytes:
         """Everything but the signature, in one canonical form."""
         content = self.model_dump(mode="json", exclude={"signature"})
         return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+
+    def digest(self) -> str:
+        """SHA-256 of the signed grant, hex: what calls name it by."""
+        return hashlib.sha256(self.signed_bytes() + self.signature.encode()).hexdigest()

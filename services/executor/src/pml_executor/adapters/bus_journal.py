@@ -91,7 +91,7 @@ class BusJournal:
         marks = [append.mark for append in appends if append.mark is not None]
         self._last = records[-1].sequence if records else 0
         self._journal = RunJournal(recorded, marks)
-        over = self._journal.closed or parked_under(self._command.command_id, marks)
+        over = self._journal.closed or parked_under(self._command, marks)
         if not over:
             await self._store(())
             workflow = self._command.workflow_id

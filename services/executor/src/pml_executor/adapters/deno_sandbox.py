@@ -19,6 +19,7 @@ from pml_executor.domain.protocol import (
     Answer,
     Hello,
     HostSaid,
+    Pause,
     Program,
     ProgramMessage,
 )
@@ -140,6 +141,10 @@ class DenoSandbox:
         """See Sandbox."""
         if not self._finished:
             self._wire.write(answer.model_dump_json().encode(), "program")
+
+    def pause(self) -> None:
+        """See Sandbox."""
+        self._wire.write(Pause().model_dump_json().encode(), "program")
 
     def finish(self) -> None:
         """See Sandbox."""

@@ -21,6 +21,7 @@ from pml_executor.domain.protocol import (
     LogNote,
     LoopNote,
     Noted,
+    Paused,
     Program,
     ProgramMessage,
     Returned,
@@ -175,6 +176,11 @@ class MemorySandbox:
     def answer(self, answer: Answer) -> None:
         """See Sandbox."""
         self._api.settle(answer)
+
+    def pause(self) -> None:
+        """See Sandbox. Tasks that were just made begin in the loop's next round."""
+        loop, paused = asyncio.get_running_loop(), Paused(kind="paused")
+        loop.call_soon(loop.call_soon, self._said.put_nowait, paused)
 
     def kill(self) -> None:
         """Stop the program wherever it is."""

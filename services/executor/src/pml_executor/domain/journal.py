@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from pydantic import JsonValue
+
+from pml_common.binding.fit import MadeCall
 from pml_common.contracts.executor import ParkMark
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import (
@@ -61,6 +64,11 @@ class Call:
         """What identifies it within its run."""
         return self.node_id, self.occurrence
 
+    @property
+    def made(self) -> MadeCall:
+        """The call as it is compared with what was approved."""
+        return MadeCall(self.node_id, self.occurrence, self.tool, self.args, self.args_hash)
+
 
 class RunJournal:
     """Numbers what the program does, matches it with what is recorded, and releases answers.
@@ -70,8 +78,10 @@ class RunJournal:
     """
 
     def __init__(self, recorded: Sequence[TraceEvent] = (), marks: Sequence[ParkMark] = ()) -> None:
-        self.entries = list(recorded)
+        self.entries: list[TraceEvent] = []
         self.marks = list(marks)
+        self._results: dict[str, list[JsonValue]] = {}
+        self.add(recorded)
         self._starts = {_key(e): e for e in recorded if isinstance(e, ToolStart)}
         self._ends = {_key(e) for e in recorded if isinstance(e, ToolEnd)}
         self._branches = {_key(e): e for e in recorded if isinstance(e, DecisionTaken)}
@@ -151,6 +161,13 @@ class RunJournal:
     def add(self, entries: Sequence[TraceEvent]) -> None:
         """These are stored now, after all others."""
         self.entries += entries
+        for entry in entries:
+            if isinstance(entry, ToolEnd) and entry.success:
+                self._results.setdefault(entry.node_id or "", []).append(entry.result)
+
+    def results(self, node_id: str) -> Sequence[JsonValue]:
+        """The results of the calls of a node that succeeded so far."""
+        return self._results.get(node_id, ())
 
     def due(self) -> list[ToolEnd]:
         """The outcomes that may now be handed to the program, in order."""

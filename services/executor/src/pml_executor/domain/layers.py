@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_executor.domain.parking import Parking, preview
+from pml_executor.domain.parking import Parking
 
 
 def hold_before_layer(
@@ -23,14 +23,16 @@ def hold_before_layer(
     if layer is None or layer in _passed(marks):
         return
     raise Parking(
-        WantedCall(
-            node_id=node_id,
-            occurrence=0,
-            tool=tool,
-            definition_hash=_definition_hash(command, tool),
-            args_hash=args_hash(args),
-            preview=preview(args),
-            layer=layer,
+        (
+            WantedCall(
+                node_id=node_id,
+                occurrence=0,
+                tool=tool,
+                definition_hash=_definition_hash(command, tool),
+                args_hash=args_hash(args),
+                args=args,
+                layer=layer,
+            ),
         )
     )
 

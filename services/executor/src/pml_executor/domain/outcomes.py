@@ -1,11 +1,9 @@
 """One tool call: the question to the gateway, and what its answer means for the run."""
 
 from datetime import UTC, datetime
-from uuid import UUID
 
 from pydantic_core import to_json
 
-from pml_common.contracts import ids
 from pml_common.contracts.error import ErrorKind, WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
@@ -13,34 +11,27 @@ from pml_executor.domain.endings import RunEnded
 from pml_executor.domain.journal import Call
 
 
-def first_key(command: RunWorkflow, call: Call) -> UUID:
-    """The idempotency key under which any executor makes this call."""
-    return ids.call_trace_id(command.workflow_id, *call.key)
-
-
-def second_key(command: RunWorkflow, call: Call) -> UUID:
-    """The key under which a repeatable call is made again once its outcome is unknown."""
-    return ids.effect_id(first_key(command, call), "again")
-
-
 def question(
-    command: RunWorkflow, call: Call, key: UUID, timeout_s: float, started: float
+    command: RunWorkflow, call: Call, timeout_s: float, started: float, *, again: bool = False
 ) -> CallTool:
-    """What the gateway is asked. A call whose start was stored by this executor has been asked for
-    by nobody else, unless the executor stood still since then: it counts from when the call
-    `started`, in Unix milliseconds, before that was stored."""
-    first_asked = datetime.fromtimestamp(started / 1000, UTC) if call.start is None else None
+    """What the gateway is asked; `again` where the first outcome of a repeatable call is unknown.
+
+    A call whose start was stored by this executor has been asked for by nobody else, unless the
+    executor stood still since then: it counts from when the call `started`, in Unix milliseconds,
+    before that was stored.
+    """
+    is_first = call.start is None and not again
     return CallTool(
         scope=command.scope,
         workflow_id=command.workflow_id,
         node_id=call.node_id,
         occurrence=call.occurrence,
+        attempt="again" if again else "first",
         tool=call.tool,
         args=call.args,
-        grant=command.grant,
-        idempotency_key=key,
+        grant_digest=command.grant.digest(),
         timeout_s=max(0.001, timeout_s),
-        asked_first_at=first_asked,
+        asked_first_at=datetime.fromtimestamp(started / 1000, UTC) if is_first else None,
     )
 
 

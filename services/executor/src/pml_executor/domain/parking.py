@@ -1,20 +1,15 @@
-"""Runs that wait for a person at a call: one which only the run could tell (B7), or the first of
-a layer (`layers`).
+"""Runs that wait for a person at calls that nobody approved before (B7), or at the first of a layer
+(`layers`).
 
 Marks in the journal tell when a run was parked and when it went on; what lies between is no time
 of the run's.
 """
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
-from uuid import UUID
-
-from pydantic import JsonValue
 
 from pml_common.contracts import ids
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall, WorkflowParked
-from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.finished import task_results
 from pml_executor.domain.instrumented import Instrumented
@@ -22,39 +17,30 @@ from pml_executor.domain.journal import Call
 from pml_executor.domain.nested_runs import nested_runs
 from pml_executor.domain.protocol import CallMade
 
-PREVIEW_LENGTH = 240
-"""Characters of JSON (F3)."""
-MOST_PREVIEWED = 20
-"""Arguments that are shown; the hash covers all."""
+MOST_AT_ONCE = 1000
+"""Calls that one question is about; what waits beyond them is asked about next."""
 
 
 class Parking(Exception):
-    """The run can go on only once a person has agreed to `wanted`."""
+    """The run can go on only once a person has agreed to `wanted`, in the order of the calls."""
 
-    def __init__(self, wanted: WantedCall) -> None:
-        super().__init__(wanted.tool)
-        self.wanted = wanted
+    def __init__(self, wanted: Sequence[WantedCall]) -> None:
+        super().__init__(", ".join(sorted({call.tool for call in wanted})))
+        self.wanted = tuple(wanted[:MOST_AT_ONCE])
 
 
-def allowed_alone(command: RunWorkflow, call: Call, made: CallMade) -> bool:
-    """Whether a person has agreed to this very call. Raises Parking where one may be asked."""
-    if command.grant.granted_as(call.tool, call.args) is not None:
-        return True
-    definition_hash = command.askable.get(call.tool)
-    if definition_hash is None:
-        return False
+def wanted_call(command: RunWorkflow, call: Call, made: CallMade, why: str) -> WantedCall:
+    """A call that a person is asked about; `why` tells how it differs from what was approved."""
     line, column = _place(command, made)
-    raise Parking(
-        WantedCall(
-            node_id=call.node_id,
-            occurrence=call.occurrence,
-            tool=call.tool,
-            definition_hash=definition_hash,
-            args_hash=call.args_hash,
-            preview=preview(call.args),
-            line=line,
-            column=column,
-        )
+    return WantedCall(
+        node_id=call.node_id,
+        occurrence=call.occurrence,
+        tool=call.tool,
+        args_hash=call.args_hash,
+        args=call.args,
+        why=why,
+        line=line,
+        column=column,
     )
 
 
@@ -66,22 +52,18 @@ def _place(command: RunWorkflow, made: CallMade) -> tuple[int, int] | tuple[None
     return program.place(program.offset(made.line, made.column))
 
 
-def preview(args: JsonObject) -> JsonObject:
-    """Arguments as a person is shown them: what is long is cut, and is text then."""
-    return {name[:PREVIEW_LENGTH]: _cut(args[name]) for name in list(args)[:MOST_PREVIEWED]}
+def park_mark(command: RunWorkflow, wanted: Sequence[WantedCall], ts: float) -> ParkMark:
+    """The journal's word that the run waits for these calls."""
+    first, *beside = wanted
+    return ParkMark(command_id=command.command_id, ts=ts, wanted=first, beside=tuple(beside))
 
 
-def _cut(value: JsonValue) -> JsonValue:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= PREVIEW_LENGTH else text[: PREVIEW_LENGTH - 1] + "…"
-
-
-def parked_under(command_id: UUID, marks: Sequence[ParkMark]) -> WantedCall | None:
-    """The call at which this command's run was parked; None where it was not. The command may have
-    gone on from an earlier one before."""
-    own = (mark for mark in reversed(marks) if mark.command_id == command_id)
+def parked_under(command: RunWorkflow, marks: Sequence[ParkMark]) -> tuple[WantedCall, ...]:
+    """The calls at which this command's run was parked; none where it was not. The command may
+    have gone on from an earlier one before."""
+    own = (mark for mark in reversed(marks) if mark.command_id == command.command_id)
     last = next(own, None)
-    return last.wanted if last else None
+    return () if last is None or last.wanted is None else (last.wanted, *last.beside)
 
 
 def is_parked(marks: Sequence[ParkMark]) -> bool:
@@ -99,16 +81,23 @@ def parked_ms(marks: Sequence[ParkMark]) -> float:
 
 
 def workflow_parked(
-    command: RunWorkflow, wanted: WantedCall, entries: Sequence[TraceEvent]
+    command: RunWorkflow, wanted: Sequence[WantedCall], entries: Sequence[TraceEvent]
 ) -> WorkflowParked:
     """The fact that a run waits; stated again, it is the same."""
+    first, *beside = wanted
+    waiting = {(call.node_id, call.occurrence) for call in wanted}
     return WorkflowParked(
         event_id=ids.effect_id(command.command_id, "workflow-parked"),
         scope=command.scope,
         workflow_id=command.workflow_id,
         command_id=command.command_id,
-        wanted=wanted,
-        grant=command.grant,
-        task_results=task_results(entries),
+        wanted=first,
+        beside=tuple(beside),
+        grant_digest=command.grant.digest(),
+        task_results=tuple(
+            done
+            for done in task_results(entries)
+            if (done.node_id, done.occurrence) not in waiting  # the gateway has not made them
+        ),
         nested=nested_runs(command, entries),
     )

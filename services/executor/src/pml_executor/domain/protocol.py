@@ -29,6 +29,12 @@ class Injected(Contract):
     code: str
 
 
+class Pause(Contract):
+    """Asks the Worker to say when it has come to the end of what it does now."""
+
+    kind: Literal["pause"] = "pause"
+
+
 Order = Literal["start", "stop"]
 """What the main isolate is told to do with its Worker: one at a time, each for one program."""
 
@@ -137,6 +143,12 @@ class Returned(Contract):
     value: JsonValue
 
 
+class Paused(Contract):
+    """The Worker was asked to pause and has said before this all that it was about to say."""
+
+    kind: Literal["paused"]
+
+
 class Failure(Contract):
     """What was thrown; `call` and `capability` are the calls of a tool and of a capability whose
     error it is, if it is one's. `module` is the capability in whose text the place is, None for
@@ -172,7 +184,7 @@ class HostSaid(Contract):
     message: str = ""
 
 
-ProgramMessage = CallMade | Entered | Left | Failed | Noted | Returned | Threw
+ProgramMessage = CallMade | Entered | Left | Failed | Noted | Paused | Returned | Threw
 _PROGRAM: TypeAdapter[ProgramMessage] = TypeAdapter(
     Annotated[ProgramMessage, Field(discriminator="kind")]
 )

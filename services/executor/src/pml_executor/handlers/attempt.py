@@ -1,11 +1,12 @@
 """One attempt at one run: a conversation between a program, the journal and the tools."""
 
 import asyncio
+import math
 from dataclasses import dataclass
-from uuid import UUID
 
 from pydantic_core import to_json
 
+from pml_common.binding.fit import Binding
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow, WantedCall
 from pml_common.contracts.gateway import ToolOutcome
@@ -19,11 +20,8 @@ from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.limits import Allowance
-from pml_executor.domain.outcomes import ends_run, first_key, question, second_key, within
-from pml_executor.domain.parking import (
-    Parking,
-    allowed_alone,
-)
+from pml_executor.domain.outcomes import ends_run, question, within
+from pml_executor.domain.parking import Parking, wanted_call
 from pml_executor.domain.protocol import (
     Answer,
     CallMade,
@@ -32,6 +30,7 @@ from pml_executor.domain.protocol import (
     Failure,
     Left,
     Noted,
+    Paused,
     Program,
     ProgramMessage,
     Returned,
@@ -45,6 +44,9 @@ from pml_executor.ports import (
     Sandbox,
     SandboxBroken,
 )
+
+_PAUSE_S = 1.0
+"""How long a program that keeps its thread busy has to tell what else it calls."""
 
 
 @dataclass
@@ -63,11 +65,14 @@ class Attempt:
         self._asked_as: dict[CallKey, int] = {}
         self._failed: dict[int, ToolEnd] = {}
         self._nesting = Nesting(self.command, self.journal)
+        self._binding = Binding(self.command.grant, self.command.args)
+        self._waiting: list[WantedCall] = []
+        self._parks_at = math.inf
         self._under_way: set[asyncio.Task[None]] = set()
         self._over = False
         self._in_order = False
 
-    async def conduct(self) -> Ending | WantedCall:
+    async def conduct(self) -> Ending | tuple[WantedCall, ...]:
         """Until the program has ended, or must wait for a person, and every call it made has
         ended."""
         program = Program(
@@ -107,6 +112,10 @@ class Attempt:
                     self._on_notes(message)
                 case Entered() | Left() | Failed():
                     self._on_capability(message)
+                case Returned() | Threw() | Paused() if self._waiting:
+                    raise Parking(self._waiting)
+                case Paused():
+                    pass
                 case Returned():
                     return self._ended(Ending(result=message.value))
                 case Threw():
@@ -120,14 +129,18 @@ class Attempt:
 
     async def _receive(self) -> ProgramMessage:
         """The program's next message; a replay waits only so long for what must come."""
-        awaited = self.journal.awaited()
-        patience = asyncio.timeout(None if awaited is None else awaited[1] / 1000)
+        awaited, now = self.journal.awaited(), asyncio.get_running_loop().time()
+        until = math.inf if awaited is None else now + awaited[1] / 1000
+        bound = min(until, self._parks_at)
+        patience = asyncio.timeout_at(None if bound == math.inf else bound)
         try:
             async with patience:
                 return await self.sandbox.receive()
         except TimeoutError:
-            if awaited is None or not patience.expired():
+            if not patience.expired():
                 raise
+            if awaited is None or self._parks_at < until:
+                raise Parking(self._waiting) from None
             raise left_out(awaited[0]) from None
 
     def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
@@ -137,22 +150,33 @@ class Attempt:
             raise RunEnded(error)
         self._allowance.call(node_id, len(to_json(message.args)))
         call = self.journal.call(node_id, message.tool, message.args)
-        refused = refused_call(self.command.grant, message.tool, node_id)
-        if refused is not None and not allowed_alone(self.command, call, message):
+        refused = refused_call(self.command, message.tool, node_id)
+        if refused is not None:
             raise RunEnded(refused)
         self._hold(node_id, call.tool, call.args)
         self._calls[message.id] = call
         self._asked_as[call.key] = message.id
         if call.ended:
             return
+        why = self._binding.misfit(call.made, self.journal.results)
+        if why is not None:
+            self._wait_for_person(call, message, why)
+            return
         start = call.start
         if start is None:  # noted here, so that the journal tells what happens in its order
             parent = self._nesting.trace_of(message.within)
             start = events.call_started(self.command, call, parent, self.executor.now())
             self.store.note(start)
-        making = calls.create_task(self._make(call, start))
+        making = calls.create_task(self._make(call, start, message))
         self._under_way.add(making)
         making.add_done_callback(self._under_way.discard)
+
+    def _wait_for_person(self, call: Call, message: CallMade, why: str) -> None:
+        """Park once the program has told what else it calls at this moment."""
+        self._waiting.append(wanted_call(self.command, call, message, why))
+        if len(self._waiting) == 1:
+            self._parks_at = asyncio.get_running_loop().time() + _PAUSE_S
+            self.sandbox.pause()
 
     def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
         hold_before_layer(self.command, self.journal.marks, node_id, tool, args)
@@ -183,31 +207,34 @@ class Attempt:
             if entry is not None:
                 self.store.note(entry)
 
-    async def _make(self, call: Call, start: ToolStart) -> None:
-        """Start stored, call made, end stored: in this order, whatever happens in between."""
+    async def _make(self, call: Call, start: ToolStart, message: CallMade) -> None:
+        """Start stored, call made, end stored: in this order, whatever happens in between. A call
+        that the gateway wants a person to be asked about was not made and has no end."""
         await self.store.append()
         mock = mock_of(self.command, start, self.journal.entries)
-        outcome, size = within(
-            mock or await self._ask(call, start), self.executor.limits.max_message_bytes
-        )
+        outcome = mock or await self._ask(call, start)
+        if outcome.status == "ask":
+            self._wait_for_person(call, message, outcome.message or "")
+            return
+        outcome, size = within(outcome, self.executor.limits.max_message_bytes)
         self._allowance.store(size)
         ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
         await self.store.append(ended)
         self._deliver()
 
     async def _ask(self, call: Call, start: ToolStart) -> ToolOutcome:
-        outcome = await self._ask_once(call, start, first_key(self.command, call))
+        outcome = await self._ask_once(call, start)
         if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
-            outcome = await self._ask_once(call, start, second_key(self.command, call))
+            outcome = await self._ask_once(call, start, again=True)
         if outcome.status == "unknown":
             why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
             raise ends_run("outcome_unknown", call, why)
         return outcome
 
-    async def _ask_once(self, call: Call, start: ToolStart, key: UUID) -> ToolOutcome:
+    async def _ask_once(self, call: Call, start: ToolStart, *, again: bool = False) -> ToolOutcome:
         left = seconds_left(self.command, self.journal, self.executor.now())
         timeout_s = min(left, self.executor.limits.tool_timeout_s)
-        asked = question(self.command, call, key, timeout_s, start.ts)
+        asked = question(self.command, call, timeout_s, start.ts, again=again)
         try:
             return await self.executor.tools.call(asked)
         except GatewayUnreachable as error:

@@ -16,6 +16,7 @@ from pml_executor.domain.finished import finished, task_results
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
     is_parked,
+    park_mark,
     parked_under,
     workflow_parked,
 )
@@ -37,8 +38,8 @@ async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[
     """
     store = executor.open_journal(command)
     journal = await store.open(events.run_started(command, executor.now()))
-    wanted = parked_under(command.command_id, journal.marks)
-    if wanted is None and not journal.closed:
+    wanted = parked_under(command, journal.marks)
+    if not wanted and not journal.closed:
         if is_parked(journal.marks):
             await store.mark(ParkMark(command_id=command.command_id, ts=executor.now()))
         ending = await _ending(command, executor, store, journal)
@@ -47,16 +48,16 @@ async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[
             await store.append(events.run_ended(command, ending, began(journal), now))
         else:
             wanted = ending
-            await store.mark(ParkMark(command_id=command.command_id, ts=now, wanted=wanted))
-    if wanted is None or journal.closed:
+            await store.mark(park_mark(command, wanted, now))
+    if not wanted or journal.closed:
         return [finished(command, journal.entries)]
     return [workflow_parked(command, wanted, journal.entries)]
 
 
 async def _ending(
     command: RunWorkflow, executor: Executor, store: JournalStore, journal: RunJournal
-) -> Ending | WantedCall:
-    """How the run ended, or the call at which it parks."""
+) -> Ending | tuple[WantedCall, ...]:
+    """How the run ended, or the calls at which it parks."""
     refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
     if refused is not None:
         return Ending(error=refused)

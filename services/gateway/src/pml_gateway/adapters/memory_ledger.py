@@ -1,8 +1,11 @@
 """The call ledger in memory; the twin of the one in Postgres, under the same suite."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
+
+from pydantic import JsonValue
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
@@ -38,6 +41,12 @@ class MemoryCallLedger:
         known = self.entries.setdefault(_key(call), entry)
         self.entries[_key(call)] = replace(known, outcome=known.outcome or outcome)
         return known.outcome or outcome
+
+    async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
+        """See `ports.CallLedger`."""
+        entries = {key: self.entries.get((scope, key)) for key in keys}
+        outcomes = {key: entry.outcome for key, entry in entries.items() if entry is not None}
+        return {key: one.result for key, one in outcomes.items() if one and one.status == "ok"}
 
     async def lives(self, owner: UUID) -> bool:
         """See `ports.CallLedger`."""

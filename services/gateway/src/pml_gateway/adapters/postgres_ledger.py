@@ -1,9 +1,13 @@
 """The call ledger in Postgres."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from pydantic import JsonValue, TypeAdapter
+
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
@@ -12,6 +16,7 @@ from pml_gateway.adapters.postgres_rows import key_of, parsed
 from pml_gateway.domain.ledger import Entry
 
 _SQL = load_queries("pml_gateway")
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
 class PostgresCallLedger:
@@ -50,6 +55,12 @@ class PostgresCallLedger:
             settled = await held.fetchval(_SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)
         return (known.outcome if known else None) or outcome
+
+    async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
+        """See `ports.CallLedger`."""
+        async with connection(self._pool) as held:
+            rows = await held.fetch(_SQL["get-results"], *key_of(scope), keys)
+        return {row["idempotency_key"]: _JSON.validate_json(row["result"]) for row in rows}
 
     async def lives(self, owner: UUID) -> bool:
         """See `ports.CallLedger`."""

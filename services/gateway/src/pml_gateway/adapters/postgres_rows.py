@@ -12,6 +12,7 @@ from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.answer import STATUS
 from pml_gateway.domain.views import WorkflowSummary
@@ -58,6 +59,7 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
         state=row["state"],
         analysis=parsed(ExecutionAnalyzed, row["analysis"]),
         approval=approval,
+        grant=parsed(Grant, row["granted"]),
         run=run,
         error=error if run is None else None,
         finished_at=row["finished_at"],
@@ -65,8 +67,8 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
 
 
 def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
-    """The key of a workflow and what a step may change; an analysis that is kept already is
-    null."""
+    """The key of a workflow and what a step may change; an analysis or a grant that is kept already
+    is null."""
     analysis, run = after.analysis, after.run
     return (
         *key_of(after.scope),
@@ -80,6 +82,7 @@ def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
         printed(run.error if run else after.error),
         after.due_at,
         after.finished_at,
+        None if after.grant is before.grant else printed(after.grant),
     )
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.executor import RunFinished, WantedCall, WorkflowParked
 from pml_common.contracts.structure import CapabilityNode, LiteralArgument, TaskNode
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain import layers, parking
@@ -85,22 +85,23 @@ def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
         return AskedAbout((reason,), tools, layer.next)
     if parked is not None:
         reason = parking.sentence(workflow, parked)
-        return AskedAbout((reason,), (parked.wanted.tool,), (_wanted_call(workflow, parked),))
+        calls = parking.wanted_calls(parked)
+        tools = tuple(dict.fromkeys(call.tool for call in calls))
+        return AskedAbout((reason,), tools, tuple(_planned(workflow, call) for call in calls))
     if analysis is None:
         return AskedAbout((), (), ())
     tools = tuple(tool.tool for tool in analysis.decision.tools if tool.verdict == "ask")
     return AskedAbout(analysis.decision.reasons, tools, planned_calls(analysis))
 
 
-def _wanted_call(workflow: Workflow, parked: WorkflowParked) -> PlannedCall:
-    wanted = parked.wanted
+def _planned(workflow: Workflow, wanted: WantedCall) -> PlannedCall:
     lines = parking.lines_of(workflow, wanted)
     return PlannedCall(
         node_id=wanted.node_id,
         tool=wanted.tool,
         line=lines[0] if len(lines) == 1 else None,
         column=wanted.column,
-        arguments={name: LiteralArgument(value=shown) for name, shown in wanted.preview.items()},
+        arguments={name: LiteralArgument(value=shown) for name, shown in wanted.args.items()},
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import StringConstraints
 
 from pml_gateway.domain.api import Request
 from pml_gateway.domain.errors import Conflict
+from pml_gateway.domain.grant import Covers
 from pml_gateway.domain.parking import name_of
 from pml_gateway.domain.workflow import Approval, Workflow
 
@@ -15,10 +16,13 @@ from pml_gateway.domain.workflow import Approval, Workflow
 class Decide(Request):
     """Let a workflow run (`approve`, `continue`), or not (`deny`, `abort`), or have its agent send
     another program (`replan`). With `approval_id`, which a run that waits in its midst asks for,
-    only that approval is meant; with `wait` the answer comes when the workflow has ended."""
+    only that approval is meant; `covers` says how much an approval of a run that waits is for: its
+    first call, all calls that wait, or all further calls of their nodes, whatever their arguments;
+    with `wait` the answer comes when the workflow has ended."""
 
     decision: Literal["approve", "continue", "deny", "abort", "replan"]
     approval_id: UUID | None = None
+    covers: Covers = "calls"
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
     wait: bool = False
 

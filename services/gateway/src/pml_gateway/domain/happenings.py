@@ -6,18 +6,23 @@ from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.decision import Verdict
 from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_gateway.domain.grant import Covers
+from pml_gateway.domain.verdicts import NO_VERDICTS, Verdicts
 
 
 @dataclass(frozen=True)
 class Analyzed:
     """The program was understood. `name_holder` is another capability that has the wanted name;
-    `repeatable_tools` may be called again when nobody knows how a call ended."""
+    `repeatable_tools` may be called again when nobody knows how a call ended; `verdicts` are the
+    gateway's own."""
 
     analysis: ExecutionAnalyzed
     at: datetime
     name_holder: UUID | None = None
     repeatable_tools: tuple[str, ...] = ()
+    verdicts: Verdicts = NO_VERDICTS
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,29 @@ class NotAnalyzed:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A tool that a parked run wants to call, as the gateway lists it: `verdict` and `reason` on
+    the call with its real arguments, and the definition's hash."""
+
+    verdict: Verdict
+    reason: str
+    definition_hash: str
+
+
+@dataclass(frozen=True)
 class Parked:
-    """The run stands at a call that a person must agree to."""
+    """The run stands at calls that a person must agree to. `asked` are their tools in the order of
+    the calls, None where a server lists none such any more."""
 
     fact: WorkflowParked
     at: datetime
+    asked: tuple[Asked | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A person agreed, or said no, to have it done otherwise (`replan`) or not at all."""
+    """A person agreed, or said no, to have it done otherwise (`replan`) or not at all. `covers`:
+    what is agreed to at a parked run; `forbidden`: why the policy forbids it meanwhile."""
 
     approval_id: UUID
     outcome: Literal["approved", "denied"]
@@ -47,6 +65,9 @@ class Settled:
     reason: str | None = None
     replan: bool = False
     repeatable_tools: tuple[str, ...] = ()
+    covers: Covers = "calls"
+    verdicts: Verdicts = NO_VERDICTS
+    forbidden: str | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.grant import Grant
 from pml_gateway.domain.dry_run import mocks_of
 from pml_gateway.domain.grant import extend, issue
 from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, Settled
@@ -15,16 +16,23 @@ Moment = Analyzed | Settled | Cancelled | Due
 """What a command may follow from."""
 
 
-def run_command(
-    workflow: Workflow, analysis: ExecutionAnalyzed, now: Moment, rules: Rules
-) -> RunWorkflow:
-    """With a grant that outlives the run; made anew, it is the same command."""
+def granted(
+    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled, rules: Rules
+) -> Grant:
+    """The grant of a run that begins, or goes on after a person agreed."""
     approved_by = workflow.approval.decided_by if workflow.approval else None
     expires_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.grant_slack
-    if workflow.parked is None:
-        grant = issue(analysis, approved_by, expires_at, rules.secret)
-    else:
-        grant = extend(workflow.parked, approved_by, expires_at, rules.secret)
+    if workflow.parked is None or workflow.grant is None or isinstance(now, Analyzed):
+        requested, verdicts = workflow.requested, now.verdicts
+        return issue(requested, analysis, verdicts, approved_by, expires_at, rules.key)
+    wanted = (workflow.parked.wanted, *workflow.parked.beside)
+    return extend(workflow.grant, wanted, now.covers, approved_by, expires_at, rules.key)
+
+
+def run_command(
+    workflow: Workflow, analysis: ExecutionAnalyzed, grant: Grant, now: Moment
+) -> RunWorkflow:
+    """The command for the run that has this grant; made anew, it is the same."""
     return RunWorkflow(
         scope=workflow.scope,
         command_id=workflow.run_command_id,
@@ -39,7 +47,6 @@ def run_command(
         grant=grant,
         mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),
-        askable=analysis.decision.askable,
         checkpoints=checkpoints(workflow.requested.layers, analysis),
         timeout_s=workflow.timeout_s,
     )

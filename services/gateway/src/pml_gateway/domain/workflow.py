@@ -12,7 +12,7 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import (
     ApprovalDecided,
     ApprovalRequested,
@@ -20,7 +20,6 @@ from pml_common.contracts.gateway import (
 )
 from pml_gateway.domain import failures, parking
 from pml_gateway.domain.cancellation import cancel_run, cancelled
-from pml_gateway.domain.grant import is_ours
 from pml_gateway.domain.happenings import (
     Analyzed,
     Cancelled,
@@ -32,7 +31,8 @@ from pml_gateway.domain.happenings import (
     Settled,
 )
 from pml_gateway.domain.rules import Rules
-from pml_gateway.domain.run_command import run_command
+from pml_gateway.domain.run_command import granted, run_command
+from pml_gateway.domain.verdicts import judged
 from pml_gateway.domain.workflow_state import (
     Approval,
     ApprovalOutcome,
@@ -54,7 +54,8 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
     state, or concerns another workflow, changes nothing."""
     match workflow.state, happening:
         case "requested", Analyzed() if _concerns(workflow, happening.analysis):
-            return _decide(replace(workflow, analysis=happening.analysis), happening, rules)
+            analysis = judged(happening.analysis, happening.verdicts)
+            return _decide(replace(workflow, analysis=analysis), analysis, happening, rules)
         case "requested", NotAnalyzed() if _concerns(workflow, happening.rejection):
             return _fail(workflow, failures.not_analyzed(happening.rejection), happening.at)
         case "awaiting_approval", Settled():
@@ -78,16 +79,18 @@ def _concerns(
     return (message.scope, message.workflow_id) == (workflow.scope, workflow.workflow_id)
 
 
-def _decide(workflow: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
-    decision, at = analyzed.analysis.decision, analyzed.at
+def _decide(
+    workflow: Workflow, analysis: ExecutionAnalyzed, analyzed: Analyzed, rules: Rules
+) -> Step:
+    decision, at = analysis.decision, analyzed.at
     if analyzed.name_holder is not None:
         name = workflow.requested.name
         return _fail(workflow, failures.name_taken(name, analyzed.name_holder), at)
     if decision.verdict == "deny":
         return _fail(workflow, failures.forbidden_by_policy(decision), at)
     if decision.verdict == "ask":
-        return _ask(workflow, analyzed.analysis, decision, at, rules)
-    return _run(workflow, analyzed.analysis, analyzed, rules)
+        return _ask(workflow, analysis, decision, at, rules)
+    return _begin(workflow, analysis, analyzed, rules)
 
 
 def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
@@ -99,12 +102,11 @@ def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
     if workflow.error is not None:
         why, kind = workflow.error.message, workflow.error.kind
         return _fail(workflow, parking.stopped(workflow, fact, why, kind), parked.at)
-    why_not = parking.unaskable(workflow, fact)
-    if why_not is None and not is_ours(fact.grant, rules.secret):
-        why_not = "the grant of the parked run is not this gateway's"
+    why_not = parking.unaskable(workflow, parked)
     if why_not is not None:
         return _fail(workflow, parking.stopped(workflow, fact, why_not), parked.at)
-    return _ask(workflow, fact, parking.question(workflow, fact), parked.at, rules)
+    asked = parking.as_asked(parked)
+    return _ask(workflow, asked, parking.question(workflow, asked), parked.at, rules)
 
 
 def _ask(
@@ -141,11 +143,21 @@ def _settle(workflow: Workflow, settled: Settled, rules: Rules) -> Step:
         return workflow, ()
     by, at, reason = settled.by, settled.at, settled.reason
     decided, told = _answered(workflow, approval, settled.outcome, by, at, reason)
-    if settled.outcome == "approved":
-        after, effects = _run(decided, analysis, settled, rules)
+    if settled.outcome == "approved" and settled.forbidden is not None:
+        after, effects = _fail(decided, _forbidden(workflow, settled.forbidden), at)
+    elif settled.outcome == "approved":
+        after, effects = _begin(decided, analysis, settled, rules)
     else:
         after, effects = _fail(decided, _said_no(workflow, settled), at)
     return after, (told, *effects)
+
+
+def _forbidden(workflow: Workflow, why: str) -> WorkflowError:
+    """The policy forbids now what waited for approval."""
+    parked = workflow.parked
+    if parked is None:
+        return WorkflowError(kind="denied", message=f"The policy forbids it now: {why}")
+    return parking.stopped(workflow, parked, f"the policy forbids it now: {why}")
 
 
 def _said_no(workflow: Workflow, settled: Settled) -> WorkflowError:
@@ -180,11 +192,11 @@ def _answered(
 
 def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
     """End at once what no executor has in hand; have the one that runs it end the rest."""
-    error, approval, analysis = cancelled(workflow, wish), workflow.approval, workflow.analysis
-    if workflow.state == "running" and analysis is not None:
+    error, approval = cancelled(workflow, wish), workflow.approval
+    run = _command_of(workflow, wish)
+    if run is not None:
         if workflow.error is not None:
             return workflow, ()
-        run = run_command(workflow, analysis, wish, rules)
         after = replace(workflow, error=error, due_at=wish.at + rules.patience)
         return after, (cancel_run(run, error),)
     if approval is None or workflow.state != "awaiting_approval":
@@ -197,7 +209,7 @@ def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
 def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     """End what nobody approved and what nobody will finish any more; ask again, under the same
     ids and ever more rarely, for what stands still."""
-    approval, analysis, at = workflow.approval, workflow.analysis, due.at
+    approval, at = workflow.approval, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, told = _answered(workflow, approval, "expired", CLOCK, at)
         late, parked = failures.expired(), workflow.parked
@@ -208,21 +220,36 @@ def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
     if at >= hopeless_at(workflow, rules):
         return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
     rarely = at + max(rules.patience, at - workflow.requested.requested_at)
-    if workflow.state == "running" and analysis is not None:
+    run = _command_of(workflow, due)
+    if run is not None:
         if workflow.error is not None:
-            run = run_command(workflow, analysis, due, rules)
             return replace(workflow, due_at=rarely), (cancel_run(run, workflow.error),)
-        after, effects = _run(workflow, analysis, due, rules)
+        after, effects = _run(workflow, run, due, rules)
         return replace(after, due_at=max(rarely, after.due_at or at)), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
 
 
+def _begin(
+    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled, rules: Rules
+) -> Step:
+    grant = granted(workflow, analysis, now, rules)
+    command = run_command(workflow, analysis, grant, now)
+    return _run(replace(workflow, grant=grant), command, now, rules)
+
+
 def _run(
-    workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Settled | Due, rules: Rules
+    workflow: Workflow, command: RunWorkflow, now: Analyzed | Settled | Due, rules: Rules
 ) -> Step:
     due_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.patience
-    command = run_command(workflow, analysis, now, rules)
     return replace(workflow, state="running", due_at=due_at), (command,)
+
+
+def _command_of(workflow: Workflow, now: Cancelled | Due) -> RunWorkflow | None:
+    """The command of the run that goes on, made anew."""
+    analysis, grant = workflow.analysis, workflow.grant
+    if workflow.state != "running" or analysis is None or grant is None:
+        return None
+    return run_command(workflow, analysis, grant, now)
 
 
 def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:

@@ -10,6 +10,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.rules import Rules
 
@@ -36,8 +37,9 @@ class Approval:
 class Workflow:
     """One execution.
 
-    `request_hash` tells whether a repeated request asks the same; `error` is why it failed without
-    a run, or why its run is being cancelled; at `due_at` the next thing should have happened.
+    `request_hash` tells whether a repeated request asks the same; `grant` is what its run goes by;
+    `error` is why it failed without a run, or why its run is being cancelled; at `due_at` the next
+    thing should have happened.
     """
 
     requested: ExecutionRequested
@@ -49,6 +51,7 @@ class Workflow:
     state: State = "requested"
     analysis: ExecutionAnalyzed | None = None
     approval: Approval | None = None
+    grant: Grant | None = None
     run: RunFinished | None = None
     error: WorkflowError | None = None
     finished_at: datetime | None = None

@@ -44,7 +44,7 @@ class Agents:
         if tool is None:
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
-        match self.executions.policy_of(scope).verdict_on(tool)[0]:
+        match self.executions.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
             case "allow":
                 return await self.tools.call(tool_id, args, timeout_s)
             case "deny":

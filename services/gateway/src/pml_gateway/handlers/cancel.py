@@ -33,6 +33,7 @@ class Cancellations:
             raise unknown(caller.scope, workflow_id)
         after, effects = taken
         await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
+        executions.runs.know(after)
         executions.newsroom.tell(after)
         if cancel.wait:
             return await executions.end_of(after)

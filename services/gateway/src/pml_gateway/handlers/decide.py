@@ -8,7 +8,9 @@ from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide, answerable
 from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.happenings import Settled
+from pml_gateway.domain.parking import denied_calls, wanted_calls
 from pml_gateway.domain.repeatable import repeatable_among
+from pml_gateway.domain.verdicts import denied_now, tools_named, verdicts_of
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.ports import Caller, KnownTools, Outgoing
@@ -33,6 +35,11 @@ class Decisions:
         at, executions = self.executions.now(), self.executions
 
         def step(workflow: Workflow) -> Step:
+            policies = (workflow.requested.policy, executions.policy_of(workflow.scope))
+            parked, analysis = workflow.parked, workflow.analysis
+            wanted = [call.tool for call in wanted_calls(parked)] if parked else []
+            tools = [*tools_named(analysis), *wanted]
+            verdicts = verdicts_of(policies, tools, self.tools.find)
             settled = Settled(
                 approval_id=answerable(workflow, decide.approval_id, at).approval_id,
                 outcome=decide.outcome,
@@ -40,7 +47,10 @@ class Decisions:
                 at=at,
                 reason=decide.reason,
                 replan=decide.decision == "replan",
-                repeatable_tools=repeatable_among(workflow.analysis, self.tools.find),
+                repeatable_tools=repeatable_among(analysis, self.tools.find),
+                covers=decide.covers,
+                verdicts=verdicts,
+                forbidden=denied_now(analysis, verdicts) or denied_calls(parked, verdicts),
             )
             return advance(workflow, settled, executions.rules)
 
@@ -48,6 +58,7 @@ class Decisions:
         if taken is None:
             raise unknown(caller.scope, workflow_id)
         after, effects = taken
+        executions.runs.know(after)
         await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         return after
 

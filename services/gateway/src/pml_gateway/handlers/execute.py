@@ -23,6 +23,7 @@ from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.workflow import Workflow
 from pml_gateway.handlers.result_cache import ResultCache
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
 
 _tracer = trace.get_tracer(__name__)
@@ -39,6 +40,7 @@ class Executions:
     workflows: WorkflowStore
     relay: Relay
     newsroom: Newsroom
+    runs: Runs
     names: CapabilityNames
     cache: ResultCache
     asker: Asker

@@ -8,6 +8,7 @@ from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
 from pml_gateway.domain.happenings import NotAnalyzed
 from pml_gateway.domain.rules import Rules
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import Newsroom, WorkflowStore
 
@@ -18,9 +19,10 @@ async def on_analysis_rejected(
     rejection: AnalysisRejected,
     workflows: WorkflowStore,
     newsroom: Newsroom,
+    runs: Runs,
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """End the workflow; a redelivery states the same fact."""
     happening = NotAnalyzed(rejection, now())
-    return await step_once(rejection, _CONSUMER, happening, workflows, newsroom, rules)
+    return await step_once(rejection, _CONSUMER, happening, workflows, newsroom, runs, rules)

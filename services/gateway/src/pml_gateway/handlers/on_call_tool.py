@@ -2,21 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from opentelemetry import trace
+from pydantic import JsonValue
+from pydantic_core import to_json
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_common.telemetry.spans import spanning
-from pml_gateway.domain.grant import Signatures, only_dry, outdated, refusal
+from pml_gateway.domain.call_ruling import Listed, Ruling, Run, ruling, with_results
 from pml_gateway.domain.ledger import (
     MISUSED,
     Answer,
@@ -28,7 +31,8 @@ from pml_gateway.domain.ledger import (
     surely_new,
 )
 from pml_gateway.domain.repeatable import repeatable
-from pml_gateway.ports import CallLedger, KnownTools
+from pml_gateway.handlers.runs import Runs, keys_of
+from pml_gateway.ports import CallLedger, KnownTools, still_connecting
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
@@ -40,6 +44,9 @@ _ANSWER_WITHIN_S = 4.0
 """After its timeout a call is answered, if only to say that its outcome is not kept yet."""
 
 _KEEP_TRYING_S = 0.5
+
+_MOST_OCCURRENCES = 1000
+"""Of a node: as many calls as a run may make."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +65,15 @@ class ToolCalls:
         tools: KnownTools,
         ledger: CallLedger,
         instance: UUID,
-        secret: bytes,
+        runs: Runs,
+        policy_of: Callable[[Scope], Policy],
         now: Callable[[], datetime],
     ) -> None:
         self._tools = tools
         self._ledger = ledger
         self._instance = instance
-        self._signatures = Signatures(secret)
+        self._runs = runs
+        self._policy_of = policy_of
         self._now = now
         self._being_made: dict[tuple[Scope, UUID], _Made] = {}
         self._under_way: dict[asyncio.Timeout, tuple[Scope, UUID]] = {}
@@ -72,13 +81,14 @@ class ToolCalls:
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
         that cannot be known: ask again under the same key."""
-        why_not = refusal(call, self._signatures, self._now())
-        if why_not is not None:
-            return ToolOutcome(status="refused", message=why_not)
+        run = await self._run_of(call)
+        if run is None:
+            message = "its workflow does not go on, or not under the grant that the call names"
+            return ToolOutcome(status="refused", message=message)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
         made = self._being_made.get(key)
         if made is None:
-            task = asyncio.create_task(self._make(call, mark), name=f"call {call.tool}")
+            task = asyncio.create_task(self._make(call, mark, run), name=f"call {call.tool}")
             made = self._being_made[key] = _Made(mark, task)
             task.add_done_callback(lambda task: self._put_down(key, task))
         if made.fingerprint != mark:
@@ -108,13 +118,43 @@ class ToolCalls:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("%s: %s", task.get_name(), error)
 
-    async def _make(self, call: CallTool, mark: str) -> ToolOutcome:
-        entry = self._entry(call, mark)
+    async def _run_of(self, call: CallTool) -> Run | None:
         try:
-            settled = await self._begin(call, entry)
+            return await self._runs.of(call)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        return settled or await self._keep(call, entry, await self._see_through(call))
+
+    async def _make(self, call: CallTool, mark: str, run: Run) -> ToolOutcome:
+        entry = self._entry(call, mark)
+        try:
+            outcome = await self._begin(call, entry, run)
+        except StorageUnavailable as outage:
+            raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
+        if outcome is None:
+            outcome = await self._keep(call, entry, await self._see_through(call))
+        if outcome.status == "ok" and run.grant.bound:
+            run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
+        return outcome
+
+    async def _ruling(self, call: CallTool, run: Run) -> Ruling | None:
+        """Whether the run's grant and the policy let it be made; results that this process does not
+        hold are looked up in the ledger."""
+        listed = Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
+        present, asked = self._policy_of(call.scope), set[str]()
+
+        def held(node_id: str) -> Sequence[JsonValue]:
+            asked.add(node_id)
+            return run.results.get(node_id, ())
+
+        found = ruling(run, call, listed, present, held)
+        if found is None or not asked:
+            return found
+        keys = keys_of(call, asked, _MOST_OCCURRENCES)
+        results = await self._ledger.results(call.scope, list(keys))
+        more: dict[str, list[JsonValue]] = {}
+        for key, result in results.items():
+            more.setdefault(keys[key], []).append(result)
+        return ruling(run, call, listed, present, with_results(run, more))
 
     async def _see_through(self, call: CallTool) -> ToolOutcome:
         """The call's outcome, unless its run ends before."""
@@ -131,13 +171,14 @@ class ToolCalls:
         message = f"the run ended while {call.tool} was being called; the call was cancelled"
         return ToolOutcome(status="unknown", message=message)
 
-    async def _begin(self, call: CallTool, entry: Entry) -> ToolOutcome | None:
+    async def _begin(self, call: CallTool, entry: Entry, run: Run) -> ToolOutcome | None:
         """What is known already; None: the call is ours to make.
 
         That a call begins is noted only where it must not be made again.
         """
-        tool = self._tools.find(call.tool)
-        why_not = outdated(call, self._tools.hash_of(call.tool)) or only_dry(call, tool)
+        why_not = await self._ruling(call, run)
+        if why_not is None and call.attempt == "again":
+            why_not = await self._not_again(call, entry)
         again = why_not is None and entry.repeatable
         if again and surely_new(call, self._now()):
             return None
@@ -147,14 +188,23 @@ class ToolCalls:
             self._heard_of(call.tool)
         if known is not None:
             return await self._look_up(call, known, entry, again=again)
-        return None if why_not is None else ToolOutcome(status="refused", message=why_not)
+        return None if why_not is None else ToolOutcome(status=why_not.status, message=why_not.why)
+
+    async def _not_again(self, call: CallTool, entry: Entry) -> Ruling | None:
+        """Why a call is not made a second time: its tool does not allow that, or the outcome of the
+        first is known."""
+        if not entry.repeatable:
+            return Ruling("refused", f"{call.tool} may not be called again")
+        first = await self._ledger.find(call.model_copy(update={"attempt": "first"}))
+        if first is None or first.outcome is None or first.outcome.status == "unknown":
+            return None
+        return Ruling("refused", f"the outcome of the first call of {call.tool} is known")
 
     def _heard_of(self, tool_id: str) -> None:
         """Raises QueryFailed `unavailable` while nobody can say whether there is such a tool: its
         server is being connected for the first time since this process began."""
-        name = tool_id.partition(":")[0]
-        server = self._tools.status().get(name)
-        if server is not None and server.state == "connecting" and server.tools == 0:
+        name = still_connecting(self._tools, [tool_id])
+        if name is not None:
             raise QueryFailed("unavailable", f"MCP server {name} is being connected; ask again")
 
     def _entry(self, call: CallTool, mark: str) -> Entry:

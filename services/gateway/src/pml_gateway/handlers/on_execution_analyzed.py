@@ -9,10 +9,15 @@ from pml_common.bus.port import Asker
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import ResolveCapability
+from pml_common.contracts.scope import Scope
 from pml_gateway.domain.happenings import Analyzed
 from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.verdicts import tools_named, verdicts_of
+from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
 
@@ -23,19 +28,28 @@ async def on_execution_analyzed(
     analysis: ExecutionAnalyzed,
     workflows: WorkflowStore,
     newsroom: Newsroom,
+    runs: Runs,
     tools: KnownTools,
+    policy_of: Callable[[Scope], Policy],
     asker: Asker,
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Take the decision's consequence. Raises Retryable while nobody tells who holds its name."""
-    happening = Analyzed(
-        analysis=analysis,
-        at=now(),
-        name_holder=await _name_holder(analysis, asker),
-        repeatable_tools=repeatable_among(analysis, tools.find),
-    )
-    return await step_once(analysis, _CONSUMER, happening, workflows, newsroom, rules)
+    named, present = tools_named(analysis), policy_of(analysis.scope)
+    holder = await _name_holder(analysis, asker)
+
+    def happening(workflow: Workflow) -> Analyzed:
+        policies = (workflow.requested.policy, present)
+        return Analyzed(
+            analysis=analysis,
+            at=now(),
+            name_holder=holder,
+            repeatable_tools=repeatable_among(analysis, tools.find),
+            verdicts=verdicts_of(policies, named, tools.find),
+        )
+
+    return await step_once(analysis, _CONSUMER, happening, workflows, newsroom, runs, rules)
 
 
 async def _name_holder(analysis: ExecutionAnalyzed, asker: Asker) -> UUID | None:

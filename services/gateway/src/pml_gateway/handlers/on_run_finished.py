@@ -8,6 +8,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_gateway.domain.happenings import RunEnded
 from pml_gateway.domain.rules import Rules
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import Newsroom, WorkflowStore
 
@@ -18,8 +19,9 @@ async def on_run_finished(
     run: RunFinished,
     workflows: WorkflowStore,
     newsroom: Newsroom,
+    runs: Runs,
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Keep the result and state the end; a redelivery states the same fact."""
-    return await step_once(run, _CONSUMER, RunEnded(run, now()), workflows, newsroom, rules)
+    return await step_once(run, _CONSUMER, RunEnded(run, now()), workflows, newsroom, runs, rules)

@@ -1,15 +1,22 @@
-"""A run stands at a call that a person must agree to: ask."""
+"""A run stands at calls that a person must agree to: ask."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from pml_common.bus.errors import Retryable
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import WorkflowParked
-from pml_gateway.domain.happenings import Parked
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.executor import WantedCall, WorkflowParked
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.happenings import Asked, Parked
+from pml_gateway.domain.parking import wanted_calls
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.verdicts import Verdicts, verdicts_of
+from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import Newsroom, WorkflowStore
+from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore, still_connecting
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 
@@ -18,8 +25,26 @@ async def on_workflow_parked(
     parked: WorkflowParked,
     workflows: WorkflowStore,
     newsroom: Newsroom,
+    runs: Runs,
+    tools: KnownTools,
+    policy_of: Callable[[Scope], Policy],
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """Keep the question and state it; a redelivery states the same."""
-    return await step_once(parked, _CONSUMER, Parked(parked, now()), workflows, newsroom, rules)
+    """Keep the question and state it; a redelivery states the same. Raises Retryable while the
+    server of a wanted tool is connected for the first time."""
+    calls, present = wanted_calls(parked), policy_of(parked.scope)
+    wanted = list(dict.fromkeys(call.tool for call in calls))
+    if parked.wanted.layer is None and (away := still_connecting(tools, wanted)) is not None:
+        raise Retryable(f"MCP server {away} is being connected")
+
+    def happening(workflow: Workflow) -> Parked:
+        verdicts = verdicts_of((workflow.requested.policy, present), wanted, tools.find)
+        return Parked(parked, now(), tuple(_asked(call, verdicts) for call in calls))
+
+    return await step_once(parked, _CONSUMER, happening, workflows, newsroom, runs, rules)
+
+
+def _asked(call: WantedCall, verdicts: Verdicts) -> Asked | None:
+    said, tool = verdicts.on(call.tool, call.args, is_all=True), verdicts.tools.get(call.tool)
+    return None if said is None or tool is None else Asked(*said, tool.definition_hash)

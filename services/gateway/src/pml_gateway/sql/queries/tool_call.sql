@@ -12,6 +12,11 @@ SELECT fingerprint, owner, deadline, outcome
 FROM tool_call
 WHERE org = $1 AND project = $2 AND idempotency_key = $3
 
+-- name: get-results
+SELECT idempotency_key, outcome -> 'result' AS result
+FROM tool_call
+WHERE org = $1 AND project = $2 AND idempotency_key = ANY($3) AND outcome ->> 'status' = 'ok'
+
 -- name: take-over-call
 UPDATE tool_call
 SET owner = $5, deadline = $6

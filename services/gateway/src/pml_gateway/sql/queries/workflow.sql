@@ -33,23 +33,23 @@ WHERE org = $1 AND project = $2 AND workflow_id = $3
 
 -- name: step-once
 -- A step and the memory of its message, in one statement; no row: somebody else took a step since
--- revision $13, or handled the message.
+-- revision $14, or handled the message.
 WITH held AS (
     SELECT
     FROM workflow
-    WHERE org = $1 AND project = $2 AND workflow_id = $3 AND revision = $13
+    WHERE org = $1 AND project = $2 AND workflow_id = $3 AND revision = $14
     FOR UPDATE
 ), noted AS (
     INSERT INTO inbox (message_id, consumer, facts)
-    SELECT $14, $15, $16
+    SELECT $15, $16, $17
     FROM held
     ON CONFLICT DO NOTHING
     RETURNING message_id
 ), asked AS (
     INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at, parked)
-    SELECT $1, $2, $3, $7, $17, $18, $19
+    SELECT $1, $2, $3, $7, $18, $19, $20
     FROM noted
-    WHERE $17::timestamptz IS NOT NULL
+    WHERE $18::timestamptz IS NOT NULL
 )
 UPDATE workflow
 SET
@@ -62,6 +62,7 @@ SET
     error = $10,
     due_at = $11,
     finished_at = $12,
+    granted = coalesce($13, granted),
     revision = revision + 1
 FROM noted
 WHERE org = $1 AND project = $2 AND workflow_id = $3
@@ -86,6 +87,7 @@ SET
     error = $10,
     due_at = $11,
     finished_at = $12,
+    granted = coalesce($13, granted),
     revision = revision + 1
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 

@@ -1,0 +1,110 @@
+"""Tool calls of runs that go on, and what handles them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.domain.grant import signed
+from pml_gateway.domain.happenings import Analyzed, Settled
+from pml_gateway.domain.verdicts import Verdicts
+from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.on_call_tool import ToolCalls
+from pml_gateway.handlers.runs import Runs
+from pml_gateway.ports import CallLedger, ToolServers
+from services.gateway.tests.examples import AT, KEY, READ, TOOLS, WRITE, analyzed
+from services.gateway.tests.steps import after
+
+RUNNING: dict[tuple[Scope, UUID], Workflow] = {}
+"""The runs that tests call tools in; each test has workflows of its own."""
+
+NODES = {READ.tool_id: "n1", WRITE.tool_id: "n2"}
+
+
+def running(
+    of: Workflow,
+    analysis: ExecutionAnalyzed | None = None,
+    tools: Mapping[str, ToolDefinition] = TOOLS,
+) -> Workflow:
+    """The workflow once a person let it run: it reads at n1 and writes at n2, both /notes.txt."""
+    analysis = analysis or analyzed(of, "ask", (READ, WRITE))
+    at, verdicts = of.requested.requested_at, Verdicts((Policy(),), tools)
+    waiting, _ = after(of, Analyzed(analysis, at, verdicts=verdicts))
+    if waiting.approval is None:
+        return keep(waiting)
+    agreed = Settled(waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts)
+    return keep(after(waiting, agreed)[0])
+
+
+def keep(run: Workflow) -> Workflow:
+    """Let gateways of tests find a workflow."""
+    RUNNING[run.scope, run.workflow_id] = run
+    return run
+
+
+def granted(run: Workflow) -> Grant:
+    """What a run goes by."""
+    assert run.grant is not None
+    return run.grant
+
+
+def with_grant(run: Workflow, **change: object) -> Workflow:
+    """The run if it had another grant, signed as it is then."""
+    return keep(replace(run, grant=signed(granted(run).model_copy(update=change), KEY)))
+
+
+def call(
+    of: Workflow,
+    tool: ToolDefinition = READ,
+    args: JsonObject | None = None,
+    *,
+    node_id: str | None = None,
+    occurrence: int = 0,
+) -> CallTool:
+    """A call in a run that a person let go; of an accepted workflow, in the run that it becomes."""
+    run = of if of.grant is not None else running(of)
+    return CallTool(
+        scope=run.scope,
+        workflow_id=run.workflow_id,
+        node_id=node_id or NODES.get(tool.tool_id, "n9"),
+        occurrence=occurrence,
+        tool=tool.tool_id,
+        args=args or {"path": "/notes.txt"},
+        grant_digest=granted(run).digest(),
+        timeout_s=2.0,
+    )
+
+
+class RunningWorkflows(MemoryWorkflowStore):
+    """Finds the workflows that tests run."""
+
+    async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        return RUNNING.get((scope, workflow_id))
+
+
+def tool_calls(
+    servers: ToolServers,
+    ledger: CallLedger | None = None,
+    instance: UUID | None = None,
+    *,
+    policy: Callable[[], Policy] = Policy,
+    now: Callable[[], datetime] = lambda: AT,
+) -> ToolCalls:
+    """What handles calls, as a process that just started."""
+    return ToolCalls(
+        ToolRouter([servers]),
+        ledger or MemoryCallLedger(),
+        instance or uuid4(),
+        Runs(RunningWorkflows()),
+        lambda scope: policy(),
+        now,
+    )

@@ -1,0 +1,117 @@
+"""The gateway's own verdicts, whatever an analysis says."""
+
+import pytest
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.capability import NestedCapability
+from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
+from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
+from pml_gateway.domain.verdicts import (
+    NO_VERDICTS,
+    Verdicts,
+    bound_tools,
+    denied_now,
+    judged,
+    tools_named,
+    verdicts_of,
+)
+from services.gateway.tests.examples import READ, TOOLS, VERDICTS, WRITE, analyzed, workflow
+
+OURS = workflow()
+DENY = Policy(rules=(PolicyRule(pattern="fs:write", verdict="deny"),))
+UNDER = PolicyRule(
+    pattern="fs:write",
+    arguments=(ArgumentRule(name="path", under="/work"),),
+    verdict="allow",
+)
+
+
+def writes(path: str, verdict: Verdict = "allow") -> ExecutionAnalyzed:
+    analysis = analyzed(OURS, verdict, (READ, WRITE))
+    arguments: dict[str, Argument] = {"path": LiteralArgument(value=path)}
+    nodes = (
+        analysis.structure.nodes[0],
+        TaskNode(id="n2", tool=WRITE.tool_id, line=2, column=7, arguments=arguments),
+    )
+    return analysis.model_copy(update={"structure": StaticStructure(nodes=nodes)})
+
+
+def test_an_analysis_that_allows_what_the_policy_asks_about_is_corrected() -> None:
+    decision = judged(writes("/a"), VERDICTS).decision
+    assert decision.verdict == "ask"
+    assert [(tool.tool, tool.verdict) for tool in decision.tools] == [
+        ("fs:read", "allow"),
+        ("fs:write", "ask"),
+    ]
+    assert decision.reasons == ("Calls fs:write. Its server does not mark it read-only: ask.",)
+
+
+def test_an_analysis_that_is_as_strict_is_taken_as_it_is() -> None:
+    analysis = writes("/a", "ask")
+    assert judged(analysis, VERDICTS) == analysis
+    assert judged(analysis, NO_VERDICTS) == analysis
+
+
+def test_a_tool_that_the_analysis_decided_nothing_on_is_decided_on() -> None:
+    analysis = writes("/a")
+    silent = analysis.model_copy(
+        update={"decision": analysis.decision.model_copy(update={"tools": ()})}
+    )
+    decision = judged(silent, VERDICTS).decision
+    assert decision.verdict == "ask"
+    assert {tool.tool: tool.definition_hash for tool in decision.tools} == {
+        "fs:read": READ.definition_hash,
+        "fs:write": WRITE.definition_hash,
+    }
+    assert bound_tools(silent, VERDICTS) == ("fs:write",)
+
+
+def test_the_stricter_of_the_policies_then_and_now_holds() -> None:
+    both = verdicts_of((Policy(), DENY), ["fs:write", "fs:gone"], TOOLS.get)
+    assert judged(writes("/a"), both).decision.verdict == "deny"
+    loose = verdicts_of((DENY, Policy(otherwise="allow")), ["fs:write"], TOOLS.get)
+    assert judged(writes("/a"), loose).decision.verdict == "deny"
+    assert len(verdicts_of((Policy(), Policy()), [], TOOLS.get).policies) == 1
+    assert denied_now(writes("/a"), both) == "fs:write: The rule fs:write says deny."
+    assert denied_now(writes("/a"), VERDICTS) is None
+    assert denied_now(None, both) is None
+
+
+@pytest.mark.parametrize(("path", "verdict"), [("/work/a", "allow"), ("/else", "ask")])
+def test_a_rule_on_arguments_decides_calls_that_are_shown(path: str, verdict: Verdict) -> None:
+    verdicts = Verdicts((Policy(rules=(UNDER,)),), TOOLS)
+    analysis = writes(path)
+    assert judged(analysis, verdicts).decision.verdict == verdict
+    assert bound_tools(analysis, verdicts) == ("fs:write",)
+
+
+def test_the_strictest_call_decides_also_one_inside_a_capability() -> None:
+    inner = writes("/else").structure.nodes[1]
+    assert isinstance(inner, TaskNode)
+    nested = NestedCapability(
+        capability_id=OURS.workflow_id,
+        name="a:b",
+        code_hash="c",
+        verdict="allow",
+        reason="",
+        called_as=(),
+        node_ids=(),
+        nodes=(inner,),
+    )
+    analysis = writes("/work/a").model_copy(update={"capabilities": (nested,)})
+    verdicts = Verdicts((Policy(rules=(UNDER,)),), TOOLS)
+    assert judged(analysis, verdicts).decision.verdict == "ask"
+    assert tools_named(analysis) == ["fs:read", "fs:write"]
+    assert tools_named(None) == []
+
+
+def test_only_a_dry_run_has_mocks() -> None:
+    analysis = writes("/a")
+    mocked = tuple(tool.model_copy(update={"mocked": True}) for tool in analysis.decision.tools)
+    lying = analysis.model_copy(
+        update={"decision": analysis.decision.model_copy(update={"tools": mocked})}
+    )
+    assert judged(lying, VERDICTS).decision.verdict == "ask"
+    dry = lying.model_copy(update={"dry_run": True})
+    assert judged(dry, VERDICTS).decision.verdict == "allow"
+    assert bound_tools(dry, VERDICTS) == ()

@@ -94,15 +94,24 @@ def at(value: object, path: Sequence[Step]) -> list[object]:
 
 
 def _into(value: object, step: Step) -> list[object]:
+    if isinstance(value, str):
+        return list(value) if step is None else _into(_units(value), step)
     if isinstance(value, list):
         items = cast(list[object], value)
         if step is None:
             return list(items)
-        return [items[step]] if isinstance(step, int) and 0 <= step < len(items) else []
-    if isinstance(value, dict) and isinstance(step, str):
+        return [items[int(step)]] if str(step) in map(str, range(len(items))) else []
+    if isinstance(value, dict) and step is not None:
         fields = cast(dict[str, object], value)
-        return [fields[step]] if step in fields else []
+        return [fields[str(step)]] if str(step) in fields else []
     return []
+
+
+def _units(text: str) -> list[str]:
+    """What an index into a text counts."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    pairs = (units[at : at + 2] for at in range(0, len(units), 2))
+    return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
 def part(expected: Expected, path: Sequence[Step]) -> Expected:

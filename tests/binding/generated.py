@@ -29,16 +29,26 @@ ARGS: Final[JsonObject] = {
     "o": {"k": 1, "v": "V", "field": [0], "deep": {"w": True}},
     "rows": [{"a": 1, "k": "x"}, {"a": 2, "k": "y"}],
 }
-_TOOLS: Final = ("fs:read", "fs:stat", "fs:list", "git:status", "json:parse", "http:post")
+TAKES: Final[dict[str, tuple[str, ...]]] = {
+    "fs:read": ("v", "w", "x", "k"),
+    "fs:stat": ("v", "w", "x"),
+    "fs:list": ("v", "w", "x", "a", "k", "field", "items", "meta", "deep"),
+    "fs:write": ("v", "w", "x", "a", "k", "field", "items", "meta", "deep"),
+    "git:status": (),
+    "json:parse": (),
+    "http:post": (),
+}
+"""The arguments that each tool tells of; none: it tells nothing."""
+
 TOOLS: Final = tuple(
     ToolDefinition(
         server=tool.partition(":")[0],
         name=tool.partition(":")[2],
         description="",
-        input_schema={"type": "object", "properties": {"v": {}, "w": {}, "x": {}}},
+        input_schema={"type": "object", "properties": {name: {} for name in takes}},
         annotations=ToolAnnotations(read_only=False),
     )
-    for tool in (*_TOOLS, "fs:write")
+    for tool, takes in TAKES.items()
 )
 
 _CAPABILITIES: Final = {

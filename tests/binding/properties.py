@@ -42,6 +42,8 @@ class Tally:
     calls: int = 0
     bound: int = 0
     """Calls of which some argument is bound."""
+    surplus: int = 0
+    """Calls with an argument that their tool tells nothing of, which no spread is shown to set."""
     unseen: int = 0
     """Calls that only the run could tell: they are asked about."""
     refused: int = 0
@@ -53,7 +55,7 @@ class Tally:
 
     def add(self, other: "Tally") -> None:
         """Count another's in."""
-        for name in ("programs", "calls", "bound", "unseen", "refused", "harmless"):
+        for name in ("programs", "calls", "bound", "surplus", "unseen", "refused", "harmless"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ends += other.ends
         self.wrong += other.wrong
@@ -61,7 +63,7 @@ class Tally:
     def __str__(self) -> str:
         return (
             f"{self.programs} programs, {self.calls} calls, {self.bound} of them bound, "
-            f"{self.unseen} unseen; {self.refused} changed calls refused, {self.harmless} with "
+            f"{self.unseen} unseen, {self.surplus} with surplus keys; {self.refused} changed calls refused, {self.harmless} with "
             f"nothing bound; {len(self.wrong)} wrong"
         )
 
@@ -93,6 +95,12 @@ class Judged:
         )
         return Binding(grant, self.args)
 
+    def has_surplus(self, call: Made) -> bool:
+        """Whether a call has a key that its tool's definition lacks."""
+        schemas = {tool.tool_id: tool.input_schema for tool in self.tools}
+        known = schemas[call.tool].get("properties")
+        return isinstance(known, dict) and bool(known) and not call.args.keys() <= known.keys()
+
     def oracle(self) -> Oracle:
         """What the rules say."""
         shown = {
@@ -122,6 +130,8 @@ def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:
         why = misfit(binding, call)
         if call.node is None and judged.analysis.dynamic_calls:
             tally.unseen += 1
+        elif why is not None and judged.has_surplus(call):
+            tally.surplus += 1
         elif why is not None:
             tally.wrong.append(f"refused though undisturbed: {why} {call.args} in: {judged.code}")
         else:

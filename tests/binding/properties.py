@@ -63,8 +63,8 @@ class Tally:
     def __str__(self) -> str:
         return (
             f"{self.programs} programs, {self.calls} calls, {self.bound} of them bound, "
-            f"{self.unseen} unseen, {self.surplus} with surplus keys; {self.refused} changed calls refused, {self.harmless} with "
-            f"nothing bound; {len(self.wrong)} wrong"
+            f"{self.unseen} unseen, {self.surplus} with surplus keys; {self.refused} changed calls "
+            f"refused, {self.harmless} with nothing bound; {len(self.wrong)} wrong"
         )
 
 
@@ -88,6 +88,9 @@ class Judged:
             scope=Scope(org="local", project="default"),
             workflow_id=UUID(int=0),
             code_hash=self.analysis.code_hash,
+            text_hash="",
+            args_hash="",
+            policy_revision="",
             tools=hashes,
             bound=tuple(hashes),
             nodes=nodes,

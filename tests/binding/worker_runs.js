@@ -16,6 +16,7 @@ const PROGRAMS_PER_WORKER = 50;
 const IDLE_AFTER_MS = 1_000;
 const OPTIONS = /** @type {WorkerOptions} */ ({ type: "module", deno: { permissions: "none" } });
 const NOW = 1_700_000_000_000;
+const SEED = "0".repeat(32);
 
 /** @param {string} text */
 function hash(text) {
@@ -63,14 +64,23 @@ class Conversation {
     port.onmessage = ({ data }) => {
       for (const line of String(data).split("\n")) if (!this.#over) this.#hear(JSON.parse(line));
     };
-    this.#say({ kind: "run", ...program, seed: "0".repeat(32), now: NOW, past: 0 });
+    this.#say({ kind: "run", ...program, seed: SEED, now: NOW, past: 0 });
   }
 
   async end() {
     const end = await this.#ended.promise;
     clearTimeout(this.#idle);
-    await settled();
     return end;
+  }
+
+  /** Until what the program left behind has come to rest: a next one would be taken for it. */
+  async rest() {
+    const { promise, resolve } = Promise.withResolvers();
+    const last = "nothing is under way";
+    this.#port.onmessage = ({ data }) => String(data).includes(last) && resolve(null);
+    const code = `return ${JSON.stringify(last)};`;
+    this.#say({ kind: "run", code, args: {}, capabilities: [], seed: SEED, now: NOW, past: 0 });
+    await promise;
   }
 
   /** @param {any} message */
@@ -136,6 +146,7 @@ class Runs {
     const conversation = new Conversation(port, program);
     const end = await conversation.end();
     if (end === "idle" || end === "out of calls") this.#left = 0;
+    else await conversation.rest();
     return { end, events: conversation.events };
   }
 

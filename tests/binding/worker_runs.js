@@ -16,7 +16,7 @@ const PROGRAMS_PER_WORKER = 50;
 const IDLE_AFTER_MS = 1_000;
 const OPTIONS = /** @type {WorkerOptions} */ ({ type: "module", deno: { permissions: "none" } });
 const NOW = 1_700_000_000_000;
-const SEED = "0".repeat(32);
+const REST = "worker:rest";
 
 /** @param {string} text */
 function hash(text) {
@@ -64,7 +64,7 @@ class Conversation {
     port.onmessage = ({ data }) => {
       for (const line of String(data).split("\n")) if (!this.#over) this.#hear(JSON.parse(line));
     };
-    this.#say({ kind: "run", ...program, seed: SEED, now: NOW, past: 0 });
+    this.#run(program);
   }
 
   async end() {
@@ -73,14 +73,33 @@ class Conversation {
     return end;
   }
 
-  /** Until what the program left behind has come to rest: a next one would be taken for it. */
+  /**
+   * Until what the program left behind has come to rest: a next one would be taken for it. Answers
+   * are handed out in order, so once this one is, all others were.
+   */
   async rest() {
     const { promise, resolve } = Promise.withResolvers();
-    const last = "nothing is under way";
-    this.#port.onmessage = ({ data }) => String(data).includes(last) && resolve(null);
-    const code = `return ${JSON.stringify(last)};`;
-    this.#say({ kind: "run", code, args: {}, capabilities: [], seed: SEED, now: NOW, past: 0 });
+    this.#port.onmessage = ({ data }) => {
+      for (const message of String(data).split("\n").map((line) => JSON.parse(line))) {
+        const value = REST;
+        if (message.tool === REST) {
+          this.#say({ kind: "answer", id: message.id, ok: true, value, now: NOW });
+        }
+        if (message.kind === "returned" && message.value === REST) resolve(null);
+      }
+    };
+    this.#run({
+      code: `return await mcp.call("${REST}", {});`,
+      args: {},
+      capabilities: [],
+      answers: {},
+    });
     await promise;
+  }
+
+  /** @param {Program} program */
+  #run(program) {
+    this.#say({ kind: "run", ...program, seed: "0".repeat(32), now: NOW, past: 0 });
   }
 
   /** @param {any} message */

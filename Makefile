@@ -11,6 +11,7 @@ export PATH := $(PATH):$(OWN_UV)/bin
 UV := $(shell command -v uv || echo $(OWN_UV)/bin/uv)
 RUN := $(UV) run --frozen --no-sync
 RUNTIME := services/executor/runtime
+COMPILER := services/analyzer/src/pml_analyzer/compiler
 
 .PHONY: help
 help: ## list the targets
@@ -72,6 +73,9 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
+	$(RUN) deno fmt --check --config $(COMPILER)/deno.json $(COMPILER)
+	$(RUN) deno lint --config $(COMPILER)/deno.json $(COMPILER)
+	$(RUN) deno check --config $(COMPILER)/deno.json $(COMPILER)/compile.js
 
 .PHONY: types
 types: setup ## pyright, strict

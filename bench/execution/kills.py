@@ -15,7 +15,7 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_local.stack import Stack
-from pml_local.testing import eventually
+from pml_local.testing import eventually, stack_identity
 
 KILLS = 120
 _TIMEOUT_S = 0.25
@@ -64,7 +64,9 @@ class Deaths:
 async def overshoots(stack: Stack, http: Http, kills: int = KILLS) -> list[float]:
     """Milliseconds from each run's deadline (its start in the journal and its timeout) to the end
     of the last process of its sandbox, in order of size."""
-    bus = await NatsBus.connect(stack.nats_url, service="bench")
+    bus = await NatsBus.connect(
+        stack.nats_url, service="bench", identity=stack_identity(stack.home)
+    )
     try:
         found = [await _overshoot(stack, http, bus, _BUSY[i % len(_BUSY)]) for i in range(kills)]
     finally:

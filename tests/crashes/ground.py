@@ -24,7 +24,7 @@ from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import GATEWAY, ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
+from pml_local.testing import eventually, stack_identity
 from tests.crashes.caller import Answer, Caller, Meanwhile, nothing
 from tests.crashes.lives import CALLS, Diaries, Line
 from tests.crashes.programs import PROGRAMS
@@ -115,7 +115,7 @@ class Ground:
             f"executor {number}",
             (sys.executable, "-m", "tests.crashes.mortal_executor", str(self.folder)),
             self.folder / f"executor-{number}.log",
-            env={**os.environ, "PML_NATS_URL": self.stack.nats_url},
+            env={**os.environ, **self.stack.credentials("executor")},
             cwd=HERE.parents[1],
             stop_within=5.0,
         )
@@ -152,9 +152,8 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
     folder.mkdir(parents=True)
     servers, policy = folder / "servers.json", folder / "policy.json"
     command = [str(HERE / "tool_server.py"), str(folder / CALLS)]
-    servers.write_text(
-        json.dumps({"mcpServers": {"tally": {"command": sys.executable, "args": command}}})
-    )
+    tally = {"command": sys.executable, "args": command, "trust": "hints"}
+    servers.write_text(json.dumps({"mcpServers": {"tally": tally}}))
     rules = {"tally:pay": "ask", "tally:*": "allow"}
     policy.write_text(
         json.dumps({"rules": [{"pattern": tool, "verdict": rules[tool]} for tool in rules]})
@@ -172,7 +171,9 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
         embedded_stack(options) as stack,
         httpx2.AsyncClient(base_url=stack.url, timeout=2 * RUN_WITHIN_S) as http,
     ):
-        bus = await NatsBus.connect(stack.nats_url, service="executor")
+        bus = await NatsBus.connect(
+            stack.nats_url, service="executor", identity=stack_identity(stack.home)
+        )
         try:
             await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=30.0)
             yield Ground(stack, http, bus, Diaries(folder), folder)

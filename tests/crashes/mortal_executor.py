@@ -1,6 +1,6 @@
 """The executor as it is, on a bus on which it dies, or freezes, exactly where a plan says.
 
-`PML_NATS_URL=… python -m tests.crashes.mortal_executor FOLDER`
+`PML_NATS_URL=… PML_SIGNING_KEY=… PML_TRUSTED_KEYS=… python -m tests.crashes.mortal_executor FOLDER`
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, QueryType
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded, WorkflowParked
 from pml_common.contracts.gateway import CallTool
+from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
@@ -112,7 +113,9 @@ def _deed(message: Message) -> str | None:
 async def live(folder: Path) -> None:
     """Be an executor until SIGTERM."""
     settings = ExecutorSettings(executor_pool_size=1)
-    bus = await MortalBus.connect(settings.nats_url, service="executor")
+    bus = await MortalBus.connect(
+        settings.nats_url, service="executor", identity=identity_of("executor", settings)
+    )
     bus.diaries = Diaries(folder)
     await until_stopped(bus, serve(settings, bus))
 

@@ -19,6 +19,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
+from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
@@ -53,7 +54,9 @@ class MortalGatewayBus(NatsBus):
 async def live(folder: Path) -> None:
     """Be a gateway until SIGTERM."""
     settings = GatewaySettings()
-    bus = await MortalGatewayBus.connect(settings.nats_url, service="gateway")
+    bus = await MortalGatewayBus.connect(
+        settings.nats_url, service="gateway", identity=identity_of("gateway", settings)
+    )
     bus.diaries, bus.told = Diaries(folder), Counter()
     await until_stopped(bus, serve(settings, bus))
 

@@ -26,6 +26,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
         "counting": {
             "command": sys.executable,
             "args": [str(HERE / "counting_server.py"), str(folder)],
+            "trust": "hints",
         }
     }
     config = home / "servers.json"

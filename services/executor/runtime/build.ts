@@ -10,6 +10,7 @@ import console_ from "./worker/console.ts" with { type: "text" };
 import deliveries from "./worker/deliveries.ts" with { type: "text" };
 import failure from "./worker/failure.ts" with { type: "text" };
 import globals from "./worker/globals.ts" with { type: "text" };
+import intrinsics from "./worker/intrinsics.ts" with { type: "text" };
 import jsonSafe from "./worker/json_safe.ts" with { type: "text" };
 import main from "./worker/main.ts" with { type: "text" };
 import outbox from "./worker/outbox.ts" with { type: "text" };
@@ -36,6 +37,7 @@ const PARTS = [
   ways,
   outbox,
   deliveries,
+  intrinsics,
   globals,
   main,
 ];

@@ -29,12 +29,20 @@ function writeAll(bytes) {
 async function* inbound() {
   const frames = new FrameReader();
   const chunk = new Uint8Array(READ_BYTES);
+  let reading = Deno.stdin.read(chunk);
   for (;;) {
-    const read = await Deno.stdin.read(chunk);
+    const read = await reading;
     if (read === null) return;
-    for (const body of frames.push(chunk.slice(0, read))) yield decoder.decode(body);
+    const bodies = frames.push(chunk.slice(0, read));
+    // Before anything is answered: who waits for input longest gets what comes next, so a read
+    // that a program left behind gets it now, while it is looked for, and not later.
+    reading = Deno.stdin.read(chunk);
+    for (const body of bodies) yield decoder.decode(body);
   }
 }
+
+/** Never one again; not a secret: only the executor writes to this process. */
+const newNonce = () => crypto.randomUUID();
 
 /**
  * Whether reading keeps this isolate's event loop; Deno hides that switch behind symbols.
@@ -53,6 +61,7 @@ class Host {
   #code;
   /** @type {{ worker: Worker, port: MessagePort } | null} */
   #isolate = null;
+  #nonce = "";
 
   /** @param {Hello} hello */
   constructor(hello) {
@@ -103,6 +112,15 @@ class Host {
     this.#report("stopped");
   }
 
+  /** @param {string} order one of `pml_executor.domain.protocol.Order`, and for some a nonce */
+  obey(order) {
+    const [name, nonce] = order.split(" ");
+    if (name === "start") this.start();
+    else if (name === "stop") this.stop();
+    else if (name === "check") this.#report("checked", `${nonce} ${this.#nonce = newNonce()}`);
+    else if (nonce === this.#nonce) this.#report("confirmed", nonce);
+  }
+
   /** @param {string} text what the Worker is told */
   hand(text) {
     this.#isolate?.port.postMessage(text);
@@ -142,8 +160,7 @@ async function serve() {
   if (!first.done) {
     const host = new Host(JSON.parse(first.value));
     for await (const text of texts) {
-      if (text === "hstart") host.start();
-      else if (text === "hstop") host.stop();
+      if (text[0] === "h") host.obey(text.slice(1));
       else host.hand(text.slice(1));
     }
   }

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from pml_common.binding.canonical import sha256_of_text
+from pml_common.bus.identity import everyones_keys
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
@@ -36,7 +37,15 @@ from services.executor.tests.marked import instrumented
 from services.executor.tests.nested import ALL, ANSWERS
 
 T = TypeVar("T")
+FORGED = "forged"
+KEY = next(key for key in everyones_keys() if key.service == "gateway")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
+
+
+def signed(grant: Grant) -> Grant:
+    """The grant as a gateway of the tests signs it."""
+    named = grant.model_copy(update={"kid": KEY.kid})
+    return named.model_copy(update={"signature": KEY.sign(named.signed_bytes())})
 
 
 @pytest.fixture
@@ -66,19 +75,21 @@ def make_command() -> Callable[..., RunWorkflow]:
             insertions=insertions,
             injected=tuple(injected),
             args=args or {},
-            grant=Grant(
-                scope=scope,
-                workflow_id=workflow,
-                code_hash="c0de",
-                text_hash=sha256_of_text(text),
-                args_hash=args_hash(args or {}),
-                tools=dict.fromkeys(tools, "hash"),
-                capabilities={str(one.capability_id): one.code_hash for one in injected},
-                texts={
-                    str(one.capability_id): sha256_of_text(one.instrumented) for one in injected
-                },
-                policy_revision="p",
-                expires_at=datetime.now(UTC) + timedelta(hours=1),
+            grant=signed(
+                Grant(
+                    scope=scope,
+                    workflow_id=workflow,
+                    code_hash="c0de",
+                    text_hash=sha256_of_text(text),
+                    args_hash=args_hash(args or {}),
+                    tools=dict.fromkeys(tools, "hash"),
+                    capabilities={str(one.capability_id): one.code_hash for one in injected},
+                    texts={
+                        str(one.capability_id): sha256_of_text(one.instrumented) for one in injected
+                    },
+                    policy_revision="p",
+                    expires_at=datetime.now(UTC) + timedelta(hours=1),
+                )
             ),
             repeatable_tools=tuple(repeatable_tools),
             timeout_s=timeout_s,
@@ -100,6 +111,7 @@ def make_executor() -> Callable[..., Executor]:
             tools=tools,
             now=lambda: time.time() * 1000,
             limits=limits or RunLimits(),
+            is_signed=lambda grant: grant.signature != FORGED,
         )
 
     return make

@@ -99,13 +99,16 @@ async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) ->
 
 
 def bare_runtime(folder: Path) -> Path:
-    """A runtime whose Worker keeps every global, and finds Node's modules."""
+    """A runtime whose Worker keeps every global, leaves the language as it is, and finds Node's
+    modules, which do not load where it is frozen."""
     runtime = folder / "runtime"
     shutil.copytree(ExecutorSettings().executor_runtime, runtime)
     reduce = runtime / "worker/globals.ts"
-    kept = reduce.read_text(encoding="utf-8").replace("!KEPT.includes(name)", "false")
-    assert kept != reduce.read_text(encoding="utf-8")
-    reduce.write_text(kept, encoding="utf-8")
+    text = reduce.read_text(encoding="utf-8")
+    for ours, bare in (("!KEPT.includes(name)", "false"), ("  freezeIntrinsics(values);\n", "")):
+        assert text.count(ours) == 1
+        text = text.replace(ours, bare)
+    reduce.write_text(text, encoding="utf-8")
     (runtime / "imports.json").write_text("{}", encoding="utf-8")
     return runtime
 

@@ -33,7 +33,6 @@ from pml_gateway.domain.workflow import Workflow
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-SECRET = b"a secret of the tests, long enough"
 KEY = SigningKey.generate("gateway")
 RULES = Rules(key=KEY)
 TERMS = Terms()

@@ -12,7 +12,7 @@ from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.learner import ListTraces, TracePage
 from pml_common.contracts.registry import (
@@ -31,6 +31,7 @@ from pml_common.contracts.registry import (
 )
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.domain.workflow import Workflow
 from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejected, with_capability
 
@@ -81,21 +82,20 @@ class Peers:
         outcomes = [await self._call(command, n) for n in range(len(command.grant.tools))]
         failed = "fail" in command.instrumented
         error = WorkflowError(kind="user_error", message="it was to fail") if failed else None
-        return [
-            RunFinished(
-                scope=command.scope,
-                event_id=ids.effect_id(command.workflow_id, "run-finished"),
-                workflow_id=command.workflow_id,
-                principal=command.principal,
-                capability=command.capability,
-                success=not failed,
-                result=[outcome.model_dump(mode="json") for outcome in outcomes],
-                error=error,
-                trace_id=ids.root_trace_id(command.workflow_id),
-                started_at=0.0,
-                duration_ms=1.0,
-            )
-        ]
+        fact = RunFinished(
+            scope=command.scope,
+            event_id=ids.effect_id(command.workflow_id, "run-finished"),
+            workflow_id=command.workflow_id,
+            principal=command.principal,
+            capability=command.capability,
+            success=not failed,
+            result=[outcome.model_dump(mode="json") for outcome in outcomes],
+            error=error,
+            trace_id=ids.root_trace_id(command.workflow_id),
+            started_at=0.0,
+            duration_ms=1.0,
+        )
+        return [await founded(self.bus, fact)]
 
     async def _call(self, command: RunWorkflow, number: int) -> ToolOutcome:
         node_id, tool = f"n{number + 1}", sorted(command.grant.tools)[number]
@@ -157,6 +157,31 @@ class Peers:
 
     async def _traces(self, query: ListTraces) -> TracePage:
         return TracePage(traces=(), total=0)
+
+
+async def founded(bus: Bus, run: RunFinished) -> RunFinished:
+    """The end of a run whose journal says so."""
+    sequence = await bus.publish(closing(run))
+    return run.model_copy(update={"journal_sequence": sequence})
+
+
+def closing(run: RunFinished) -> TraceRecorded:
+    """The append that closes the journal of a run."""
+    end = CapabilityEnd(
+        trace_id=run.trace_id,
+        ts=run.started_at,
+        capability_id=run.capability.capability_id,
+        success=run.success,
+        duration_ms=run.duration_ms,
+        result=run.result,
+        error=run.error,
+    )
+    return TraceRecorded(
+        event_id=ids.effect_id(run.event_id, "closed"),
+        scope=run.scope,
+        workflow_id=run.workflow_id,
+        entries=(end,),
+    )
 
 
 def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:

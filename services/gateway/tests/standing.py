@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from pml_common.bus.port import Bus
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import Verdict
-from pml_common.contracts.executor import RunWorkflow, WantedCall, WorkflowParked
+from pml_common.contracts.executor import (
+    ParkMark,
+    RunWorkflow,
+    TraceRecorded,
+    WantedCall,
+    WorkflowParked,
+)
 from pml_common.contracts.structure import DynamicCall
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TaskResult
@@ -29,6 +36,19 @@ ASKED = Asked("ask", "Its server does not mark it read-only: ask.", WRITE.defini
 def parks(fact: WorkflowParked, at: datetime, *asked: Asked | None) -> Parked:
     """The gateway hears of it."""
     return Parked(fact, at, asked or (ASKED,) * (1 + len(fact.beside)))
+
+
+async def standing_in(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
+    """A park whose journal says so."""
+    mark = ParkMark(command_id=fact.command_id, ts=0.0, wanted=fact.wanted, beside=fact.beside)
+    append = TraceRecorded(
+        event_id=ids.effect_id(fact.event_id, "parked"),
+        scope=fact.scope,
+        workflow_id=fact.workflow_id,
+        entries=(),
+        mark=mark,
+    )
+    return fact.model_copy(update={"journal_sequence": await bus.publish(append)})
 
 
 def parked(

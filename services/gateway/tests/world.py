@@ -21,7 +21,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import Parts, assemble, hear, mcp_face, rest
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
-from services.gateway.tests.examples import AT, READ, SCOPE, SECRET, WRITE
+from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
 from services.gateway.tests.peers import Peers
 
 Json = dict[str, Any]
@@ -59,7 +59,6 @@ def settings(**changed: object) -> GatewaySettings:
         "gateway_org": SCOPE.org,
         "gateway_project": SCOPE.project,
         "gateway_principal": "mira",
-        "gateway_secret": SECRET.decode(),
         "gateway_answer_margin_s": 0.0,
         "gateway_port": 0,
         **changed,
@@ -102,7 +101,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
     peers = Peers(peer_bus)
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
-    parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4())
+    parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
     await hear(parts)
     if peers_there:
         await peers.start()

@@ -23,7 +23,7 @@ from pml_registry.handlers.on_list_capabilities import on_list_capabilities
 from pml_registry.handlers.on_resolve_capability import on_resolve_capability
 from pml_registry.handlers.on_set_cache_policy import on_set_cache_policy
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import SCOPE
+from services.registry.tests.samples import SCOPE, AsTold
 from services.registry.tests.stores import Stores
 
 
@@ -35,7 +35,9 @@ class Registry:
         self._embedder = embedder
 
     async def analysed(self, analysis: ExecutionAnalyzed) -> Sequence[Message]:
-        return await on_execution_analyzed(analysis, self._stores.capabilities, self._embedder)
+        return await on_execution_analyzed(
+            analysis, self._stores.capabilities, self._embedder, AsTold()
+        )
 
     async def learned(self, updated: LearningUpdated) -> Sequence[Message]:
         return await on_learning_updated(updated, self._stores.capabilities)

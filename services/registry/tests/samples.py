@@ -38,7 +38,8 @@ def analysed(
     tools: Sequence[str] = ("fs:stat", "fs:read"),
     code: str = "return await mcp.fs.read(args)",
 ) -> ExecutionAnalyzed:
-    """An analysis of code with this hash, under a workflow of its own."""
+    """An analysis of code with this hash, which it names, under a workflow of its own."""
+    code = code if code_hash == HASH else f"{code}// {code_hash}"
     workflow_id = uuid4()
     tasks = [
         TaskNode(id=f"n{at}", line=at, column=1, tool=tool) for at, tool in enumerate(tools, 1)
@@ -59,6 +60,14 @@ def analysed(
         decision=Decision(verdict="allow"),
         parameters_schema={"type": "object", "properties": {"path": {"default": "a\x00b"}}},
     )
+
+
+class AsTold:
+    """Believes that each text has the hash that `analysed` gives it."""
+
+    async def hash_of(self, code: str) -> str:
+        """The hash that a comment at the text's end names, else HASH."""
+        return code.partition("// ")[2] or HASH
 
 
 def lesson(

@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
-from pml_analysis.arguments.arguments import ArgumentReader, TooMuchGiven
-from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.handed_in import HandedIn
+from pml_analysis.arguments.arguments import TooMuchGiven
 from pml_analysis.arguments.provides import provides_edges
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.decision.decision import ToolUse, decide
 from pml_analysis.decision.toolbox import Toolbox
-from pml_analysis.meaning import Meaning, ambiguous_arguments, instrumented, understand
+from pml_analysis.meaning import (
+    Meaning,
+    ambiguous_arguments,
+    argument_reader,
+    instrumented,
+    understand,
+)
 from pml_analysis.nodes import dynamic_calls, nodes_of
 from pml_analysis.parameters.parameters import parameters_schema
 from pml_analysis.rules.forbidden import forbidden
@@ -25,12 +29,13 @@ from pml_analysis.structure.drawn import TooManyEdges
 from pml_analysis.structure.edges import edges_of
 from pml_analysis.structure.expansion import Instance, TooManyNodes
 from pml_analysis.structure.marks import Mark
-from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.problems import Problem, diagnostic
 from pml_analysis.text.readable import (
     DEFAULT_LIMITS,
     EMPTY,
+    TOO_BROKEN,
     TOO_DEEP,
     Limits,
     too_long,
@@ -101,7 +106,10 @@ def analyze(
     problems = unreadable(code, limits)
     if problems:
         return _rejection(source, problems)
-    raw = parse(source)
+    try:
+        raw = parse(source)
+    except TooBroken as error:
+        return _rejection(source, [Problem(error.offset, TOO_BROKEN)], kind="syntax")
     if raw.root_node.has_error:
         return _rejection(source, syntax_errors(raw, source), kind="syntax")
     problems = too_long(raw, limits)
@@ -176,17 +184,15 @@ def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
     expansion, calls = meaning.expansion, meaning.calls
     toolbox, library = known.toolbox, known.library
-    handed_in = HandedIn(origins, expansion)
-    data = DataFlow(origins, expansion, handed_in)
-    reader = ArgumentReader(origins, data, handed_in, limit=limits.given)
-    nodes = library.resolved(nodes_of(tree, calls, expansion, reader))
+    reader = argument_reader(meaning, limits)
+    nodes = library.resolved(toolbox.keyed(nodes_of(tree, calls, expansion, reader)))
     edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
     sites = _sites(meaning)
-    edges += provides_edges(sites, origins, data, toolbox, limit=limits.edges)
+    edges += provides_edges(sites, origins, meaning.data, toolbox, limit=limits.edges)
     dynamic = dynamic_calls(tree, calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
     uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
-    nested = library.nested(reached, policy)
+    nested = library.nested(reached, policy, toolbox)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox.takes(sites[node.id][0]).inputs, node.arguments) for node in called]
     edited = instrumented(meaning)

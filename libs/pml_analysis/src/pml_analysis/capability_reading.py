@@ -1,19 +1,31 @@
 """What a capability's own program calls, read as any program is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from pml_analysis.arguments.arguments import TooMuchGiven
 from pml_analysis.decision.capabilities import Capability
-from pml_analysis.meaning import ambiguous_arguments, instrumented, understand
+from pml_analysis.meaning import (
+    Meaning,
+    ambiguous_arguments,
+    argument_reader,
+    instrumented,
+    understand,
+)
+from pml_analysis.names.scopes import resolve_scopes
+from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
+from pml_analysis.running.normal_form import code_hash
 from pml_analysis.structure.expansion import TooManyNodes
-from pml_analysis.syntax.parser import TooDeep, parse, view
+from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits, unreadable
+from pml_analysis.text.readable import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.structure import CapabilityNode, TaskNode
 
 _LONGEST: Final = 200
 
@@ -31,10 +43,28 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
         return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
     except TooManyNodes as error:
         return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
+    except TooMuchGiven as error:
+        return _faulty(about, source, [Problem(error.offset, "Its calls are given too much.")])
+
+
+def code_hash_of(code: str) -> str | None:
+    """The hash of a program's normal form, as `Analysis.code_hash` has it, from its text alone;
+    None for what is no program."""
+    source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
+    if unreadable(code, limits) or _misspelt(source):
+        return None
+    try:
+        tree = view(parse(source), source, nesting=limits.nesting)
+    except TooDeep:
+        return None
+    return code_hash(tree, resolve_scopes(tree))
 
 
 def _misspelt(source: Source) -> list[Problem]:
-    raw = parse(source)
+    try:
+        raw = parse(source)
+    except TooBroken as error:
+        return [Problem(error.offset, TOO_BROKEN)]
     return syntax_errors(raw, source) if raw.root_node.has_error else []
 
 
@@ -52,8 +82,16 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
         tools=tuple(dict.fromkeys(tools)),
         references=tuple(dict.fromkeys(named)),
         dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
+        nodes=_nodes(meaning, limits),
         runs=instrumented(meaning),
     )
+
+
+def _nodes(meaning: Meaning, limits: Limits) -> tuple[TaskNode | CapabilityNode, ...]:
+    """Its calls, in source order. Raises TooMuchGiven."""
+    reader = argument_reader(meaning, limits)
+    found = nodes_of(meaning.tree, meaning.calls, meaning.expansion, reader)
+    return tuple(node for node in found if isinstance(node, TaskNode | CapabilityNode))
 
 
 def _faulty(

@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from pml_analysis.arguments.arguments import ArgumentReader
+from pml_analysis.arguments.data_flow import DataFlow
+from pml_analysis.arguments.handed_in import HandedIn
 from pml_analysis.names.bindings import Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
@@ -33,6 +37,16 @@ class Meaning:
     free: Sequence[str]
     """Free names that stand for parameters."""
 
+    @cached_property
+    def data(self) -> DataFlow:
+        """Which calls values are made from."""
+        return DataFlow(self.origins, self.expansion, self.handed_in)
+
+    @cached_property
+    def handed_in(self) -> HandedIn:
+        """What local functions are given."""
+        return HandedIn(self.origins, self.expansion)
+
 
 def understand(tree: Tree, limits: Limits) -> Meaning:
     """Read a tree. Raises TooManyNodes."""
@@ -62,3 +76,10 @@ def instrumented(meaning: Meaning) -> Edited:
     whole = arguments_name(meaning.scopes.top) or ""
     bindings = prologue(meaning.free, sorted(meaning.origins.spoken_roots), whole)
     return instrument(meaning.tree, meaning.calls, meaning.expansion, bindings)
+
+
+def argument_reader(meaning: Meaning, limits: Limits) -> ArgumentReader:
+    """Reads the arguments of a program's calls."""
+    return ArgumentReader(
+        meaning.origins, meaning.expansion, meaning.data, meaning.handed_in, limit=limits.given
+    )

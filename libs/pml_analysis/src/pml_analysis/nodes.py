@@ -9,6 +9,7 @@ from pml_analysis.names.choices import condition_of
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion, Instance, Made
 from pml_analysis.structure.marks import Mark, combinator, combined
+from pml_analysis.structure.repeats import repeats
 from pml_analysis.structure.units import Unit
 from pml_analysis.syntax.tree import Node, Tree
 from pml_common.contracts import structure
@@ -36,14 +37,22 @@ def nodes_of(
     tree: Tree, calls: Calls, expansion: Expansion, reader: ArgumentReader
 ) -> tuple[structure.Node, ...]:
     """All nodes in source order, with functions where they are entered."""
-    describing = _Describing(tree, {site.call.index: site for site in calls.sites}, reader)
+    sites = {site.call.index: site for site in calls.sites}
+    describing = _Describing(tree, sites, expansion, reader)
     return tuple(describing.node(node_id, made) for node_id, made in expansion.nodes.items())
 
 
 class _Describing:
-    def __init__(self, tree: Tree, sites: Mapping[int, CallSite], reader: ArgumentReader) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        sites: Mapping[int, CallSite],
+        expansion: Expansion,
+        reader: ArgumentReader,
+    ) -> None:
         self._tree = tree
         self._sites = sites
+        self._expansion = expansion
         self._reader = reader
 
     def node(self, node_id: str, made: Made) -> structure.Node:
@@ -69,12 +78,16 @@ class _Describing:
         return self._reader.expression(node)
 
     def _call(self, node_id: str, site: CallSite, instance: Instance) -> TaskNode | CapabilityNode:
-        place, via = self._place(site.callee), self._via(instance)
-        given = self._reader.read(site.argument, instance)
+        called = {
+            **self._place(site.callee),
+            "id": node_id,
+            "arguments": self._reader.read(site, instance),
+            "via": self._via(instance),
+            "repeats": repeats(self._expansion, site.call, instance),
+        }
         if site.capability is not None:
-            name = site.capability
-            return CapabilityNode(id=node_id, **place, name=name, arguments=given, via=via)
-        return TaskNode(id=node_id, **place, tool=site.tool_id, arguments=given, via=via)
+            return CapabilityNode.model_validate({**called, "name": site.capability})
+        return TaskNode.model_validate({**called, "tool": site.tool_id})
 
     def _via(self, instance: Instance) -> tuple[Position, ...]:
         """The invocations that lead into an instance, outermost first."""

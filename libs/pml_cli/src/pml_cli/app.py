@@ -11,6 +11,7 @@ from pml_cli.approvals import approvals
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Reason, Url
+from pml_cli.servers import servers
 from pml_cli.session import session
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     help="Procedural memory for AI agents: analysed, approved, crash-proof, learned.",
 )
 app.add_typer(approvals, name="approvals")
+app.add_typer(servers, name="servers")
 app.add_typer(offline)
 
 
@@ -241,8 +243,7 @@ def trace(
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a workflow did: structure, path, calls, durations; or which call waited for
-    which."""
+    """Show a workflow's structure, path, calls and durations; or which call waited for which."""
     from pml_cli.commands import reading
 
     with session(url, as_json=as_json) as (client, out):

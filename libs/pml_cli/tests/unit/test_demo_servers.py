@@ -81,6 +81,7 @@ def test_the_file_for_the_gateway_holds_both(tmp_path: Path) -> None:
     assert entries["fs"]["cwd"] == str(tmp_path)
     assert [entries["git"]["command"], *entries["git"]["args"]] == list(servers[1].command)
     assert "cwd" not in entries["git"]
+    assert {entry["trust"] for entry in entries.values()} == {"hints"}
 
 
 def test_the_examples_pin_what_the_demo_pins(tmp_path: Path) -> None:

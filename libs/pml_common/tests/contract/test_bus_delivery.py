@@ -29,7 +29,14 @@ HASTY = replace(PATIENT, ack_wait_s=0.4, max_deliver=3, retry_delays_s=(0.1, 0.2
 def run_workflow() -> RunWorkflow:
     workflow = uuid4()
     grant = Grant(
-        scope=SCOPE, workflow_id=workflow, code_hash="0", tools={}, expires_at=datetime.now(UTC)
+        scope=SCOPE,
+        workflow_id=workflow,
+        code_hash="0",
+        text_hash="1",
+        args_hash="2",
+        tools={},
+        policy_revision="3",
+        expires_at=datetime.now(UTC),
     )
     return RunWorkflow(
         command_id=uuid4(),

@@ -29,7 +29,7 @@ async def client(nats_url: str) -> AsyncIterator[DirectClient]:
 async def _connected(url: str) -> AsyncGenerator[DirectClient]:
     async def unheard() -> None: ...
 
-    client = await connect(url, "test", unheard, 5.0)
+    client = await connect(url, "test", unheard, 5.0, inbox="_INBOX.test")
     assert isinstance(client, DirectClient)
     try:
         yield client

@@ -12,6 +12,7 @@ from nats.js import JetStreamContext, api
 
 from pml_common.bus import codec, connection
 from pml_common.bus.errors import BusUnavailable, Fenced, QueryFailed
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.payloads import NatsPayloads
 from pml_common.bus.publish import NatsPublisher
@@ -38,6 +39,7 @@ async def no_tools(question: ListTools) -> ToolCatalog:
 async def test_a_second_start_changes_nothing_on_the_server(
     nats_url: str, bus: NatsBus, client: Client
 ) -> None:
+    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
     changes: list[str] = []
 
     async def note(message: Msg) -> None:
@@ -46,7 +48,7 @@ async def test_a_second_start_changes_nothing_on_the_server(
     for change in ("STREAM.UPDATED.>", "*.CREATED.>"):
         await connection.subscribe(client, f"$JS.EVENT.ADVISORY.{change}", note)
     await connection.flush(client)
-    second = await NatsBus.connect(nats_url, service="gateway")
+    second = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
     await second.drain()
     await client.flush()
     assert changes == []
@@ -62,7 +64,7 @@ async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
         config = (await js.stream_info(name)).config
         config.max_age = 300.0
         await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
-    await (await NatsBus.connect(nats_url, service="gateway")).drain()
+    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
     info = await js.stream_info("PML_GATEWAY_EVT")
     assert info.config.max_age == 7 * 24 * 3600
     assert info.state.messages == 1
@@ -128,7 +130,9 @@ async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client:
 
 async def test_nobody_at_the_address_is_said_within_the_time() -> None:
     with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
-        await NatsBus.connect("nats://secret@127.0.0.1:9", service="registry", patience_s=0.2)
+        await NatsBus.connect(
+            "nats://secret@127.0.0.1:9", service="registry", identity=everyone(), patience_s=0.2
+        )
 
 
 class LikeACluster(JetStreamContext):
@@ -151,7 +155,7 @@ async def test_in_a_cluster_a_stale_append_of_the_same_message_is_refused_too(
     bus: NatsBus, client: Client
 ) -> None:
     js = LikeACluster(client)
-    publisher = NatsPublisher(client, js, NatsPayloads(client, js))
+    publisher = NatsPublisher(client, js, NatsPayloads(client, js), everyone())
     message = tools_listed()
     first = await bus.publish(message)
     with pytest.raises(Fenced):

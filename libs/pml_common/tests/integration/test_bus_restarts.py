@@ -10,6 +10,7 @@ from nats.js import JetStreamContext
 
 from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.testing import Recorder
 from pml_common.contracts import catalog
@@ -172,7 +173,7 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
     client = Forgetful()
     await client.connect(nats_url)
-    forgetful = NatsBus(client, service="registry", instance="r2", replicas=1)
+    forgetful = NatsBus(client, service="registry", instance="r2", replicas=1, identity=everyone())
     recorder = Recorder()
     await forgetful.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(tools_listed())

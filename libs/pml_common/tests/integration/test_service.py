@@ -4,12 +4,16 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from pml_common.bus.testing import key_files
+from pml_common.signing import SigningKey
 from pml_local.ports import free_port
 from pml_local.testing import eventually
 
@@ -32,20 +36,22 @@ run_service("learner", ServiceSettings(), serve)
 
 @asynccontextmanager
 async def running(program: str = SERVICE, **env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        program,
-        env={**os.environ, **env},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+    with tempfile.TemporaryDirectory() as folder:
+        told = {**os.environ, **key_files(Path(folder), "learner"), **env}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            program,
+            env={name: value for name, value in told.items() if value},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -82,6 +88,32 @@ async def test_what_the_operator_has_to_mend_is_told_in_a_line(nats_url: str) ->
         assert process.returncode == 1
         assert "cannot start: the kettle has no water" in err.decode()
         assert "Traceback" not in err.decode()
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"PML_SIGNING_KEY": ""}, "PML_SIGNING_KEY"),
+        ({"PML_SIGNING_KEY": "/nowhere/learner.pem"}, "/nowhere/learner.pem"),
+        ({"PML_TRUSTED_KEYS": "/dev/null"}, "/dev/null"),
+    ],
+)
+async def test_a_service_without_keys_does_not_start(env: dict[str, str], said: str) -> None:
+    async with running(**env) as process:
+        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode == 1
+        assert "cannot start" in err.decode()
+        assert said in err.decode()
+        assert "Traceback" not in err.decode()
+
+
+async def test_a_service_whose_key_nobody_trusts_does_not_start(tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger.pem"
+    SigningKey.generate("learner").save(stranger)
+    async with running(PML_SIGNING_KEY=str(stranger)) as process:
+        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode == 1
+        assert "nobody would believe what it publishes" in err.decode()
 
 
 async def test_a_service_that_finds_no_bus_gives_up_in_time() -> None:

@@ -94,6 +94,9 @@ class Approved:
             scope=Scope(org="acme", project="webapp"),
             workflow_id=UUID(int=1),
             code_hash="c",
+            text_hash="t",
+            args_hash="a",
+            policy_revision="p",
             tools={WRITE: "h", "t:read": "r"},
             bound=(WRITE,),
             nodes=granted_nodes(nodes, nested, {WRITE}),
@@ -206,6 +209,52 @@ def test_before_any_result_no_reference_fits() -> None:
     assert Approved(task("n2", path=result("n1"))).misfit({"path": None}, "n2") is not None
 
 
+def reading(node_id: str, repeats: bool = True, **arguments: Argument) -> TaskNode:
+    return TaskNode(
+        id=node_id, line=1, column=1, tool="t:read", arguments=arguments, repeats=repeats
+    )
+
+
+def test_a_call_whose_result_is_referred_to_must_be_as_it_was_shown() -> None:
+    inside = ObjectArgument(fields={"a": ArrayArgument(items=(result("n2", "x"), COMPUTED))})
+    approved = Approved(
+        reading("n1", repeats=False, path=SAFE),
+        reading("n2", path=result("n1", "path"), more=result("gone")),
+        reading("n3", path=SAFE),
+        task("n4", where=inside),
+        results={"n1": [{"path": "/r"}]},
+    )
+    assert approved.misfit({"path": "/safe"}, "n1", tool="t:read") is None
+    assert "path was to be another" in (approved.misfit({"path": "/evil"}, "n1", 0, "t:read") or "")
+    assert "made once" in (approved.misfit({"path": "/safe"}, "n1", 1, "t:read") or "")
+    assert approved.misfit({"path": "/evil"}, "n2", tool="t:read") is not None
+    assert approved.misfit({"path": "/evil"}, "n3", tool="t:read") is None
+    assert "was not seen" in (approved.misfit({"path": "/safe"}, "n1") or "")
+    read = MadeCall("n1", 0, "t:read", {}, "")
+    assert approved.binding.is_source(read)
+    assert not approved.binding.is_source(MadeCall("n4", 0, WRITE, {}, ""))
+    assert not approved.binding.is_source(MadeCall("n3", 0, "t:read", {}, ""))
+
+
+def test_a_standing_rule_does_not_change_what_is_referred_to() -> None:
+    anything = PolicyRule(pattern="t:write", verdict="allow")
+    approved = Approved(task(path=SAFE), task("n2", path=result("n1")), standing=(anything,))
+    assert approved.misfit({"path": "/evil"}) is not None
+    assert approved.misfit({"path": "/evil"}, "n2") is None
+
+
+def test_parts_of_a_text_are_its_characters() -> None:
+    args: JsonObject = {"t": "a\U0001f600"}
+    approved = Approved(
+        task(one=parameter("t", 0), half=parameter("t", 1), each=parameter("t", None)), args=args
+    )
+    assert approved.misfit({"one": "a", "half": "\ud83d", "each": "\U0001f600"}) is None
+    assert approved.misfit({"one": "b", "half": "\ud83d", "each": "a"}) is not None
+    spread = Approved(shown({"v": SAFE, "...args.t": parameter("t")}), args={"t": "F"})
+    assert spread.misfit({"v": "/safe", "0": "F"}) is None
+    assert spread.misfit({"v": "/safe", "0": "G"}) is not None
+
+
 def test_what_a_result_lacks_is_not_given_and_null_in_a_list() -> None:
     approved = Approved(
         task("n2", path=result("n1", "gone"), all=ArrayArgument(items=(result("n1", "gone"),))),
@@ -265,8 +314,6 @@ def test_a_spread_of_the_callers_arguments_is_bound_key_by_key() -> None:
     assert overwritten.misfit({"path": "/own"}) is None
     nothing = Approved(shown({"path": SAFE, "...args.options": spread}))
     assert nothing.misfit({"path": "/safe"}) is None
-    text = Approved(shown({"...args.options": spread}), args={"options": "ab"})
-    assert text.misfit({"0": "a"}) is not None
 
 
 def test_a_spread_of_a_result_is_bound_to_its_keys() -> None:
@@ -320,6 +367,9 @@ def test_a_person_may_have_allowed_this_call_or_all_further_ones_of_its_node() -
     assert further.misfit({"any": 1}, "dyn:t:x", 7, "t:x") is None
     assert further.misfit({"any": 1}, "n1", 7, "t:x") is not None
     call = MadeCall("dyn:t:x", 0, "t:x", {}, "")
+    assert further.binding.is_approved(call)
+    assert not further.binding.is_approved(MadeCall("n1", 0, WRITE, {}, ""))
+    assert Approved(approved_by="ann").binding.is_approved(MadeCall("n1", 0, WRITE, {}, ""))
     assert further.binding.definition_hash(call) == "h3"
     assert further.binding.definition_hash(MadeCall("n1", 0, WRITE, {}, "")) == "h"
     assert further.binding.definition_hash(MadeCall("n1", 0, "t:x", {}, "")) is None

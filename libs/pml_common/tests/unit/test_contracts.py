@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import Usage
-from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.gateway import ExecutionRequested, ToolsListed
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolsListed
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage
@@ -103,7 +103,7 @@ def test_the_entity_of_a_message_is_what_it_speaks_of() -> None:
 
 
 def test_a_message_is_known_by_its_own_id() -> None:
-    run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v1"))
+    run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v2"))
     finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
     assert run.message_id == run.command_id
     assert finished.message_id == finished.event_id
@@ -153,12 +153,20 @@ def test_a_tool_that_changed_in_any_way_has_another_hash() -> None:
 
 
 def test_a_signature_covers_everything_but_itself() -> None:
-    grant = catalog.CALL_TOOL.model.model_validate_json(_example("qry.gateway.call-tool.v1")).grant
+    grant = RunWorkflow.model_validate_json(_example("cmd.executor.run-workflow.v2")).grant
     resigned = grant.model_copy(update={"signature": "00"})
     widened = grant.model_copy(update={"tools": {**grant.tools, "fs:delete": "0" * 64}})
     assert resigned.signed_bytes() == grant.signed_bytes()
     assert widened.signed_bytes() != grant.signed_bytes()
+    assert len({grant.digest(), resigned.digest(), widened.digest()}) == 3
     assert Grant.model_validate_json(grant.model_dump_json()).signed_bytes() == grant.signed_bytes()
+
+
+def test_the_key_of_a_call_follows_from_what_it_is() -> None:
+    call = CallTool.model_validate_json(_example("qry.gateway.call-tool.v2"))
+    again = call.model_copy(update={"attempt": "again"})
+    assert call.idempotency_key == ids.call_trace_id(call.workflow_id, "n3", 0)
+    assert again.idempotency_key not in (call.idempotency_key, call.workflow_id)
 
 
 def test_an_edge_is_written_with_the_sources_field_name() -> None:

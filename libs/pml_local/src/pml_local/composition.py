@@ -5,15 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pml_common.contracts.catalog import SERVICES
 from pml_local.account import database_account
+from pml_local.environment import COMMON, chosen, named_in, own_variables
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
+from pml_local.keys import key_variables, make_keys
 from pml_local.nats import NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
 
-SECRET_VARIABLE = "PML_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
 
@@ -28,7 +30,7 @@ class StackOptions:
     mcp_servers: Path | None = None
     """An `mcpServers` file; None: PML_MCP_SERVERS, else `<home>/mcp.json` if it exists."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Set for every service, over the inherited environment."""
+    """As if the user had set them: each service gets those that it names."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
     """One of them is called `gateway`; its port makes the stack's URL."""
 
@@ -40,6 +42,7 @@ class Composition:
     nats: NatsServer
     postgres: PostgresServer
     services: Sequence[Service]
+    keys: Path
 
     @property
     def url(self) -> str:
@@ -47,29 +50,32 @@ class Composition:
         gateway = next(service for service in self.services if service.name == GATEWAY)
         return f"http://{LOOPBACK}:{gateway.port}"
 
+    def credentials(self, service: str) -> dict[str, str]:
+        """Who a service is on the bus: its NATS user and its keys."""
+        return {"PML_NATS_URL": self.nats.url_of(service), **key_variables(self.keys, service)}
+
 
 def compose(options: StackOptions, folder: DataFolder) -> Composition:
     """Choose ports and build the parts; raises StackError. Blocks: call it in a thread."""
     account = database_account()
-    nats = NatsServer(folder.nats, folder.log("nats"), folder.secret("nats"))
+    passwords = {service: folder.secret(f"nats-{service}") for service in SERVICES}
+    nats = NatsServer(folder.nats, folder.log("nats"), folder.secret("nats"), passwords=passwords)
+    make_keys(folder.keys, SERVICES)
     postgres = PostgresServer(
         folder.postgres(account), folder.log("postgres"), folder.secret("postgres"), account=account
     )
-    everyone = {
-        **os.environ,
-        **options.env,
-        "PML_HOME": str(folder.home),
-        "PML_NATS_URL": nats.url,
-        "PML_POSTGRES_DSN": postgres.dsn(),
-    }
-    gateway = {**everyone, **_gateway_environment(options, folder, everyone)}
-    services = [
-        Service(
-            spec, _port_of(spec, options), folder, gateway if spec.name == GATEWAY else everyone
-        )
-        for spec in options.services
-    ]
-    return Composition(nats, postgres, services)
+    users = {**os.environ, **options.env, "PML_HOME": str(folder.home)}
+    services: list[Service] = []
+    made = Composition(nats, postgres, services, folder.keys)
+    for spec in options.services:
+        told = {
+            **chosen(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
+            **(made.credentials(spec.name) if spec.name in SERVICES else {}),
+            **({"PML_POSTGRES_DSN": postgres.dsn()} if spec.stores else {}),
+            **(_gateway_environment(options, folder, users) if spec.name == GATEWAY else {}),
+        }
+        services.append(Service(spec, _port_of(spec, options), folder, told))
+    return made
 
 
 def _port_of(spec: ServiceSpec, options: StackOptions) -> int:
@@ -83,11 +89,12 @@ def _port_of(spec: ServiceSpec, options: StackOptions) -> int:
 def _gateway_environment(
     options: StackOptions, folder: DataFolder, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """What the gateway alone is told: its secret, its MCP servers, its policy file."""
-    secret = environment.get(SECRET_VARIABLE) or folder.secret("gateway")
+    """What the gateway alone is told: its policy file, its MCP servers and what their file refers
+    to."""
     servers = _mcp_servers(options, folder, environment)
+    named = named_in(servers.read_text(encoding="utf-8", errors="replace")) if servers else ()
     return {
-        SECRET_VARIABLE: secret,
+        **chosen(environment, named),
         POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
         **({MCP_SERVERS_VARIABLE: str(servers)} if servers is not None else {}),
     }

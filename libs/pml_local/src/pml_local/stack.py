@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from time import monotonic
 
-from pml_local.composition import StackOptions, compose
+from pml_local.composition import Composition, StackOptions, compose
 from pml_local.events import (
     Event,
     OnEvent,
@@ -36,6 +36,7 @@ class Stack:
         self._services: list[SupervisedPart] = []
         self._held = ExitStack()
         self._given_up: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+        self._made: Composition | None = None
         self._ready = False
 
     @property
@@ -46,6 +47,12 @@ class Stack:
             for kept in (*self._servers, *self._services)
             if (process := kept.process) is not None
         }
+
+    def credentials(self, service: str) -> dict[str, str]:
+        """Who a service is on this stack's bus, as variables of its environment."""
+        if self._made is None:
+            raise RuntimeError("the stack does not run")
+        return self._made.credentials(service)
 
     def pid_of(self, name: str) -> int:
         """The process of a part; raises KeyError when it does not run."""
@@ -66,7 +73,7 @@ class Stack:
         folder = self._held.enter_context(open_folder(self.home))
         await asyncio.to_thread(end_leftovers, self.home)
         self._held.callback(remove_state, self.home)
-        made = await asyncio.to_thread(compose, self._options, folder)
+        made = self._made = await asyncio.to_thread(compose, self._options, folder)
         self.url, self.nats_url, self.postgres_dsn = made.url, made.nats.url, made.postgres.dsn()
         self._servers = self._supervise([made.nats, made.postgres])
         await _start_all(self._servers)

@@ -26,7 +26,11 @@ from typing import TypeVar
 import asyncpg
 import pytest
 
+from pml_common.bus.identity import Identity
+from pml_common.contracts.catalog import SERVICES
+from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
+from pml_local.keys import TRUSTED
 from pml_local.nats import NatsServer
 from pml_local.parts import start_part
 from pml_local.postgres import SETTINGS, PostgresServer
@@ -79,8 +83,12 @@ class RunningNats:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """Where the operator connects, who may do everything."""
         return self._server.url
+
+    def url_of(self, service: str) -> str:
+        """Where a service connects, with its own permissions."""
+        return self._server.url_of(service)
 
     async def start(self) -> None:
         """Start it and wait until it is ready."""
@@ -118,6 +126,15 @@ async def nats_server(tmp_path: Path) -> AsyncIterator[RunningNats]:
 def nats_url(nats_server: RunningNats) -> str:
     """The URL of a fresh nats-server with JetStream."""
     return nats_server.url
+
+
+def stack_identity(home: Path) -> Identity:
+    """All services' identities at once, from the data folder of a stack."""
+    keys = home / "keys"
+    return Identity(
+        [SigningKey.load(service, keys / f"{service}.pem") for service in SERVICES],
+        TrustedKeys.load(keys / TRUSTED),
+    )
 
 
 @contextmanager

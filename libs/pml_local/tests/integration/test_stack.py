@@ -114,6 +114,9 @@ async def test_secrets_and_state_are_readable_by_their_owner_alone(stack_home: P
         secrets.append(stack_home / "nats" / "nats-server.conf")
         assert {file.stat().st_mode & 0o777 for file in secrets} == {0o600}
         passwords = [file.read_text() for file in (stack_home / "secrets").iterdir()]
-        assert len(passwords) == 3
+        assert len(set(passwords)) == 8
+        private = [*(stack_home / "keys").glob("*.pem")]
+        assert len(private) == 5
+        assert {file.stat().st_mode & 0o777 for file in private} == {0o600}
         logs = "".join(log.read_text() for log in (stack_home / "logs").iterdir())
         assert not [password for password in passwords if password in logs]

@@ -1,10 +1,12 @@
 """What each part of a stack is told."""
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
 
+from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.composition import StackOptions, compose
 from pml_local.errors import PortTakenError, StackError
 from pml_local.folder import DataFolder
@@ -17,7 +19,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pml_local.composition.database_account", lambda: None)
     for name in (
         "PML_MCP_SERVERS",
-        "PML_GATEWAY_SECRET",
         "PML_GATEWAY_PORT",
         "PML_GATEWAY_POLICY_FILE",
     ):
@@ -41,23 +42,71 @@ async def test_every_service_is_told_the_servers_and_its_own_port(
     told = await _environments(tmp_path, StackOptions(tmp_path, env={"PML_LOG_LEVEL": "DEBUG"}))
     assert set(told) == {"gateway", "analyzer", "executor", "learner", "registry"}
     assert len({env["PML_HEALTH_PORT"] for env in told.values()}) == 5
-    for env in told.values():
-        assert env["PML_NATS_URL"].startswith("nats://pml:")
+    for name, env in told.items():
+        assert env["PML_NATS_URL"].startswith(f"nats://{name}:")
         assert "@127.0.0.1:" in env["PML_NATS_URL"]
-        assert "@127.0.0.1:" in env["PML_POSTGRES_DSN"]
         assert env["PML_LOG_LEVEL"] == "DEBUG"
         assert env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector"
         assert env["PATH"]
 
 
-async def test_the_gateway_alone_is_told_its_secret_and_always_the_same(tmp_path: Path) -> None:
+async def test_only_services_that_store_something_are_told_where_postgres_is(
+    tmp_path: Path,
+) -> None:
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert _told(told, "PML_POSTGRES_DSN") == {"gateway", "learner", "registry"}
+    for name, env in told.items():
+        others = [each for other, each in told.items() if other != name]
+        assert not [each for each in others if env["PML_NATS_URL"] in each.values()]
+
+
+async def test_each_service_signs_with_a_key_of_its_own_that_lasts(tmp_path: Path) -> None:
     first = await _environments(tmp_path, StackOptions(tmp_path))
-    second = await _environments(tmp_path, StackOptions(tmp_path))
-    assert first["gateway"]["PML_GATEWAY_SECRET"] == second["gateway"]["PML_GATEWAY_SECRET"]
+    files = {name: Path(env["PML_SIGNING_KEY"]) for name, env in first.items()}
+    keys = {SigningKey.load(name, file).public for name, file in files.items()}
+    assert len({key.kid for key in keys}) == 5
+    (trusted,) = {env["PML_TRUSTED_KEYS"] for env in first.values()}
+    assert set(TrustedKeys.load(Path(trusted)).keys) == keys
+    await _environments(tmp_path, StackOptions(tmp_path))
+    assert set(TrustedKeys.load(Path(trusted)).keys) == keys
+    files["learner"].unlink()
+    await _environments(tmp_path, StackOptions(tmp_path))
+    after = TrustedKeys.load(Path(trusted)).keys
+    assert keys < set(after)
+    assert [key.service for key in after].count("learner") == 2
+
+
+async def test_a_service_gets_only_the_variables_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PML_EXECUTOR_POOL_SIZE", "LC_ALL"):
+        monkeypatch.setenv(name, "1")
+    servers = {"github": {"command": "x", "env": {"TOKEN": "${GITHUB_TOKEN}"}}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    told = await _environments(
+        tmp_path, StackOptions(tmp_path, env={"PML_GATEWAY_PRINCIPAL": "ana"})
+    )
+    assert _told(told, "AWS_SECRET_ACCESS_KEY") == set()
+    assert _told(told, "GITHUB_TOKEN") == {"gateway"}
+    assert _told(told, "PML_EXECUTOR_POOL_SIZE") == {"executor"}
+    assert _told(told, "PML_GATEWAY_PRINCIPAL") == {"gateway"}
+    assert _told(told, "LC_ALL") == set(told)
+
+
+def _told(told: dict[str, dict[str, str]], variable: str) -> set[str]:
+    return {name for name, env in told.items() if variable in env}
+
+
+def _key_of(told: dict[str, dict[str, str]]) -> bytes:
+    return Path(told["gateway"]["PML_SIGNING_KEY"]).read_bytes()
+
+
+async def test_a_service_signs_with_the_same_key_after_a_restart(tmp_path: Path) -> None:
+    first = await _environments(tmp_path, StackOptions(tmp_path))
+    key = _key_of(first)
+    assert _key_of(await _environments(tmp_path, StackOptions(tmp_path))) == key
     assert first["gateway"]["PML_GATEWAY_HOST"] == "127.0.0.1"
     assert first["gateway"]["PML_HEALTH_PORT"] == "0"
-    told_it = [name for name, env in first.items() if "PML_GATEWAY_SECRET" in env]
-    assert told_it == ["gateway"]
 
 
 async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: Path) -> None:

@@ -10,7 +10,11 @@ from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_analyzer.adapters.deno_compiler import deno_compiler
+from pml_analyzer.adapters.process_engine import process_engine
+from pml_analyzer.adapters.workers import WorkerLimits
 from pml_analyzer.handlers.analyses import Analyses
+from pml_analyzer.handlers.compile_check import CompileCheck
 from pml_analyzer.handlers.on_capability_changed import on_capability_changed
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
 from pml_analyzer.handlers.on_execution_requested import on_execution_requested
@@ -33,7 +37,16 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     await bus.listen(
         catalog.CAPABILITY_CHANGED, partial(on_capability_changed, capabilities=capabilities)
     )
-    async with _type_check(settings) as (types, checks):
+    shares = WorkerLimits(
+        deadline_s=settings.analyzer_deadline_s,
+        processes=settings.analyzer_processes,
+        per_scope=settings.analyzer_processes_per_scope,
+    )
+    async with (
+        process_engine(shares) as engine,
+        deno_compiler(settings.analyzer_deno, shares) as compiler,
+        _type_check(settings) as (types, checks),
+    ):
         await bus.consume(
             catalog.ANALYZER_ON_EXECUTION_REQUESTED,
             partial(
@@ -41,11 +54,12 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
                 catalog=tools,
                 capabilities=capabilities,
                 limits=Limits(source_bytes=settings.analyzer_source_limit),
+                analyses=Analyses(engine),
+                compiles=CompileCheck(compiler),
                 types=types,
-                analyses=Analyses(),
             ),
         )
-        yield checks
+        yield {"analysis": engine.health, "compiler": compiler.health, **checks}
 
 
 @asynccontextmanager

@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.compiled import Misfit
+from pml_analysis.decision.capabilities import Capability, Library
+from pml_analysis.text.readable import Limits
 from pml_analysis.typing.declarations import NONE
+from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Diagnostic
@@ -64,4 +70,41 @@ class Capabilities(Protocol):
 
     def drop(self, scope: Scope) -> None:
         """What was read of a scope before is no longer true."""
+        ...
+
+
+class WorkersUnavailable(Retryable):
+    """No process can be started to do this in; try again later."""
+
+
+class ScopeBusy(Retryable):
+    """A scope asks for more at a time than it may; try again later."""
+
+
+class Engine(Protocol):
+    """Reads programs. Raises ScopeBusy, WorkersUnavailable."""
+
+    async def analyze(
+        self,
+        request: ExecutionRequested,
+        tools: Sequence[ToolDefinition],
+        library: Library,
+        limits: Limits,
+    ) -> Analysis | Rejection:
+        """What reading a request's program tells; a rejection where that takes too long."""
+        ...
+
+    async def read_capability(
+        self, scope: Scope, about: CapabilityDescription, limits: Limits
+    ) -> Capability:
+        """A capability with all that it calls; at fault where reading it takes too long."""
+        ...
+
+
+class Compiler(Protocol):
+    """Compiles programs as the sandbox does and runs nothing. Raises ScopeBusy,
+    WorkersUnavailable."""
+
+    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
+        """Why a program, alone in its module, does not compile; None where it does."""
         ...

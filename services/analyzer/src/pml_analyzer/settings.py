@@ -12,12 +12,19 @@ class AnalyzerSettings(ServiceSettings):
     """`analyzer_source_limit` is in bytes of UTF-8, `analyzer_catalog_max_age_s` bounds how long
     a change of tools or capabilities that nobody told of can go unseen.
 
+    Long programs are read, and all programs compiled, in processes of their own: at most
+    `analyzer_processes` of each kind, of which one scope may use `analyzer_processes_per_scope` at
+    a time, for `analyzer_deadline_s` seconds of processor time.
+
     With `analyzer_type_check` a process of its own checks types: `warn` tells errors with the
     analysis, `reject` refuses the program. By default it does not, as every run would wait for it.
     """
 
     analyzer_source_limit: int = Field(default=256 * 1024, gt=0)
     analyzer_catalog_max_age_s: float = Field(default=30.0, ge=0)
+    analyzer_deadline_s: float = Field(default=2.0, gt=0)
+    analyzer_processes: int = Field(default=2, ge=1)
+    analyzer_processes_per_scope: int = Field(default=1, ge=1)
     analyzer_type_check: Literal["off", "warn", "reject"] = "off"
     analyzer_type_check_timeout_s: float = Field(default=2.0, gt=0)
     analyzer_type_check_heap_mib: int = Field(default=512, ge=128)

@@ -40,6 +40,7 @@ class Expressions(Choices):
             (1, lambda s: f"({self.value(s)}).k"),
             (4, self.assignment),
             (3, self.optional),
+            (1, self.change),
             (3, self.method),
             (2, self.sequence),
             (24 if scope.functions else 1, self.invoked),
@@ -159,6 +160,11 @@ class Expressions(Choices):
         if self.one_in(3):
             return f"({self.value(scope)})?.[{self.value(scope)}]"
         return f"({self.value(scope)}){chain}"
+
+    def change(self, scope: Scope) -> str:
+        """A write to a part of a value that may have come from outside."""
+        part = self.among(("a", "field", "k", "0"))
+        return f"(Object({self.leaf(scope)})['{part}']~=~{self.leaf(scope)})"
 
     def sequence(self, scope: Scope) -> str:
         """The comma operator."""

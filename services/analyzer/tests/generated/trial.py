@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import TaskNode
+from services.analyzer.tests.generated.binding import misfits
 from services.analyzer.tests.generated.programs import CHOICES, program
 from services.analyzer.tests.generated.text import render
 from services.analyzer.tests.paths import TooManyWays, first_wrong_step
@@ -23,6 +24,9 @@ TOO_MANY_WAYS: Final = "its path can be read in too many ways"
 NOT_LOADED: Final = "as written it does not load: the transpiler or the engine is at fault"
 UNCLEAR: Final = (TOO_MANY_WAYS, NOT_LOADED)
 """Complaints that say nothing about the program."""
+_TAKING_ANY: Final = tuple(tool.model_copy(update={"input_schema": {}}) for tool in TOOLS)
+"""Tools that list no arguments: of spreads nobody can say which keys they set."""
+
 _LAYOUTS: Final = ((" ", True), ("\n", True), (" ", False), ("\n", False), (" // c\n", True))
 _IN_TYPE_ERRORS: Final = re.compile(r"(?:.* )?(is not (?:a function|iterable)|as it is)\b.*")
 """What the engine says of a text that it quotes: instrumented, the text is another."""
@@ -66,7 +70,7 @@ def written(choices: bytes) -> str:
 
 def tried(programs: Sequence[str], run: Run) -> list[Trial]:
     """Every program, put to the proof."""
-    analyses = [analyze(code, tools=TOOLS, policy=Policy()) for code in programs]
+    analyses = [analyze(code, tools=_TAKING_ANY, policy=Policy()) for code in programs]
     texts: list[str] = []
     for code, analysis in zip(programs, analyses, strict=True):
         # The parameter that programs use is bound by hand where nothing binds it.
@@ -86,7 +90,12 @@ def _trial(code: str, analysis: Analysis, plain: Outcome, marked: Outcome) -> Tr
         return Trial(code, NOT_LOADED)
     if isinstance(marked, str):
         return Trial(code, f"instrumented it does not load: {marked}")
-    complaint = _behaviour(plain, marked) or _calls(analysis, marked) or _path(analysis, marked)
+    complaint = (
+        _behaviour(plain, marked)
+        or _calls(analysis, marked)
+        or next(misfits(analysis, marked), None)
+        or _path(analysis, marked)
+    )
     return Trial(code, complaint, len(analysis.structure.nodes), len(marked["path"]))
 
 

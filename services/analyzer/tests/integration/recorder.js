@@ -30,6 +30,7 @@ async function answer(tool, given) {
 /** What one run does: calls, the path reported, and how it ends. */
 class Run {
   calls = [];
+  ended = []; // which call, how many had begun by then, with what
   path = [];
   over = false;
   spent = Promise.withResolvers();
@@ -43,7 +44,11 @@ class Run {
       if (this.calls.length > FUEL) this.stop("out of fuel");
     }
     if (this.over) return new Promise(() => {});
-    const answered = answer(tool, args);
+    const number = this.calls.length - 1;
+    const answered = answer(tool, args).then((value) => {
+      if (!this.over) this.ended.push([number, this.calls.length, structuredClone(value)]);
+      return value;
+    });
     answered.catch(() => {});
     return answered;
   }
@@ -116,7 +121,8 @@ class Run {
 
   async end(code) {
     const main = await load(code);
-    const ended = main(this.tools(), {}, ARGS, ARGS, console, this.pml()).then(
+    const args = structuredClone(ARGS);
+    const ended = main(this.tools(), {}, args, args, console, this.pml()).then(
       (value) => ({ value: JSON.stringify(value) ?? "undefined" }),
       (error) => ({ error: described(error) }),
     );
@@ -125,7 +131,7 @@ class Run {
     const end = await Promise.race([ended, this.spent.promise, promise]);
     clearTimeout(idle);
     this.stop("over");
-    return { end, calls: this.calls, path: this.path };
+    return { end, calls: this.calls, ended: this.ended, path: this.path };
   }
 }
 

@@ -1,5 +1,6 @@
 """The analyzer with its type check on, as the environment wishes it."""
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -60,21 +61,24 @@ async def test_reject_refuses_the_program(world: BusWorld, registry: Registry) -
 
 
 async def test_a_checker_that_cannot_start_is_bad_health_and_a_warning(
-    world: BusWorld, registry: Registry
+    world: BusWorld, registry: Registry, tmp_path: Path
 ) -> None:
     registry.known = {str(SCOPE): TOOLS}
-    settings = _settings("reject", deno="/nowhere/deno")
+    only_compiles = tmp_path / "deno"
+    only_compiles.write_text(f'#!/bin/sh\n[ "$1" = run ] && exec {DENO} "$@"\n', encoding="utf-8")
+    only_compiles.chmod(0o700)
+    settings = _settings("reject", deno=str(only_compiles))
     async with serve(settings, await world.connect("analyzer")) as checks:
-        assert "/nowhere/deno" in await eventually(checks["type checker"])
+        assert "the checker's process ended" in await eventually(checks["type checker"])
         event = await _answer(world)
     assert isinstance(event, ExecutionAnalyzed)
     assert [told.severity for told in event.diagnostics] == ["warning"]
 
 
-async def test_off_starts_nothing(world: BusWorld, registry: Registry) -> None:
+async def test_off_starts_no_checker(world: BusWorld, registry: Registry) -> None:
     registry.known = {str(SCOPE): TOOLS}
-    async with serve(_settings("off", "/nowhere/deno"), await world.connect("analyzer")) as checks:
+    async with serve(_settings("off"), await world.connect("analyzer")) as checks:
         event = await _answer(world)
-    assert checks == {}
+    assert set(checks) == {"analysis", "compiler"}
     assert isinstance(event, ExecutionAnalyzed)
     assert event.diagnostics == ()

@@ -1,5 +1,7 @@
 """What is known, before the run, of what calls are given."""
 
+import re
+
 import pytest
 from pydantic import JsonValue
 
@@ -12,12 +14,30 @@ def literal(value: JsonValue) -> JsonObject:
     return {"type": "literal", "value": value}
 
 
-def parameter(name: str) -> JsonObject:
+_STEPS = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def parameter(name: str, *default: JsonValue, path: list[JsonValue] | None = None) -> JsonObject:
+    """A part of the caller's arguments that can be bound."""
+    steps: list[JsonValue] = [int(i) if i else key for i, key in _STEPS.findall(name)]
+    told: JsonObject = {"type": "parameter", "parameter_name": name}
+    told["path"] = steps if path is None else path
+    return {**told, "default": list(default)} if default else told
+
+
+def loose(name: str) -> JsonObject:
+    """A part of the caller's arguments that only the run can tell."""
     return {"type": "parameter", "parameter_name": name}
 
 
-def reference(expression: str, node_id: str | None = None) -> JsonObject:
-    return {"type": "reference", "expression": expression, "node_id": node_id}
+def reference(expression: str, node_id: str | None = None, **more: JsonValue) -> JsonObject:
+    return {"type": "reference", "expression": expression, "node_id": node_id, **more}
+
+
+def spread(
+    expression: str, *keys: str, node_id: str | None = None, **more: JsonValue
+) -> JsonObject:
+    return reference(expression, node_id, **more, keys=list(keys or ("path", "limit")))
 
 
 VALUES: dict[str, tuple[str, JsonObject]] = {
@@ -32,7 +52,6 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
     "names of constants": ("KNOWN", literal("known")),
     "names that may be absent": ("MAYBE", reference("MAYBE")),
     "parts of texts": ("'abc'.length", reference("'abc'.length")),
-    "undefined": ("undefined", reference("undefined")),
     "negated": ("!true", reference("!true")),
     "not a number": ("-'a'", reference("-'a'")),
     "plus": ("+1", reference("+1")),
@@ -50,9 +69,9 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
     "input": ("input?.p", parameter("p")),
     "context": ("context['p']", parameter("p")),
     "inside args": ("args.p.q[0].r", parameter("p.q[0].r")),
-    "args by an unknown key": ("args.p[KEY()]", parameter("p[]")),
+    "args by an unknown key": ("args.p[KEY()]", loose("p[]")),
     "args by an unknown name": ("args[KEY()]", reference("args[KEY()]")),
-    "args as a whole": ("args", reference("args")),
+    "args as a whole": ("args", parameter("args", path=[])),
     "free names": ("path", parameter("path")),
     "parts of free names": ("options.path", parameter("options.path")),
     "a free name called input": (
@@ -60,9 +79,9 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
         {"type": "object", "fields": {"input": parameter("input")}},
     ),
     "destructured args": ("P", parameter("p")),
-    "destructured args with a default": ("Q", parameter("q")),
-    "args with a default": ("args.p ?? 'x'", parameter("p")),
-    "args with a default, by a name": ("R", parameter("r")),
+    "destructured args with a default": ("Q", parameter("q", 1)),
+    "args with a default": ("args.p ?? 'x'", parameter("p", "x")),
+    "args with a default, by a name": ("R", parameter("r", 10)),
     "args with a computed default": ("args.p ?? KEY()", reference("args.p ?? KEY()")),
     "args or something falsy": ("args.p && 'x'", reference("args.p && 'x'")),
     "the rest of args": ("REST.z", parameter("z")),
@@ -72,9 +91,10 @@ VALUES: dict[str, tuple[str, JsonObject]] = {
         {"type": "object", "fields": {"a": literal(1), "b": parameter("b")}},
     ),
     "mixed lists": (
-        "[1, ...args.l, path]",
-        {"type": "array", "items": [literal(1), reference("...args.l"), parameter("path")]},
+        "[1, [2], path]",
+        {"type": "array", "items": [literal(1), literal([2]), parameter("path")]},
     ),
+    "lists of unknown length": ("[1, ...args.l, path]", reference("[1, ...args.l, path]")),
 }
 BEFORE = """\
 const KNOWN = "known"; let MAYBE; if (args.x) MAYBE = "a"; const KEY = () => "k";
@@ -95,10 +115,10 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     "methods": ("{ m() {}, a: 1 }", {"m": reference("m() {}"), "a": literal(1)}),
     "a getter may change what stands beside it": (
         "{ get g() { return 1 }, a: 1 }",
-        {"...{ get g() { return 1 }, a: 1 }": reference("{ get g() { return 1 }, a: 1 }")},
+        {"...{ get g() { return 1 }, a: 1 }": spread("{ get g() { return 1 }, a: 1 }")},
     ),
     "an object by name": ("options", {"...options": parameter("options")}),
-    "all arguments": ("args", {"...args": reference("args")}),
+    "all arguments": ("args", {"...args": parameter("args", path=[])}),
     "a cast object": ("({ a: 1 } as any)", {"a": literal(1)}),
     "a spread object": ("{ ...{ a: 1 }, b: 2 }", {"a": literal(1), "b": literal(2)}),
     "an unknown spread may overwrite what stands before it": (
@@ -107,26 +127,92 @@ GIVEN: dict[str, tuple[str, JsonObject]] = {
     ),
     "so may a computed key": (
         "{ a: 1, [args.k]: 2 }",
-        {"a": reference("1"), "[args.k]": literal(2)},
+        {"a": reference("1"), "...[args.k]": spread("2")},
     ),
     "a later entry wins": ("{ a: 1, a: 2 }", {"a": literal(2)}),
+    "undefined is left out": (
+        "{ a: undefined, b: void 0, c: { d: undefined } }",
+        {"c": literal({})},
+    ),
+    "undefined takes back what was set": ("{ a: 1, a: undefined }", {}),
+    "undefined in a list is null": ("{ a: [undefined, 1] }", {"a": literal([None, 1])}),
+    "keys before a spread are left out too": (
+        "{ path: 1, ...args.o, path: undefined }",
+        {"...args.o": parameter("o")},
+    ),
+    "what is spread of a result has its path": (
+        "{ ...RESULT.o, limit: 1 }",
+        {"...RESULT.o": spread("RESULT.o", "path", node_id="n1", path=["o"]), "limit": literal(1)},
+    ),
+    "a spread may set what a tool takes": (
+        "{ path: 'a', ...F(), limit: 1 }",
+        {"path": reference("'a'"), "...F()": spread("F()", "path"), "limit": literal(1)},
+    ),
+    "a default spread": ("{ ...(args.o ?? {}) }", {"...args.o ?? {}": parameter("o", {})}),
+    "spreads in objects": (
+        "{ a: { ...F() } }",
+        {"a": {"type": "object", "fields": {"...F()": reference("F()")}}},
+    ),
+    "a spread of what a function is given": (
+        "{ limit: 1, ...(() => ({}))(), path: 'b' }",
+        {
+            "limit": reference("1"),
+            "...(() => ({}))()": spread("(() => ({}))()", "limit"),
+            "path": literal("b"),
+        },
+    ),
+    "a key that looks like a spread": (
+        "{ '...args': 1, ...args }",
+        {
+            '...["...args"]': reference("1", keys=["...args"]),
+            "...args": parameter("args", path=[]),
+        },
+    ),
+    "big integers as keys": ("{ 1n: 'a', 0x10n: 'b' }", {"1": literal("a"), "16": literal("b")}),
+    "very long ones": (f"{{ {'1' * 150}n: 'a' }}", {f"...{'1' * 150}n": spread("'a'")}),
+    "minus zero as a key": ("{ [-0]: -0 }", {"0": literal(0)}),
     "a constant key": ("{ ['a' + 'b']: 1 }", {"ab": literal(1)}),
-    "a computed method": ("{ [args.k]() {} }", {"[args.k]": reference("[args.k]() {}")}),
+    "a computed method": ("{ [args.k]() {} }", {"...[args.k]": spread("[args.k]() {}")}),
     "a numeric constant key": ("{ [1]: 1 }", {"1": literal(1)}),
 }
 
 
 @pytest.mark.parametrize(("given", "expected"), GIVEN.values(), ids=GIVEN)
 def test_arguments_are_read_by_name(given: str, expected: JsonObject) -> None:
-    assert arguments(analysed(f"mcp.fs.read({given});")) == expected
+    before = "await mcp.fs.stat({});"
+    analysis = analysed(f"const RESULT = {before} const F = () => 1; mcp.fs.read({given});")
+    assert arguments(analysis, "n2") == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{ let undefined = 5; mcp.fs.read({ a: undefined }); }",
+        "const f = (undefined) => { mcp.fs.read({ a: undefined }); }; f(5);",
+        "const f = ([undefined]) => { mcp.fs.read({ a: undefined }); }; f([5]);",
+    ],
+)
+def test_undefined_is_a_name_like_others(code: str) -> None:
+    assert arguments(analysed(code)) == {"a": reference("undefined")}
+
+
+def test_numbers_with_a_sign_are_told_as_the_text_that_they_become() -> None:
+    told = arguments(analysed("mcp.fs.read({ a: -0, b: `${-0}`, c: 1 / -0, d: -0 + '' });"))
+    assert told == {
+        "a": literal(0),
+        "b": reference("`${-0}`"),
+        "c": reference("1 / -0"),
+        "d": reference("-0 + ''"),
+    }
 
 
 def test_a_call_by_name_is_given_its_second_argument() -> None:
     assert arguments(analysed("mcp.call('fs:read', { path: 'a' });")) == {"path": literal("a")}
 
 
-def test_spread_call_arguments_are_not_told() -> None:
-    assert arguments(analysed("mcp.fs.read(...args.list, { path: 'a' });")) == {}
+def test_spread_call_arguments_may_be_any() -> None:
+    told = arguments(analysed("mcp.fs.read(...args.list, { path: 'a' });"))
+    assert told == {"......args.list": spread("...args.list")}
 
 
 FLOWS: dict[str, tuple[str, str | None]] = {

@@ -108,6 +108,9 @@ NO_NAMES = {
         "return \u201chello\u201d;",
         '1:8 U+201C LEFT DOUBLE QUOTATION MARK cannot stand in a name: write ".',
     ),
+    "a year sign": ("const \u0bf5 = 1;", "1:7 U+0BF5 TAMIL YEAR SIGN cannot stand in a name"),
+    "a digit first": ("const \u0663 = 1;", "1:7 U+0663 ARABIC-INDIC DIGIT THREE cannot stand"),
+    "a tilde": ("const \u2e2f = 1;", "1:7 U+2E2F VERTICAL TILDE cannot stand in a name"),
     "single curly quotes": ("return \u2018a\u2019;", "1:8 U+2018 LEFT SINGLE QUOTATION MARK"),
     "full-width parentheses": (
         "f\uff081\uff09;",
@@ -140,6 +143,8 @@ NAMES = {
     "words as keys": "return { default: 1, class: 2, await: 3 }.default;",
     "words of some places": "const of = 1, get = 2, async = 3, type = 4; return of + get;",
     "words in labels": "a: for (;;) break a;",
+    "of the newest Unicode": "const \U0002ebf0 = 1, \U00010d50 = 2; return \U00010d50;",
+    "marks and digits": "const a\u30fb\u0663\u0301\u203f = 1, \u309b = 2; return \u309b;",
 }
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pml_analysis.decision.decision import first_sentence
-from pml_common.contracts.decision import Policy, PolicyRule, Verdict
+from pml_analysis.decision.wording import first_sentence
+from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 READ, WRITE = "mcp.fs.read({ path: 'a' });", "mcp.fs.write({ path, content: `${args.c}` });"
@@ -42,7 +42,7 @@ def test_reasons_are_sentences_a_person_can_approve_by() -> None:
     code = "const r = await mcp.fs.read({ path: 'in' });\n" + WRITE.replace("args.c", "r.content")
     assert analysed(code).decision.reasons == (
         'Calls fs:write ("Writes a file") on line 2 with path = the caller\'s path, '
-        "content = `${r.content}` (from n1). Its server marks it destructive: ask.",
+        "content = `${r.content}` (computed from n1). Its server marks it destructive: ask.",
     )
 
 
@@ -76,9 +76,13 @@ def test_each_tool_is_decided_once_with_its_definition_and_its_nodes() -> None:
 
 def test_many_calls_of_one_tool_are_summed_up() -> None:
     one = analysed("mcp.git.status();\n" * 4).decision.reasons[0]
-    assert "on line 1; on line 2; on line 3; and 1 more time." in one
-    two = analysed("mcp.git.status();\n" * 5).decision.reasons[0]
-    assert "; and 2 more times." in two
+    assert "4 times: on line 1; on line 2; on line 3; and on line 4." in one
+    two = analysed("mcp.git.status();\n" * 5 + "mcp.git.status(); mcp.git.status();")
+    assert "7 times: " in two.decision.reasons[0]
+    assert "; and on lines 4, 5, 6." in two.decision.reasons[0]
+    most = analysed("mcp.git.status();\n" * 50).decision.reasons[0]
+    assert "on lines 4, 5, " in most
+    assert "43, and 7 other lines." in most
 
 
 def test_nested_arguments_are_shown_and_long_ones_cut() -> None:
@@ -136,3 +140,47 @@ def test_about_what_else_such_a_call_may_reach_a_person_can_be_asked_when_it_is_
 
 def test_a_program_whose_calls_are_all_known_reaches_only_those() -> None:
     assert [tool.tool for tool in analysed(READ).decision.tools] == ["fs:read"]
+
+
+UNDER = ArgumentRule(name="path", under="/work")
+LIKE = ArgumentRule(name="path", like="/etc/*")
+BY_ARGUMENT = Policy(
+    rules=(
+        PolicyRule(pattern="fs:write", arguments=(UNDER,), verdict="allow"),
+        PolicyRule(
+            pattern="fs:write",
+            arguments=(LIKE,),
+            verdict="deny",
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        ("mcp.fs.write({ path: '/work/a', content: args.c });", "allow"),
+        ("mcp.fs.write({ path: '/work/a' }); mcp.fs.write({ path: '/work/b' });", "allow"),
+        ("mcp.fs.write({ path: '/work/a' }); mcp.fs.write({ path: '/home/b' });", "ask"),
+        ("mcp.fs.write({ path: '/work/a' }); mcp.fs.write({ path: '/etc/b' });", "deny"),
+        ("mcp.fs.write({ path: '/work/../etc/b' });", "ask"),
+        ("mcp.fs.write({ path });", "deny"),
+        ("mcp.fs.write({ content: 'x' });", "ask"),
+        ("mcp.fs.write({ path: '/work/a', ...args.o });", "deny"),
+        ("mcp.fs.write({ path: '/work/a' }); mcp[args.s].x();", "deny"),
+    ],
+)
+def test_rules_on_arguments_speak_of_each_call(code: str, verdict: Verdict) -> None:
+    (write, *_) = analysed(code, BY_ARGUMENT).decision.tools
+    assert write.verdict == verdict
+
+
+def test_the_reason_is_that_of_the_strictest_call() -> None:
+    code = "mcp.fs.write({ path: '/work/a' });\nmcp.fs.write({ path: '/home/b' });"
+    (reason,) = analysed(code, BY_ARGUMENT).decision.reasons
+    assert reason.endswith("Its server marks it destructive: ask.")
+
+
+def test_defaults_of_the_callers_arguments_are_shown() -> None:
+    (reason,) = analysed("mcp.fs.write({ path: args.p ?? 'a', content: args.c });").decision.reasons
+    assert "path = the caller's p or \"a\", content = the caller's c." in reason

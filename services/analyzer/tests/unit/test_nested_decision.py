@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import Analysis, analyze
 from pml_analysis.decision.capabilities import DEEPEST
-from pml_common.contracts.decision import Policy, PolicyRule, ToolDecision, Verdict
+from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
     KNOWN,
     PURE,
@@ -77,7 +77,7 @@ def test_reasons_name_the_whole_way_and_direct_calls_first() -> None:
 
 def test_many_ways_are_summed_up() -> None:
     (reason,) = calling("await capabilities.fs_read_json({});\n" * 5).decision.reasons
-    assert "on line 3; and 2 more times." in reason
+    assert "on line 3; and on lines 4, 5." in reason
 
 
 def test_a_rule_on_a_capability_says_where_it_is_called() -> None:
@@ -203,3 +203,15 @@ def test_what_is_pure_binds_no_tool() -> None:
     analysis = calling("return capabilities.math_double({ x: 1 });", KNOWN)
     assert [one.name for one in analysis.capabilities] == [PURE.name]
     assert analysis.decision.tools == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"), [("'/work/a'", "allow"), ("args.p", "ask"), ("'/home/a'", "ask")]
+)
+def test_rules_on_arguments_speak_of_calls_in_capabilities(path: str, verdict: Verdict) -> None:
+    rule = PolicyRule(
+        pattern="fs:write", arguments=(ArgumentRule(name="path", under="/work"),), verdict="allow"
+    )
+    writing = described("fs:put", f"await mcp.fs.write({{ path: {path} }});")
+    analysis = calling("await capabilities.fs_put({});", library(writing), Policy(rules=(rule,)))
+    assert analysis.decision.verdict == verdict

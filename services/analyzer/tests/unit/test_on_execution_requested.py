@@ -1,19 +1,14 @@
 """One request for analysis: the events it leads to."""
 
-import threading
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
-from pml_analysis.analysis import Analysis, Rejection, analyze
-from pml_analysis.decision.capabilities import Library
 from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
-from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
@@ -21,7 +16,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from services.analyzer.tests.handled import handled
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 SCOPE = Scope(org="acme", project="webapp")
@@ -45,9 +40,7 @@ def requested(code: str, policy: Policy | None = None) -> ExecutionRequested:
 
 
 async def _analyzed(request: ExecutionRequested) -> ExecutionAnalyzed:
-    (event,) = await on_execution_requested(
-        request, MemoryCatalog({str(SCOPE): TOOLS}), NONE, LIMITS
-    )
+    (event,) = await handled(request, MemoryCatalog({str(SCOPE): TOOLS}), NONE, LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
     return event
 
@@ -85,15 +78,15 @@ async def test_two_texts_of_one_behaviour_are_one_capability() -> None:
 @pytest.mark.parametrize("code", [SOURCES_EXAMPLE, "const = 1;"])
 async def test_a_redelivery_states_the_same_facts(code: str) -> None:
     catalog = MemoryCatalog({str(SCOPE): TOOLS})
-    first = await on_execution_requested(requested(code), catalog, NONE, LIMITS)
-    again = await on_execution_requested(requested(code), catalog, NONE, LIMITS)
+    first = await handled(requested(code), catalog, NONE, LIMITS)
+    again = await handled(requested(code), catalog, NONE, LIMITS)
     assert first == again
     assert first[0].message_id == again[0].message_id
 
 
 async def test_a_program_that_cannot_run_is_rejected_with_its_diagnostics() -> None:
     request = requested("const = 1;")
-    (event,) = await on_execution_requested(request, MemoryCatalog(), NONE, LIMITS)
+    (event,) = await handled(request, MemoryCatalog(), NONE, LIMITS)
     assert isinstance(event, AnalysisRejected)
     assert event.workflow_id == request.workflow_id
     assert event.event_id == ids.effect_id(request.event_id, "analysis-rejected")
@@ -102,9 +95,7 @@ async def test_a_program_that_cannot_run_is_rejected_with_its_diagnostics() -> N
 
 
 async def test_the_limit_of_the_settings_holds() -> None:
-    (event,) = await on_execution_requested(
-        requested("return 1;"), MemoryCatalog(), NONE, Limits(source_bytes=4)
-    )
+    (event,) = await handled(requested("return 1;"), MemoryCatalog(), NONE, Limits(source_bytes=4))
     assert isinstance(event, AnalysisRejected)
     assert "the limit is 4" in event.diagnostics[0].message
 
@@ -113,12 +104,12 @@ async def test_a_tool_that_is_newer_than_the_copy_is_found() -> None:
     catalog = MemoryCatalog({str(SCOPE): ()})
     await catalog.tools(SCOPE)
     catalog.known = {str(SCOPE): TOOLS}
-    (event,) = await on_execution_requested(requested(SOURCES_EXAMPLE), catalog, NONE, LIMITS)
+    (event,) = await handled(requested(SOURCES_EXAMPLE), catalog, NONE, LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
 
 
 async def test_a_tool_that_nobody_has_is_rejected() -> None:
-    (event,) = await on_execution_requested(
+    (event,) = await handled(
         requested("mcp.fs.raed({});"), MemoryCatalog({str(SCOPE): TOOLS}), NONE, LIMITS
     )
     assert isinstance(event, AnalysisRejected)
@@ -129,32 +120,7 @@ async def test_without_the_registry_the_request_waits() -> None:
     catalog = MemoryCatalog()
     catalog.known = None
     with pytest.raises(CatalogUnavailable):
-        await on_execution_requested(requested("return 1;"), catalog, NONE, LIMITS)
-
-
-async def test_long_programs_are_analysed_beside_the_event_loop(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    threads: list[int] = []
-
-    def watched(
-        code: str,
-        *,
-        tools: Sequence[ToolDefinition],
-        policy: Policy,
-        limits: Limits,
-        capabilities: Library,
-        known_as: Sequence[str],
-        dry_run: bool,
-    ) -> Analysis | Rejection:
-        assert not dry_run
-        threads.append(threading.get_ident())
-        return analyze(code, tools=tools, policy=policy, limits=limits)
-
-    monkeypatch.setattr("pml_analyzer.handlers.analyses.analyze", watched)
-    for padding in (0, 10_000):
-        await _analyzed(requested("return 1;" + " " * padding))
-    assert threads[0] == threading.get_ident() != threads[1]
+        await handled(requested("return 1;"), catalog, NONE, LIMITS)
 
 
 async def test_a_change_of_the_catalogue_makes_the_copy_be_read_again() -> None:

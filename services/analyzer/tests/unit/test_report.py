@@ -26,9 +26,9 @@ def test_an_analysis_is_json_with_every_key() -> None:
         "line": 1,
         "column": 20,
         "tool": "fs:stat",
-        "arguments": {"path": {"type": "parameter", "parameter_name": "path"}},
+        "arguments": {"path": {"type": "parameter", "parameter_name": "path", "path": ["path"]}},
         "via": [],
-        "repeats": True,
+        "repeats": False,
     }
     edge = report["static_structure"]["edges"][1]
     assert (edge["from"], edge["to"], edge["outcome"]) == ("d1", "n2", "true")

@@ -8,12 +8,12 @@ from pml_analysis.decision.capabilities import MOST
 from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
+from services.analyzer.tests.handled import handled
 from services.analyzer.tests.library import PURE, READ_JSON, REPORT, described, meaning
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
@@ -44,7 +44,7 @@ async def _answer(
     limits: Limits = DEFAULT_LIMITS,
 ) -> ExecutionAnalyzed | AnalysisRejected:
     catalog = MemoryCatalog({str(SCOPE): TOOLS})
-    (event,) = await on_execution_requested(requested(code, policy), catalog, capabilities, limits)
+    (event,) = await handled(requested(code, policy), catalog, capabilities, limits)
     assert isinstance(event, ExecutionAnalyzed | AnalysisRejected)
     return event
 
@@ -156,7 +156,7 @@ async def test_a_nested_tool_that_is_newer_than_the_copy_is_found() -> None:
     await catalog.tools(SCOPE)
     catalog.known = {str(SCOPE): TOOLS}
     request = requested("return capabilities.fs_read_json({});")
-    (event,) = await on_execution_requested(request, catalog, _capabilities(*KNOWN), DEFAULT_LIMITS)
+    (event,) = await handled(request, catalog, _capabilities(*KNOWN), DEFAULT_LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
 
 
@@ -215,8 +215,6 @@ async def test_nested_programs_together_may_only_be_so_long() -> None:
 async def test_the_names_of_the_capability_that_runs_are_decided_on() -> None:
     policy = Policy(rules=(PolicyRule(pattern="cap:math:*", verdict="deny"),))
     request = requested(PURE.code, policy).model_copy(update={"known_as": ("math:double",)})
-    (event,) = await on_execution_requested(
-        request, MemoryCatalog(), MemoryCapabilities(), DEFAULT_LIMITS
-    )
+    (event,) = await handled(request, MemoryCatalog(), MemoryCapabilities(), DEFAULT_LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
     assert event.decision.verdict == "deny"

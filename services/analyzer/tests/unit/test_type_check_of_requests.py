@@ -8,11 +8,11 @@ from pml_analysis.typing.declarations import NONE
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.adapters.memory_checker import MemoryChecker
-from pml_analyzer.handlers.on_execution_requested import on_execution_requested
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
+from services.analyzer.tests.handled import handled
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import LIMITS, SCOPE, requested
 
@@ -53,9 +53,7 @@ async def test_a_type_error_is_told_with_the_analysis(
     checker: Watched, catalog: MemoryCatalog
 ) -> None:
     types = TypeCheck(checker, reject=False)
-    (event,) = await on_execution_requested(
-        requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types
-    )
+    (event,) = await handled(requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types)
     assert isinstance(event, ExecutionAnalyzed)
     assert [(d.severity, d.line, d.column) for d in event.diagnostics] == [("warning", 1, 27)]
     assert checker.given == [(CODE, ["path"], list(TOOLS))]
@@ -65,9 +63,7 @@ async def test_a_type_error_rejects_where_that_is_wished_for(
     checker: Watched, catalog: MemoryCatalog
 ) -> None:
     types = TypeCheck(checker, reject=True)
-    (event,) = await on_execution_requested(
-        requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types
-    )
+    (event,) = await handled(requested(CODE), catalog, MemoryCapabilities(), LIMITS, types=types)
     assert isinstance(event, AnalysisRejected)
     assert event.kind == "rejected"
     assert [(d.severity, d.line, d.column) for d in event.diagnostics] == [("error", 1, 27)]
@@ -78,17 +74,15 @@ async def test_without_a_type_error_nothing_changes(
 ) -> None:
     request = requested("return await mcp.fs.read({ path });")
     types = TypeCheck(checker, reject=True)
-    typed = await on_execution_requested(
-        request, catalog, MemoryCapabilities(), LIMITS, types=types
-    )
-    assert typed == await on_execution_requested(request, catalog, MemoryCapabilities(), LIMITS)
+    typed = await handled(request, catalog, MemoryCapabilities(), LIMITS, types=types)
+    assert typed == await handled(request, catalog, MemoryCapabilities(), LIMITS)
 
 
 async def test_a_program_that_is_rejected_anyway_is_not_looked_at(
     checker: Watched, catalog: MemoryCatalog
 ) -> None:
     types = TypeCheck(checker, reject=True)
-    (event,) = await on_execution_requested(
+    (event,) = await handled(
         requested("const = 1;"), catalog, MemoryCapabilities(), LIMITS, types=types
     )
     assert isinstance(event, AnalysisRejected)
@@ -101,7 +95,7 @@ async def test_a_program_is_checked_against_the_tools_it_was_understood_with(
     catalog = MemoryCatalog({str(SCOPE): ()})
     await catalog.tools(SCOPE)
     catalog.known = {str(SCOPE): TOOLS}
-    await on_execution_requested(
+    await handled(
         requested(CODE),
         catalog,
         MemoryCapabilities(),

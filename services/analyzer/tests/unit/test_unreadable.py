@@ -3,7 +3,9 @@
 import pytest
 
 from pml_analysis.analysis import Rejection, analyze
+from pml_analysis.capability_reading import read_capability
 from pml_common.contracts.decision import Policy
+from services.analyzer.tests.library import described
 from services.analyzer.tests.programs import complaints, rejected, tool
 
 BROKEN = {
@@ -137,3 +139,11 @@ def test_without_any_tool_it_says_how_to_add_some() -> None:
 
 def test_other_problems_hide_that_only_tools_are_missing() -> None:
     assert not rejected("mcp.fs.raed({}); eval(1)").missing_tools
+
+
+def test_errors_that_take_long_to_find_are_told_as_too_many() -> None:
+    told = complaints("\u00e9;" + "case 1:" * 2_000)
+    assert "Too much before this is no TypeScript" in told[0]
+    assert rejected("case 1:" * 2_000).kind == "syntax"
+    capability = read_capability(described("fs:broken", "case 1:" * 2_000))
+    assert "Too much before this" in (capability.fault or "")

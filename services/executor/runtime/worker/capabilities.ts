@@ -81,9 +81,10 @@ export class Capabilities {
   /** How a caller makes its calls, those of capabilities and those of tools. */
   madeBy(caller: Caller): Make {
     return (node, tool, given) => {
+      if (typeof tool !== "string") return this.#calls.make(null, tool, given);
       const inside = node === null && caller.id !== null ? `dyn:${tool}` : node;
       const at = inside === null ? null : `${caller.path}${inside}`;
-      if (typeof tool === "string" && startsWith(tool, CAPABILITY)) {
+      if (startsWith(tool, CAPABILITY)) {
         const name = slice(tool, CAPABILITY.length);
         const called = mapGet(this.#known, name) as Capability | undefined;
         if (caller.depth >= DEEPEST) return tooDeep(caller, called?.name ?? name);

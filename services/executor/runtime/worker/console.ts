@@ -1,5 +1,6 @@
 /** What a program writes to its console becomes log entries of its journal. */
-import { freeze, join, push, RealError, slice, toText } from "./primordials.ts";
+import { inWords, isError } from "./failure.ts";
+import { freeze, join, push, slice, toText } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -42,14 +43,14 @@ function format(values: unknown[]): string {
   return `${slice(message, 0, MAX_MESSAGE)}… (${message.length - MAX_MESSAGE} more characters)`;
 }
 
+/** A value in words; what the program's own getters and traps throw is no reason to fail. */
 function word(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (typeof value === "function") return `[Function ${toText(value.name)}]`;
-  if (value instanceof RealError) return `${toText(value.name)}: ${toText(value.message)}`;
-  if (typeof value !== "object" || value === null) return toText(value);
   try {
-    return toJson(value);
+    if (typeof value === "string") return value;
+    if (typeof value === "function") return `[Function ${toText(value.name)}]`;
+    if (isError(value)) return `${toText(value.name)}: ${toText(value.message)}`;
+    return typeof value === "object" && value !== null ? toJson(value) : toText(value);
   } catch (error) {
-    return `[${toText(error)}]`;
+    return `[${inWords(error)}]`;
   }
 }

@@ -31,3 +31,19 @@ Deno.test("long lines are cut and say so", () => {
   console.log(deep);
   ok(written.startsWith("[RangeError: "));
 });
+
+Deno.test("what cannot be read is no reason to fail", () => {
+  const lines: string[] = [];
+  const console = consoleOf((_, message) => lines.push(message)) as Console;
+  const trap = () => {
+    throw new Proxy({}, { getPrototypeOf: trap });
+  };
+  console.log(new Proxy({}, { ownKeys: trap, getPrototypeOf: trap }));
+  console.log(Object.defineProperty(new Error("x"), "message", { get: trap }));
+  console.log({
+    get x() {
+      throw new RangeError("far");
+    },
+  });
+  deepStrictEqual(lines, ["[a value]", "[a value]", "[RangeError: far]"]);
+});

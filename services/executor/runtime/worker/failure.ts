@@ -1,5 +1,5 @@
 /** How a program failed: what it threw, and where in the program's own text. */
-import { exec, RealError, RealTypeError, slice, split, startsWith, toText } from "./primordials.ts";
+import { exec, RealError, slice, split, startsWith } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
 /** Head of the URL of a program's module, or of a capability's; the Worker's own has another. */
@@ -48,7 +48,7 @@ export function placeOf(error: Error, prelude: number): Place {
 
 /** Anything thrown, in words. */
 export function describe(thrown: unknown, prelude: number): Failure {
-  if (thrown instanceof RealError) {
+  if (isError(thrown)) {
     const { name, message } = texts(thrown);
     return { name, message, ...placeIn(read(thrown, "stack"), prelude) };
   }
@@ -61,7 +61,7 @@ export function describe(thrown: unknown, prelude: number): Failure {
 
 /** Why the program could not be loaded: the loader's message ends its first line with a place. */
 export function describeLoad(thrown: unknown, prelude: number): Failure {
-  if (!(thrown instanceof RealError)) return describe(thrown, prelude);
+  if (!isError(thrown)) return describe(thrown, prelude);
   const { name, message } = texts(thrown);
   const found = exec(/^(?:SyntaxError: )?(.*?)(?: at data:.*)?$/m, message);
   const syntax = startsWith(message, "SyntaxError: ");
@@ -89,10 +89,25 @@ function read(error: Error, key: "name" | "message" | "stack"): unknown {
   }
 }
 
+/** No proxy's trap comes through: what failed must be told, whatever it is. */
+export function isError(value: unknown): value is Error {
+  try {
+    return value instanceof RealError;
+  } catch {
+    return false;
+  }
+}
+
 function plain(thrown: unknown): string {
   try {
     return typeof thrown === "string" ? thrown : toJson(thrown);
   } catch (error) {
-    return error instanceof RealTypeError ? "a value" : toText(error);
+    return inWords(error);
   }
+}
+
+/** What came of reading a value that cannot be read; never throws. */
+export function inWords(error: unknown): string {
+  const { name, message } = isError(error) ? texts(error) : { name: "TypeError", message: "" };
+  return name === "TypeError" ? "a value" : `${name}: ${message}`;
 }

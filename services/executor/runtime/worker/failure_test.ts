@@ -39,6 +39,15 @@ Deno.test("anything thrown has words", () => {
   });
 });
 
+Deno.test("what is thrown has no say in whether it is told", () => {
+  const trap = (): never => {
+    throw proxy;
+  };
+  const proxy: object = new Proxy({}, { getPrototypeOf: trap, ownKeys: trap, get: trap });
+  strictEqual(describe(proxy, 0).message, "the program threw a value");
+  strictEqual(describe({ toString: trap, [Symbol.toPrimitive]: trap, proxy }, 0).name, "");
+});
+
 Deno.test("a loader's message loses what only the loader knows", () => {
   const error = new TypeError(
     `SyntaxError: Expression expected at ${AT}:2:4\n\n  const x = ;\n            ~`,

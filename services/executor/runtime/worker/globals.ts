@@ -1,12 +1,13 @@
 /** What a program finds in its global scope: the language, a few pure web APIs, nothing else. */
+import { freezeAll, freezeIntrinsics } from "./intrinsics.ts";
 import {
+  apply,
   defineProperty,
   deleteProperty,
   freeze,
   getOwnPropertyDescriptor,
   getOwnPropertyNames,
-  getPrototypeOf,
-  preventExtensions,
+  soon,
 } from "./primordials.ts";
 
 const KEPT = freeze(
@@ -32,7 +33,13 @@ const KEPT = freeze(
  */
 const NEVER = ["Atomics", "Deno"];
 
-/** Drops every global that is not kept, then defines `own` ones. */
+/** Programs find another one bound; Node's modules, where they load, define names on it. */
+const REPLACEABLE = ["console"];
+
+/**
+ * Drops every global that is not kept, defines `own` ones, and freezes them and the language. The
+ * global object takes new names; what is there cannot be replaced.
+ */
 export function reduceGlobals(own: Record<string, unknown>): void {
   // Deno calls these on ports and events of ours: who replaced one would be handed our port.
   for (const { prototype } of [EventTarget, Event, AbortSignal]) {
@@ -42,46 +49,33 @@ export function reduceGlobals(own: Record<string, unknown>): void {
     if (!KEPT.includes(name)) deleteProperty(globalThis, name);
   }
   for (const name of NEVER) {
-    if (name in globalThis) continue;
-    defineProperty(globalThis, name, { value: undefined, writable: false, configurable: false });
+    if (!(name in globalThis)) define(name, undefined);
+  }
+  soon(() => {}); // at its first use Deno looks for V8's own, and takes its name away meanwhile
+  const values: unknown[] = [];
+  for (const name of KEPT) {
+    const found = getOwnPropertyDescriptor(globalThis, name);
+    if (found === undefined || name in own) continue;
+    if (found.get === undefined) values.push(define(name, found.value));
+    else defineLater(name, found.get);
   }
   for (const name of getOwnPropertyNames(own)) {
-    const value = own[name];
-    defineProperty(globalThis, name, { value, writable: true, configurable: true });
+    values.push(define(name, own[name], REPLACEABLE.includes(name)));
   }
-  for (const name of getOwnPropertyNames(globalThis)) {
-    close(getOwnPropertyDescriptor(globalThis, name)?.value);
-  }
-  for (const hidden of HIDDEN) close(hidden);
+  freezeIntrinsics(values);
 }
 
-/** What the language is made of but has no name for. */
-const HIDDEN = [
-  [][Symbol.iterator](),
-  new Map()[Symbol.iterator](),
-  new Set()[Symbol.iterator](),
-  ""[Symbol.iterator](),
-  function* () {},
-  (function* () {})(),
-  async () => {},
-  async function* () {},
-  (async function* () {})(),
-].map(getPrototypeOf);
+function define(name: string, value: unknown, writable = false): unknown {
+  defineProperty(globalThis, name, { value, writable, configurable: writable });
+  return value;
+}
 
-/**
- * Takes nothing more on, it and all it inherits from: a program that gives `Object.prototype` a
- * `toJSON` or a proxy trap would speak in the place of others. What is there can still be replaced
- * (freezing would forbid objects properties of the same names); nothing of ours relies on it.
- */
-function close(value: unknown): void {
-  let object = value;
-  while ((typeof object === "object" || typeof object === "function") && object !== null) {
-    if (object === globalThis) return;
-    preventExtensions(object);
-    if (typeof object === "function") {
-      const prototype = getOwnPropertyDescriptor(object, "prototype")?.value;
-      if (prototype !== undefined && prototype !== object) close(prototype);
-    }
-    object = getPrototypeOf(object);
-  }
+/** What Deno loads when it is first asked for; many programs never ask. */
+function defineLater(name: string, load: () => unknown): void {
+  let loaded: unknown;
+  const get = () => {
+    if (loaded === undefined) freezeAll([loaded = apply(load, globalThis, [])]);
+    return loaded;
+  };
+  defineProperty(globalThis, name, { get: freeze(get), configurable: false });
 }

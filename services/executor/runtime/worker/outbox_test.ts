@@ -41,6 +41,14 @@ Deno.test("notes of one task leave together, before what follows them", async ()
   ]);
 });
 
+Deno.test("a pause is told after all that was done before it", () => {
+  const { sent, outbox } = stage();
+  outbox.call(0, null, "n1", "fs:read", "{}");
+  outbox.log("info", "hi");
+  outbox.paused();
+  deepStrictEqual(sent.map((message) => message.kind), ["call", "noted", "paused"]);
+});
+
 Deno.test("what is long leaves by itself, after its notes", () => {
   const { texts, outbox } = stage();
   outbox.log("info", "hi");

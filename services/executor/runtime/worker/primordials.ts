@@ -10,14 +10,17 @@ type Uncurried<M extends Method> = (
   ...args: Parameters<M>
 ) => ReturnType<M>;
 
-const { bind, call } = Function.prototype;
-const uncurry: <M extends Method>(method: M) => Uncurried<M> = bind.bind(call) as never;
+export const { bind: functionBind, call: functionCall, apply: functionApply } = Function.prototype;
+const uncurry: <M extends Method>(method: M) => Uncurried<M> = functionBind.bind(
+  functionCall,
+) as never;
 
 export const jsonStringify = JSON.stringify;
 export const jsonParse = JSON.parse;
 export const { freeze, create, defineProperty, getOwnPropertyNames, preventExtensions } = Object;
 export const { getPrototypeOf, getOwnPropertyDescriptor, keys: keysOf } = Object;
-export const { construct, deleteProperty, apply } = Reflect;
+export const { setPrototypeOf } = Object;
+export const { construct, deleteProperty, apply, ownKeys: ownKeysOf } = Reflect;
 export const { isArray } = Array;
 export const { isView } = ArrayBuffer;
 export const RealDataView = DataView;

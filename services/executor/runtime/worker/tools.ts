@@ -1,7 +1,11 @@
 /** The program's way to its tools. */
 import {
   create,
+  defineProperty,
   freeze,
+  functionApply,
+  functionBind,
+  functionCall,
   includes,
   mapDelete,
   mapGet,
@@ -12,6 +16,7 @@ import {
   RealProxy,
   RealTypeError,
   RealWeakMap,
+  setPrototypeOf,
   slice,
   toText,
   weakGet,
@@ -134,23 +139,46 @@ export interface Api {
 /** Heads the names by which capabilities are called as tools are. */
 export const CAPABILITY = "cap:";
 
+const converted = freeze(() => "[tool]");
+
+/**
+ * What every tool function inherits, and all of it: `null` ends the chain, so that neither an
+ * operator nor a template, `await`, `in` or `JSON.stringify` comes to code of the program's.
+ */
+const TOOL = freeze({
+  __proto__: null,
+  [Symbol.toPrimitive]: converted,
+  toString: converted,
+  valueOf: converted,
+  call: freeze(functionCall),
+  apply: freeze(functionApply),
+  bind: freeze(functionBind),
+});
+
+/** A function that is handed to the program as a tool, frozen. */
+function asTool(name: string, invoke: Callable): Callable {
+  defineProperty(invoke, "name", { value: name });
+  return freeze(setPrototypeOf(invoke, TOOL));
+}
+
 /** Builds the frozen interface by which calls are made. */
 export function apiOf(make: Make): Api {
   // What `at` needs to know of the functions handed out: their tool, or that they take its name.
   const tools = new RealWeakMap<Callable, string | null>();
 
   const toolFunction = (tool: string): Callable => {
-    const invoke = (args: unknown) => make(null, tool, args);
+    const invoke = asTool(tool, (args: unknown) => make(null, tool, args));
     weakSet(tools, invoke, tool);
-    return freeze(invoke);
+    return invoke;
   };
-  const callByName = freeze((tool: unknown, args: unknown) => make(null, tool, args));
+  const callByName = asTool("call", (tool: unknown, args: unknown) => make(null, tool, args));
   weakSet(tools, callByName, null);
 
   const at = (node: string, callee: unknown): unknown => {
     if (typeof callee !== "function") return callee;
     const tool = weakGet(tools, callee) as string | null | undefined;
     if (tool === undefined) return callee;
+    // Called where they stand, never held by the program: no tool functions.
     if (tool === null) return (name: unknown, args: unknown) => make(node, name, args);
     return (args: unknown) => make(node, tool, args);
   };

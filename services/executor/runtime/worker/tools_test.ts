@@ -98,3 +98,58 @@ Deno.test("only of a call that nobody saw beforehand the place is told", () => {
   void calls.make("n1", "fs:read", {});
   deepStrictEqual(places, [place, null]);
 });
+
+Deno.test("handling a tool runs nothing of the program and makes no call", async () => {
+  const { said, mcp, capabilities } = stage();
+  for (const tool of [mcp.fs!.read!, mcp.call, capabilities.tidy!] as unknown[]) {
+    strictEqual(`${tool}`, "[tool]");
+    strictEqual(tool + "", "[tool]");
+    ok(Number.isNaN(+(tool as number)));
+    strictEqual((tool as string) in { "[tool]": 1 }, true);
+    strictEqual({ "[tool]": 1 }[tool as string], 1);
+    // deno-lint-ignore eqeqeq
+    strictEqual(tool == "[tool]", true);
+    strictEqual(JSON.stringify([tool]), "[null]");
+    strictEqual(await tool, tool);
+    throws(() => ({}) instanceof (tool as new () => unknown), TypeError);
+    throws(() => Object.defineProperty(tool, Symbol.toPrimitive, { value: () => "x" }), TypeError);
+    throws(() => Object.setPrototypeOf(tool, { toString: () => "x" }), TypeError);
+    const inherited = Object.getPrototypeOf(tool);
+    strictEqual(Object.getPrototypeOf(inherited), null);
+    ok(Object.isFrozen(inherited));
+    for (const name of Reflect.ownKeys(inherited)) ok(Object.isFrozen(inherited[name]));
+  }
+  deepStrictEqual(said, []);
+});
+
+Deno.test("a tool is called by call, apply and bind, without a node", () => {
+  const { said, mcp } = stage();
+  void mcp.fs!.read!.call(null, { path: "/a" });
+  void mcp.fs!.read!.apply(null, [{ path: "/b" }]);
+  void mcp.fs!.read!.bind(null, { path: "/c" })();
+  void mcp.call.bind(null, "fs:read")({ path: "/d" });
+  deepStrictEqual(said.map(([, node, , args]) => [node, (args as { path: string }).path]), [
+    [null, "/a"],
+    [null, "/b"],
+    [null, "/c"],
+    [null, "/d"],
+  ]);
+});
+
+Deno.test("arguments are read once, and what was read is what is sent", () => {
+  const { said, at, mcp } = stage();
+  const reads: string[] = [];
+  const changing = (name: string) => () => `${name} ${reads.push(name)}`;
+  const proxy = new Proxy({ p: "" }, {
+    ownKeys: () => (reads.push("keys"), ["p"]),
+    get: (_target, name) => typeof name === "string" ? changing(name)() : undefined,
+  });
+  const given = { proxy, list: [] };
+  Object.defineProperty(given, "path", { get: changing("path"), enumerable: true });
+  Object.defineProperty(given.list, 0, { get: changing("item"), enumerable: true });
+  void at("n1", mcp.fs!.read)(given);
+  deepStrictEqual(said, [
+    [0, "n1", "fs:read", { proxy: { p: "p 3" }, list: ["item 4"], path: "path 1" }],
+  ]);
+  deepStrictEqual(reads, ["path", "keys", "p", "item"]);
+});

@@ -14,8 +14,10 @@ from pml_common.contracts.catalog import (
     EXECUTOR_ON_CANCEL_RUN,
     EXECUTOR_ON_RUN_WORKFLOW,
 )
+from pml_common.contracts.grant import Grant
 from pml_common.health import Checks, told
-from pml_common.service import CannotStart
+from pml_common.service import CannotStart, trusted_keys_of
+from pml_common.signing import TrustedKeys
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
@@ -51,6 +53,11 @@ def _site(settings: ExecutorSettings) -> Site:
     )
 
 
+def is_signed(trusted: TrustedKeys, grant: Grant) -> bool:
+    """Whether a gateway has signed a grant as it is."""
+    return trusted.verify("gateway", grant.kid, grant.signed_bytes(), grant.signature)
+
+
 @asynccontextmanager
 async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Take runs until the block ends."""
@@ -70,6 +77,7 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
             tools=GatewayTools(bus),
             now=lambda: time.time() * 1000,
             limits=settings.limits,
+            is_signed=partial(is_signed, trusted_keys_of(settings)),
         )
         running = Running(partial(on_run_workflow, executor=executor))
         await bus.listen(CANCEL_RUN, running.stop)

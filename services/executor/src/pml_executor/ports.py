@@ -85,6 +85,11 @@ class JournalStore(Protocol):
         """Return when these, and all that was noted before, are stored and in the journal."""
         ...
 
+    @property
+    def sequence(self) -> int:
+        """The sequence of the journal's last append, once it is open."""
+        ...
+
     async def mark(self, mark: ParkMark) -> None:
         """Return when all that was noted before and then the mark are stored and in the journal;
         nothing else may be under way."""

@@ -2,7 +2,8 @@
 
 `programs/<group>.txt` holds them: a line with `# ` and what a program wants, its code, and lines
 with `=> `. `ends` lists the error kinds that are right; "fine" is a program that got nothing by it
-and returned. `bare` says how a few end where Deno's and Node's names are left in the Worker.
+and returned, "parked" one that waits for a person. `bare` says how a few end where Deno's and
+Node's names are left in the Worker.
 """
 
 from dataclasses import dataclass

@@ -15,6 +15,7 @@ from pml_common.contracts.trace import (
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.asking import parked
 from services.executor.tests.nested import ALL, READ, calling, capability
 
 pytestmark = pytest.mark.integration
@@ -61,6 +62,30 @@ async def test_a_capability_cannot_reach(run_nesting: Run, code: str, expected: 
     assert (fact.error, fact.result) == (None, expected)
 
 
+async def test_neither_side_replaces_what_the_other_calls(run_nesting: Run) -> None:
+    meddle = """const left = [
+      () => { Array.prototype.map = () => ["evil"]; },
+      () => { Array.prototype.map.call = () => ["evil"]; },
+      () => { String.prototype.trim = () => "evil"; },
+      () => { Object.getPrototypeOf([].values()).next = () => ({ done: true }); },
+      () => { Promise.prototype.then = () => "evil"; },
+      () => { Math.max = () => 9; },
+      () => { globalThis.JSON = { parse: () => "evil" }; },
+      () => { globalThis.setTimeout = () => "evil"; },
+      () => { TextEncoder.prototype.encode = () => "evil"; },
+      () => { globalThis.URL = class {}; },
+    ].filter((f) => { try { f(); return true; } catch { return false; } }).length;"""
+    work = """[...[1, 2]].map((x) => x + 1).concat(Math.max(1, 2), JSON.parse(" 3 "), " x ".trim(),
+      new URL("a:b").href, new TextEncoder().encode("a").length,
+      await new Promise((done) => setTimeout(() => done("later"), 0)))"""
+    fact = await run_nesting(
+        f"{meddle} const theirs = await capabilities.x_evil({{}}); return [left, theirs, {work}];",
+        (capability("x:evil", f"{meddle} return [left, {work}];"),),
+    )
+    right = [2, 3, 2, 3, "x", "a:b", 1, "later"]
+    assert (fact.error, fact.result) == (None, [0, [0, right], right])
+
+
 async def test_a_program_that_replaces_what_it_can_calls_what_was_granted(run_nesting: Run) -> None:
     fact = await run_nesting(
         """for (const f of [
@@ -99,16 +124,18 @@ async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
     assert fact.error.message == "the grant does not cover capability fs:read_json as it is now"
 
 
-async def test_a_tool_outside_the_grant_is_refused_inside_a_capability_too(
-    run_nesting: Run,
+async def test_a_tool_outside_the_grant_is_asked_about_inside_a_capability_too(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    deno_pool: DenoPool,
 ) -> None:
-    refused = await run_nesting(
-        "return await capabilities.x_evil();",
-        (capability("x:evil", "return await mcp.net.send({});"),),
-    )
-    assert refused.error is not None
-    assert (refused.error.kind, refused.error.tool) == ("denied", "net:send")
-    assert refused.error.node_id == "dyn:cap:x_evil/dyn:net:send"
+    tools, evil = MemoryTools(), capability("x:evil", "return await mcp.net.send({ to: 1 });")
+    command = make_command("return await capabilities.x_evil();", injected=[evil])
+    fact = await parked(command, make_executor(MemoryBus(), deno_pool, tools))
+    assert (fact.wanted.tool, fact.wanted.args) == ("net:send", {"to": 1})
+    assert fact.wanted.node_id == "dyn:cap:x_evil/dyn:net:send"
+    assert fact.wanted.line is None
+    assert tools.asked == []
 
 
 async def test_a_run_calls_only_so_many_capabilities(run_nesting: Run) -> None:

@@ -32,12 +32,10 @@ async def test_a_call_that_nobody_saw_is_told_with_its_place(
     column: int,
 ) -> None:
     tools = MemoryTools()
-    command = make_command(PROGRAM, {"loud": loud}).model_copy(
-        update={"askable": {"mail:send": "a", "mail:shout": "b"}}
-    )
+    command = make_command(PROGRAM, {"loud": loud})
     async with asyncio.timeout(20):
         (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, tools))
     assert isinstance(fact, WorkflowParked)
     assert (fact.wanted.line, fact.wanted.column) == (line, column)
-    assert len(str(fact.wanted.preview["text"])) <= 240
+    assert fact.wanted.args == {"text": "x" if loud else "y" * 1000}
     assert tools.made == {"fs:read": 1}

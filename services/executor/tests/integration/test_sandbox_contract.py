@@ -18,6 +18,7 @@ from pml_executor.domain.protocol import (
     LoopNote,
     Note,
     Noted,
+    Paused,
     Program,
     ProgramMessage,
     Returned,
@@ -149,6 +150,20 @@ async def test_parallel_calls_are_answered_in_any_order(pool: SandboxPool) -> No
         await sandbox.run(program("parallel"))
         calls = [await until_call(sandbox) for _ in range(3)]
         for call in reversed(calls):
+            sandbox.answer(Answer(id=call.id, ok=True, value=call.args["i"], now=0))
+        assert await said(sandbox) == Returned(kind="returned", value=[0, 1, 2])
+
+
+async def test_a_program_that_is_asked_to_pause_says_so_after_all_that_it_does_at_once(
+    pool: SandboxPool,
+) -> None:
+    async with pool.lease(ACME) as sandbox:
+        await sandbox.run(program("parallel"))
+        first = await until_call(sandbox)
+        sandbox.pause()
+        others = [await until_call(sandbox) for _ in range(2)]
+        assert await said(sandbox) == Paused(kind="paused")
+        for call in (first, *others):
             sandbox.answer(Answer(id=call.id, ok=True, value=call.args["i"], now=0))
         assert await said(sandbox) == Returned(kind="returned", value=[0, 1, 2])
 

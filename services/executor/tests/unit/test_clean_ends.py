@@ -16,6 +16,7 @@ from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, P
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.handlers.on_run_workflow import Executor
 from pml_local.testing import eventually
+from services.executor.tests.asking import parked
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
@@ -76,6 +77,10 @@ async def leaves_a_call(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def asks_too_much(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "cap:secret_read")
+
+
+async def wants_a_person(api: ProgramApi, args: JsonObject) -> JsonValue:
     return await api.call("n1", "secret:read")
 
 
@@ -88,6 +93,7 @@ PROGRAMS: dict[str, MemoryProgram] = {
     "throws": throws,
     "leaves a call": leaves_a_call,
     "asks too much": asks_too_much,
+    "wants a person": wants_a_person,
     "never ends": never_ends,
 }
 
@@ -118,6 +124,16 @@ async def test_a_process_is_used_again_only_after_a_run_in_order(
         assert (await finish(make_command("returns"), executor)).success
         assert (len(started) == 1) == again
         assert started[0].alive == again
+
+
+async def test_a_process_is_not_used_again_after_a_run_that_parked(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    async with one_process(PROGRAMS) as (pool, started):
+        executor = make_executor(MemoryBus(), pool, MemoryTools())
+        await parked(make_command("wants a person"), executor)
+        assert (await finish(make_command("returns"), executor)).success
+        assert len(started) == 2
 
 
 async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_ends(

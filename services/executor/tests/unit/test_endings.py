@@ -5,13 +5,15 @@ from uuid import UUID
 
 import pytest
 
+from pml_common.binding.canonical import sha256_of_text
 from pml_common.contracts import ids
-from pml_common.contracts.capability import CapabilityIdentity, InjectedCapability
+from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import args_hash
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_executor.domain import events
 from pml_executor.domain.endings import Ending, RunEnded, ending_of, failure_of, first_cause
@@ -19,7 +21,6 @@ from pml_executor.domain.finished import finished
 from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call, Diverged, RunJournal
 from pml_executor.domain.protocol import BranchNote, LogNote, LoopNote, Threw
-from pml_executor.domain.refusal import refused_call, refused_run
 
 SCOPE = Scope(org="acme", project="webapp")
 WORKFLOW = UUID("0197f0c4-0000-7000-8000-000000000001")
@@ -37,6 +38,9 @@ COMMAND = RunWorkflow(
         scope=SCOPE,
         workflow_id=WORKFLOW,
         code_hash="c0de",
+        text_hash=sha256_of_text(""),
+        args_hash=args_hash({}),
+        policy_revision="p",
         tools={"fs:read": "h", "fs:stat": "h"},
         expires_at=NOW + timedelta(hours=1),
     ),
@@ -152,57 +156,3 @@ def test_a_fact_is_what_its_journal_says() -> None:
 def test_no_fact_follows_from_an_open_journal() -> None:
     with pytest.raises(ValueError, match="not closed"):
         finished(COMMAND, [events.run_started(COMMAND, 1.0)])
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"workflow_id": UUID(int=7)}, "belongs to another workflow"),
-        ({"scope": Scope(org="acme", project="other")}, "belongs to another workflow"),
-        ({"code_hash": "beef"}, "was given for other code"),
-        ({"expires_at": NOW}, "expired at 2026-01-01"),
-    ],
-)
-def test_a_run_needs_a_grant_of_its_own(changed: dict[str, object], message: str) -> None:
-    grant = COMMAND.grant.model_copy(update=changed)
-    error = refused_run(COMMAND.model_copy(update={"grant": grant}), NOW)
-    assert error is not None
-    assert error.kind == "denied"
-    assert message in error.message
-
-
-@pytest.mark.parametrize("granted", [{}, {str(UUID(int=7)): "beef"}])
-def test_a_run_needs_a_grant_for_each_capability_as_it_is(granted: dict[str, str]) -> None:
-    capability = InjectedCapability(
-        capability_id=UUID(int=7),
-        name="fs:look",
-        code_hash="cafe",
-        called_as=("fs_look",),
-        instrumented="return 1;",
-    )
-    command = COMMAND.model_copy(update={"injected": (capability,)})
-    granting = command.grant.model_copy(update={"capabilities": {str(UUID(int=7)): "cafe"}})
-    assert refused_run(command.model_copy(update={"grant": granting}), NOW) is None
-    other = command.grant.model_copy(update={"capabilities": granted})
-    error = refused_run(command.model_copy(update={"grant": other}), NOW)
-    assert error is not None
-    assert error.kind == "denied"
-    assert error.message == "the grant does not cover capability fs:look as it is now"
-
-
-def test_a_capability_that_only_the_run_could_name_is_refused_where_it_is_called() -> None:
-    error = refused_call(COMMAND.grant, "cap:fs_read_json", "n3")
-    assert error is not None
-    assert (error.kind, error.tool, error.node_id) == ("denied", "cap:fs_read_json", "n3")
-    assert error.message.startswith("cap:fs_read_json was not seen when the program was analysed")
-
-
-def test_a_grant_covers_the_tools_it_names() -> None:
-    assert refused_run(COMMAND, NOW) is None
-    assert refused_call(COMMAND.grant, "fs:read", "n1") is None
-    error = refused_call(COMMAND.grant, "fs:write", "n2")
-    assert error is not None
-    assert (error.tool, error.node_id) == ("fs:write", "n2")
-    assert "(fs:read, fs:stat)" in error.message
-    nothing = COMMAND.grant.model_copy(update={"tools": {}})
-    assert "(none)" in (refused_call(nothing, "fs:write", "n2") or error).message

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
@@ -11,14 +10,14 @@ from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
+from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
-from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.asking import agreed, parked
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
@@ -114,30 +113,17 @@ async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_w
         return ToolOutcome(status="ok", result=args)
 
     tools = MemoryTools({"api:a": slow})
-    command = make_command("asking").model_copy(update={"askable": {"mail:send": "mails"}})
-    (parked,) = await on_run_workflow(command, make_executor(bus, pool, tools))
-    assert isinstance(parked, WorkflowParked)
+    command = make_command("asking")
+    waits = await parked(command, make_executor(bus, pool, tools))
 
-    goes_on = asyncio.ensure_future(
-        finish(agreed(parked, command), make_executor(bus, pool, tools))
-    )
+    goes_on = asyncio.ensure_future(finish(agreed(waits, command), make_executor(bus, pool, tools)))
     await begun.wait()
     again = await on_run_workflow(command, make_executor(bus, pool, tools))
     answer.set()
 
-    assert [each.message_id for each in again] == [parked.event_id]
+    assert [each.message_id for each in again] == [waits.event_id]
     assert (await goes_on).success
     assert tools.made == {"mail:send": 1, "api:a": 1}
-
-
-def agreed(parked: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
-    """What follows once a person has agreed."""
-    wanted = parked.wanted
-    call = GrantedCall(
-        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
-    )
-    grant = parked.grant.model_copy(update={"calls": (call,)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
 
 
 class Forgetful(MemoryBus):

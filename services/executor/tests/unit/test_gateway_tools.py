@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import pytest
 
@@ -32,8 +31,7 @@ def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallToo
         occurrence=0,
         tool="fs:read",
         args={},
-        grant=command.grant,
-        idempotency_key=uuid4(),
+        grant_digest=command.grant.digest(),
         timeout_s=0.5,
         asked_first_at=datetime(2026, 1, 1, tzinfo=UTC),
     )

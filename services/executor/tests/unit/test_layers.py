@@ -17,7 +17,6 @@ from pml_common.contracts.executor import (
     RunWorkflow,
     WorkflowParked,
 )
-from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
@@ -25,6 +24,7 @@ from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.parking import Parking
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.asking import agreed, parked
 from services.executor.tests.nested import capability
 
 MakeCommand = Callable[..., RunWorkflow]
@@ -63,13 +63,6 @@ def let_on(before: RunWorkflow) -> RunWorkflow:
     return before.model_copy(update={"command_id": uuid4()})
 
 
-async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
-    async with asyncio.timeout(30):
-        (fact,) = await on_run_workflow(command, executor)
-    assert isinstance(fact, WorkflowParked), fact
-    return fact
-
-
 async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
 ) -> None:
@@ -80,7 +73,7 @@ async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call(
 
     assert (first.wanted.layer, first.wanted.node_id) == (2, "n2")
     assert (first.wanted.tool, first.wanted.definition_hash) == ("fs:create", "hash")
-    assert first.wanted.preview == {"from": {"path": "/a"}}
+    assert first.wanted.args == {"from": {"path": "/a"}}
     assert [each.tool for each in first.task_results] == ["fs:read"]
     assert tools.made == {"fs:read": 1}
     types = [entry.type for entry in await journal_of(bus, command)]
@@ -129,15 +122,13 @@ async def test_a_layer_that_was_let_pass_stays_so_when_a_call_in_it_waits(
 
     bus, tools = MemoryBus(), MemoryTools()
     pool = MemoryPool({"layers": in_layers, "looking": mailing})
-    command = layered(make_command, THIRD).model_copy(update={"askable": {"mail:send": "mails"}})
+    command = layered(make_command, THIRD)
     layer = await parked(command, make_executor(bus, pool, tools))
     command = let_on(command)
-    wanted = (await parked(command, make_executor(bus, pool, tools))).wanted
-    assert (layer.wanted.layer, wanted.layer, wanted.tool) == (3, None, "mail:send")
-    call = GrantedCall(tool=wanted.tool, definition_hash="mails", args_hash=wanted.args_hash)
-    grant = command.grant.model_copy(update={"calls": (call,)})
-    agreed = let_on(command.model_copy(update={"grant": grant}))
-    fact = await finish(agreed, make_executor(bus, pool, tools))
+    call = await parked(command, make_executor(bus, pool, tools))
+    told = layer.wanted.layer, call.wanted.layer, call.wanted.tool
+    assert told == (3, None, "mail:send")
+    fact = await finish(agreed(call, command), make_executor(bus, pool, tools))
     assert fact.success, fact.error
     assert tools.made == {"fs:read": 1, "fs:create": 1, "fs:write": 1, "mail:send": 1}
 
@@ -218,14 +209,15 @@ def test_only_going_on_from_a_layer_lets_it_pass(make_command: MakeCommand) -> N
         try:
             hold_before_layer(command, marks, node_id, tool, {"n": 2})
         except Parking as parking:
-            return parking.wanted.layer
+            return parking.wanted[0].layer
         return None
 
     with pytest.raises(Parking) as parking:
         hold_before_layer(command, (), "n3", "fs:write", {"n": 2})
-    waits = ParkMark(command_id=uuid4(), ts=1, wanted=parking.value.wanted)
+    (wanted,) = parking.value.wanted
+    waits = ParkMark(command_id=uuid4(), ts=1, wanted=wanted)
     went_on = ParkMark(command_id=uuid4(), ts=2)
-    assert parking.value.wanted.args_hash == args_hash({"n": 2})
+    assert wanted.args_hash == args_hash({"n": 2})
     assert held(waits) == held(went_on) == held(waits, waits) == 2
     assert held(waits, went_on) is None
     assert held(waits, went_on, waits) is None

@@ -6,14 +6,16 @@ from uuid import uuid4
 import pytest
 
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
+from pml_common.contracts.tool import args_hash
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
+    MOST_AT_ONCE,
     Parking,
-    allowed_alone,
     is_parked,
+    park_mark,
     parked_ms,
     parked_under,
-    preview,
+    wanted_call,
 )
 from pml_executor.domain.protocol import CallMade
 
@@ -25,32 +27,51 @@ def mark(ts: float, *, wanted: bool) -> ParkMark:
         node_id="dyn:mail:send",
         occurrence=0,
         tool=WANTED,
-        definition_hash="mails",
         args_hash="",
-        preview={},
+        args={},
     )
     return ParkMark(command_id=uuid4(), ts=ts, wanted=call if wanted else None)
 
 
-def test_marks_tell_whether_and_for_how_long_a_run_waits() -> None:
+def test_marks_tell_whether_and_for_how_long_a_run_waits(
+    make_command: Callable[..., RunWorkflow],
+) -> None:
     marks = [mark(10, wanted=True), mark(25, wanted=False), mark(30, wanted=True)]
     assert (is_parked([]), parked_ms([])) == (False, 0)
     assert (is_parked(marks[:1]), parked_ms(marks[:1])) == (True, 0)
     assert (is_parked(marks[:2]), parked_ms(marks[:2])) == (False, 15)
     assert (is_parked(marks), parked_ms(marks)) == (True, 15)
     assert parked_ms([mark(9, wanted=True), mark(3, wanted=False)]) == 0
-    assert parked_under(marks[0].command_id, marks) == marks[0].wanted
-    assert parked_under(marks[1].command_id, marks) is None
-    assert parked_under(uuid4(), marks) is None
+    command = make_command("")
+    own = [each.model_copy(update={"command_id": command.command_id}) for each in marks]
+    beside = own[0].model_copy(update={"beside": (own[2].wanted, own[2].wanted)})
+    assert parked_under(command, marks) == ()
+    assert parked_under(command, own[:1]) == (own[0].wanted,)
+    assert parked_under(command, [beside]) == (own[0].wanted,) * 3
+    assert parked_under(command, own[:2]) == ()
 
 
-def test_long_arguments_are_shown_in_part() -> None:
-    shown = preview({"n": 1, "text": "x" * 300, "list": ["y" * 300]})
-    assert shown["n"] == 1
-    assert shown["text"] == "x" * 239 + "…"
-    assert str(shown["list"]).startswith('["yyy')
-    assert len(str(shown["list"])) == 240
-    assert len(preview({f"a{n}": n for n in range(50)})) == 20
+def test_a_mark_names_every_call_that_the_run_waits_at(
+    make_command: Callable[..., RunWorkflow],
+) -> None:
+    command = make_command("")
+    call = mark(0, wanted=True).wanted
+    assert call is not None
+    calls = tuple(call.model_copy(update={"occurrence": n}) for n in range(3))
+    made = park_mark(command, calls, 5.0)
+    assert (made.command_id, made.ts, made.wanted, made.beside) == (
+        command.command_id,
+        5.0,
+        calls[0],
+        calls[1:],
+    )
+    assert parked_under(command, [made]) == calls
+
+
+def test_one_question_is_about_no_more_calls_than_a_person_can_be_asked_about() -> None:
+    call = mark(0, wanted=True).wanted
+    assert call is not None
+    assert len(Parking([call] * (MOST_AT_ONCE + 1)).wanted) == MOST_AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -67,15 +88,12 @@ def test_a_wanted_call_stands_where_its_author_wrote_it(
     place: tuple[int | None, int | None, int | None],
     told: tuple[int | None, int | None],
 ) -> None:
-    command = make_command("first();\n«  »  mcp.call(name);").model_copy(
-        update={"askable": {WANTED: "mails"}}
-    )
+    command = make_command("first();\n«  »  mcp.call(name);")
     line, column, module = place
     made = CallMade(
         kind="call", id=0, node=None, tool=WANTED, args={}, line=line, column=column, module=module
     )
     call = RunJournal().call("dyn:mail:send", WANTED, {})
-    with pytest.raises(Parking) as parking:
-        allowed_alone(command, call, made)
-    wanted = parking.value.wanted
+    wanted = wanted_call(command, call, made, "not seen")
     assert (wanted.line, wanted.column) == told
+    assert (wanted.why, wanted.args, wanted.args_hash) == ("not seen", {}, args_hash({}))

@@ -4,24 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import cast
-from uuid import uuid4
 
+import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
-from pml_common.contracts.executor import (
-    RunFinished,
-    RunWorkflow,
-    WorkflowParked,
-)
+from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import ToolOutcome
-from pml_common.contracts.grant import GrantedCall
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from services.executor.tests.asking import agreed, parked
 
 MakeCommand = Callable[..., RunWorkflow]
 MakeExecutor = Callable[..., Executor]
@@ -46,39 +42,19 @@ async def all_at_once(api: ProgramApi, args: JsonObject) -> JsonValue:
 POOL = {"write": write_to_whom, "all": all_at_once}
 
 
-def asking(command: RunWorkflow) -> RunWorkflow:
-    """The same if a person may be asked about mails."""
-    return command.model_copy(update={"askable": {WANTED: "mails"}})
-
-
-def agreed(parked: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
-    """What follows once a person has agreed to what the run wants."""
-    wanted = parked.wanted
-    call = GrantedCall(
-        tool=wanted.tool, definition_hash=wanted.definition_hash, args_hash=wanted.args_hash
-    )
-    grant = parked.grant.model_copy(update={"calls": (*parked.grant.calls, call)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
-
-
-async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
-    async with asyncio.timeout(30):
-        (fact,) = await on_run_workflow(command, executor)
-    assert isinstance(fact, WorkflowParked), fact
-    return fact
-
-
 async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_none(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
 ) -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = asking(make_command("write"))
+    command = make_command("write")
 
     first = await parked(command, make_executor(bus, pool, tools))
 
     assert first.command_id == command.command_id
-    assert (first.wanted.tool, first.wanted.definition_hash) == (WANTED, "mails")
-    assert first.wanted.preview == {"to": "ann", "after": {"path": "/to"}}
+    assert first.grant_digest == command.grant.digest()
+    assert (first.wanted.tool, first.beside) == (WANTED, ())
+    assert first.wanted.why == "mail:send was not seen when the program was analysed"
+    assert first.wanted.args == {"to": "ann", "after": {"path": "/to"}}
     assert [each.tool for each in first.task_results] == ["fs:read"]
     assert tools.made == {"fs:read": 1}
     types = [entry.type for entry in await journal_of(bus, command)]
@@ -86,7 +62,7 @@ async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_
 
     command = agreed(first, command)
     second = await parked(command, make_executor(bus, pool, tools))
-    assert second.wanted.preview == {"to": "bob"}
+    assert second.wanted.args == {"to": "bob"}
     assert second.wanted.occurrence == 1
     assert [each.tool for each in second.task_results] == ["fs:read", WANTED]
 
@@ -99,7 +75,7 @@ async def test_a_command_under_which_a_run_was_parked_states_that_again_and_runs
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = asking(make_command("write"))
+    command = make_command("write")
     first = await parked(command, make_executor(bus, pool, tools))
     assert await parked(command, make_executor(bus, pool, tools)) == first
 
@@ -128,14 +104,15 @@ async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
         return ToolOutcome(status="ok", result="read")
 
     tools.tools["fs:read"] = slow
-    command = asking(make_command("all"))
+    command = make_command("all")
     running = asyncio.create_task(parked(command, make_executor(bus, pool, tools)))
     async with asyncio.timeout(30):
         await begun.wait()
     assert not running.done()
     release.set()
     fact = await running
-    assert [(each.tool, each.success) for each in fact.task_results] == [("fs:read", True)]
+    ended = {each.tool: each.success for each in fact.task_results}
+    assert ended == {"fs:read": True, "fs:stat": True}
 
     end = await finish(agreed(fact, command), make_executor(bus, pool, tools))
     assert end.result == ["read", {}, {}]
@@ -147,31 +124,43 @@ async def test_a_run_whose_call_nobody_can_account_for_ends_instead_of_waiting(
 ) -> None:
     lost = MemoryTools({"fs:read": ending(ToolOutcome(status="unknown"))})
     executor = make_executor(MemoryBus(), MemoryPool(POOL), lost)
-    fact = await finish(asking(make_command("all")), executor)
+    fact = await finish(make_command("all"), executor)
     assert fact.error is not None
     assert fact.error.kind == "outcome_unknown"
 
 
-async def test_what_nobody_may_be_asked_about_ends_the_run_as_denied(
+async def test_a_dry_run_asks_nobody_and_ends_as_denied(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), MemoryTools())
-    fact = await finish(make_command("write"), executor)
+    tools, command = MemoryTools(), make_command("write")
+    executor = make_executor(MemoryBus(), MemoryPool(POOL), tools)
+    grant = command.grant.model_copy(update={"dry_run": True})
+    fact = await finish(command.model_copy(update={"grant": grant}), executor)
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool) == ("denied", WANTED)
+    assert tools.made == {"fs:read": 1}
 
 
-async def test_agreement_to_a_call_is_none_to_the_same_tool_with_other_arguments(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"args_hash": args_hash({"to": "bob"})},
+        {"occurrence": 1},
+        {"node_id": "n7"},
+        {"tool": "x:y"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+async def test_agreement_to_a_call_is_none_to_another_call_of_the_same_tool(
+    make_command: MakeCommand, make_executor: MakeExecutor, other: dict[str, object]
 ) -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = asking(make_command("write"))
+    command = make_command("write")
     first = await parked(command, make_executor(bus, pool, tools))
-    strict = agreed(first, command).model_copy(update={"askable": {}})
-    fact = await finish(strict, make_executor(bus, pool, tools))
-    assert fact.error is not None
-    assert fact.error.kind == "denied"
-    assert tools.made[WANTED] == 1
+    to_other = agreed(first, command, first.wanted.model_copy(update=other))
+    again = await parked(to_other, make_executor(bus, pool, tools))
+    assert again.wanted == first.wanted
+    assert tools.made == {"fs:read": 1}
 
 
 async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
@@ -184,7 +173,7 @@ async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
         executor = make_executor(bus, pool, tools)
         return replace(executor, now=lambda: executor.now() + hours * 3_600_000)
 
-    command = asking(make_command("write", timeout_s=20.0))
+    command = make_command("write", timeout_s=20.0)
     command = command.model_copy(
         update={
             "grant": command.grant.model_copy(
@@ -210,7 +199,7 @@ async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once(
 ) -> None:
     for effects in range(1, 40):
         bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-        command, died = asking(make_command("write")), False
+        command, died = make_command("write"), False
         while True:
             mortal, mortal_tools, is_dead = short_life(bus, tools, effects, effects % 2 == 0)
             try:

@@ -15,7 +15,9 @@ from pml_executor.domain.protocol import (
     LogNote,
     LoopNote,
     Noted,
+    Paused,
     Returned,
+    host_nonce,
     read,
 )
 from pml_executor.domain.walls import ENVIRONMENT, sandbox_argv
@@ -45,6 +47,7 @@ def test_what_a_program_says_is_read() -> None:
     assert read(program({"kind": "noted", "notes": reports})) == [Noted(kind="noted", notes=told)]
     lines = json.dumps(notes) + "\n" + json.dumps(call)
     assert read(Frame("program", lines.encode())) == [noted, CallMade.model_validate(call)]
+    assert read(program({"kind": "paused"})) == [Paused(kind="paused")]
     assert read(Frame("host", b'{"kind":"ready"}')) == [HostSaid(kind="ready")]
 
 
@@ -93,3 +96,22 @@ def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
     assert "--max-old-space-size=64" in argv[-2]
     assert "HOME" not in ENVIRONMENT
     assert sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64)[0] == "/bin/deno"
+
+
+def test_a_check_is_answered_with_its_nonce_and_another() -> None:
+    assert host_nonce("a1", HostSaid(kind="checked", message="a1 b2")) == "b2"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        HostSaid(kind="checked", message="a0 b2"),
+        HostSaid(kind="checked", message="a1"),
+        HostSaid(kind="confirmed", message="a1 b2"),
+        Returned(kind="returned", value="a1 b2"),
+    ],
+)
+def test_a_check_that_is_answered_otherwise_is_a_breach(said: HostSaid | Returned | None) -> None:
+    with pytest.raises(Breach, match="a check was answered with"):
+        host_nonce("a1", said)

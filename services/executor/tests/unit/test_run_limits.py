@@ -32,13 +32,15 @@ async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
     return await api.call("n1", "fs:read", {"path": "/x"})
 
 
-async def test_a_tool_outside_the_grant_ends_the_run_and_is_never_called(
+async def test_a_tool_outside_the_grant_of_a_dry_run_ends_it_and_is_never_called(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     tools = MemoryTools()
     executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    command = make_command("read", tools=["fs:stat"])
+    grant = command.grant.model_copy(update={"dry_run": True})
 
-    fact = await finish(make_command("read", tools=["fs:stat"]), executor)
+    fact = await finish(command.model_copy(update={"grant": grant}), executor)
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool, fact.error.node_id) == ("denied", "fs:read", "n1")
@@ -68,14 +70,14 @@ async def test_a_refused_call_does_not_cut_off_those_under_way(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:
     async def both(api: ProgramApi, args: JsonObject) -> JsonValue:
-        calls = (api.call("n1", "api:a"), api.call("n2", "fs:write"), api.call("n3", "api:b"))
+        calls = (api.call("n1", "api:a"), api.call("n2", "cap:x"), api.call("n3", "api:b"))
         return list(await asyncio.gather(*calls))
 
     executor = make_executor(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
-    fact = await finish(make_command("both", tools=["api:a", "api:b"]), executor)
+    fact = await finish(make_command("both"), executor)
 
     assert fact.error is not None
-    assert (fact.error.kind, fact.error.tool) == ("denied", "fs:write")
+    assert (fact.error.kind, fact.error.tool) == ("denied", "cap:x")
     assert [(task.tool, task.success) for task in fact.task_results] == [("api:a", True)]
 
 

@@ -14,6 +14,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.health import Checks, serve_http
+from pml_common.signing import SigningKey
 from pml_common.storage.schema import answers, open_schema
 from pml_gateway.adapters.background import background, keep_doing
 from pml_gateway.adapters.bus_results import BusResults
@@ -33,7 +34,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.execute import Executions
 from pml_gateway.handlers.http_app import Health, Limits, rest_app
-from pml_gateway.handlers.http_heads import BoundedHeads
+from pml_gateway.handlers.http_heads import Waits, bounded_by
 from pml_gateway.handlers.mcp_server import McpServerFace
 from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.handlers.on_call_tool import ToolCalls
@@ -93,7 +94,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Checks]:
         stores = postgres_stores(pool, settings.gateway_storage_patience_s)
         checks = {"postgres": answers(pool)}
         tools = ToolRouter([*stubs, servers])
-        parts = assemble(settings, bus, stores, tools, checks, instance)
+        parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
         face = mcp_face(parts)
         listeners.append(_telling(face))
         await hear(parts)
@@ -113,8 +114,11 @@ def assemble(
     tools: KnownTools,
     checks: Checks,
     instance: UUID,
+    key: SigningKey,
 ) -> Parts:
-    """Everything put together, nothing started; `instance` is this process."""
+    """Everything put together, nothing started; `instance` is this process, which
+    signs grants with `key`."""
+    rules = settings.rules(key)
     watch, names, newsroom = BusWatch(bus), HeardCapabilityNames(bus), MemoryNewsroom()
     relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
@@ -148,7 +152,7 @@ def assemble(
             asker=bus,
             policy_of=policies.of,
             terms=settings.terms,
-            rules=settings.rules,
+            rules=rules,
             now=_now,
             require_bus=watch.require,
         ),
@@ -162,7 +166,7 @@ async def hear(parts: Parts) -> None:
         "workflows": workflows,
         "newsroom": parts.newsroom,
         "runs": parts.runs,
-        "rules": parts.settings.rules,
+        "rules": parts.executions.rules,
         "now": _now,
     }
     judging = {"tools": tools, "policy_of": parts.policies.of}
@@ -178,16 +182,17 @@ async def hear(parts: Parts) -> None:
         partial(on_execution_analyzed, **step, **judging, asker=bus),
     )
     await bus.consume(catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step))
+    ran = {**step, "journal": bus}
     await bus.consume(
-        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, **judging)
+        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)
     )
-    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **step))
+    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
 
 
 def rest(parts: Parts, face: McpServerFace) -> FastAPI:
     """The face for everybody else, with the MCP one beside it."""
     settings = parts.settings
-    limits = Limits(settings.hosts, settings.gateway_max_body_bytes)
+    limits = Limits(settings.names, settings.gateway_max_body_bytes)
     health = Health(parts.checks, parts.policies.fault)
     return rest_app(parts.agents, parts.bus, _callers(settings), health, limits, [face.route])
 
@@ -195,9 +200,9 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
 @asynccontextmanager
 async def _serving(parts: Parts, face: McpServerFace) -> AsyncGenerator[None]:
     settings = parts.settings
-    app = rest(parts, face)
+    reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
     where = settings.gateway_host, settings.gateway_port
-    async with serve_http(app, *where, BoundedHeads), face.running():
+    async with serve_http(rest(parts, face), *where, reader), face.running():
         try:
             yield
         finally:
@@ -212,7 +217,7 @@ def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, 
         workflows=parts.stores.workflows,
         tools=parts.tools,
         relay=parts.relay,
-        rules=parts.settings.rules,
+        rules=parts.executions.rules,
         now=_now,
     )
     every_s = parts.settings.gateway_sweep_every_s
@@ -238,7 +243,7 @@ def mcp_face(parts: Parts) -> McpServerFace:
         allowed=parts.agents,
         callers=_callers(settings),
         version=version("pml-gateway"),
-        hosts=[f"[{host}]" if ":" in host else host for host in settings.hosts],
+        hosts=settings.names.hosts,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
     )

@@ -25,12 +25,15 @@ ServerState = Literal["connecting", "ready", "failed"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """How the connection to one MCP server stands; `tools` counts the last listing."""
+    """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
+    what of it is not used."""
 
     state: ServerState
     error: str | None
     tools: int
     since: datetime
+    hints_trusted: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 class ToolCaller(Protocol):

@@ -1,31 +1,27 @@
 """What the gateway is told by its environment; the only reader of it."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope, ScopeToken
-from pml_common.service import StorageSettings
+from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.acceptance import Terms
-from pml_gateway.domain.origin import LOOPBACK, is_loopback
+from pml_gateway.domain.origin import LOOPBACK, Names, is_loopback, names_of
 from pml_gateway.domain.rules import Rules
-
-SHORTEST_SECRET = 16
 
 
 class GatewaySettings(StorageSettings):
     """`PML_…` and `PML_GATEWAY_…`; times in seconds.
 
-    `gateway_secret` signs grants: every replica must have the same, and keep it.
+    Grants are signed with the key of `signing_key`, as messages are.
     """
 
     model_config = SettingsConfigDict(hide_input_in_errors=True, validate_default=True)
@@ -36,9 +32,9 @@ class GatewaySettings(StorageSettings):
         default=False, description="Listen on an address that others can reach, without a login."
     )
     gateway_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(), description="Names we are called by besides loopback's; * for any."
+        default=(),
+        description="Names we are called by besides loopback's: host or host:port; * for any.",
     )
-    gateway_secret: SecretStr = SecretStr("")
     mcp_servers: Path | None = None
 
     gateway_org: ScopeToken = "local"
@@ -50,6 +46,12 @@ class GatewaySettings(StorageSettings):
     )
 
     gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
+    gateway_head_timeout_s: float = Field(
+        default=10.0, gt=0, description="For a request's line and headers to come."
+    )
+    gateway_body_timeout_s: float = Field(
+        default=30.0, gt=0, description="For a request's body to come, from its head on."
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)
@@ -73,16 +75,6 @@ class GatewaySettings(StorageSettings):
             return values | {"gateway_allowed_hosts": named}
         return values
 
-    @field_validator("gateway_secret")
-    @classmethod
-    def _long_enough(cls, secret: SecretStr) -> SecretStr:
-        if len(secret.get_secret_value()) < SHORTEST_SECRET:
-            raise ValueError(
-                f"PML_GATEWAY_SECRET must have {SHORTEST_SECRET} characters or more; make one with "
-                "`openssl rand -hex 32` and give every replica the same"
-            )
-        return secret
-
     @model_validator(mode="after")
     def _stay_local(self) -> Self:
         if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
@@ -99,9 +91,9 @@ class GatewaySettings(StorageSettings):
         return Scope(org=self.gateway_org, project=self.gateway_project)
 
     @property
-    def hosts(self) -> frozenset[str]:
-        """Names by which requests may call us."""
-        return LOOPBACK | {self.gateway_host} | frozenset(self.gateway_allowed_hosts)
+    def names(self) -> Names:
+        """By which names requests may call us."""
+        return names_of(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
 
     @property
     def terms(self) -> Terms:
@@ -113,16 +105,14 @@ class GatewaySettings(StorageSettings):
         )
 
     @property
-    def signing_key(self) -> SigningKey:
-        """The key of this deployment's gateways, made from their secret."""
-        seed = hashlib.sha256(self.gateway_secret.get_secret_value().encode()).digest()
-        return SigningKey("gateway", Ed25519PrivateKey.from_private_bytes(seed))
+    def grant_key(self) -> SigningKey:
+        """What grants are signed with. Raises CannotStart."""
+        return signing_key_of("gateway", self)
 
-    @property
-    def rules(self) -> Rules:
-        """What holds for grants and approvals."""
+    def rules(self, key: SigningKey) -> Rules:
+        """What holds for grants, signed with this key, and approvals."""
         return Rules(
-            key=self.signing_key,
+            key=key,
             approval_ttl=timedelta(seconds=self.gateway_approval_ttl_s),
             grant_slack=timedelta(seconds=self.gateway_grant_slack_s),
             patience=timedelta(seconds=self.gateway_patience_s),

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.bus.identity import everyone
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
@@ -37,7 +38,11 @@ async def results(keeper: str, stores: Stores) -> AsyncGenerator[KeptResults]:
     if keeper == "stores":
         yield stores.results
         return
-    bus = MemoryBus() if keeper == "twin" else await NatsBus.connect(keeper, service="gateway")
+    bus = (
+        MemoryBus()
+        if keeper == "twin"
+        else await NatsBus.connect(keeper, service="gateway", identity=everyone())
+    )
     yield BusResults(bus, lambda: AT)
     await bus.drain(1)
 

@@ -7,17 +7,20 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx2
 
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.testing import key_files
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
 from pml_local.testing import eventually
-from services.gateway.tests.examples import SCOPE, SECRET
+from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.peers import Peers
 from services.gateway.tests.world import Json, settings
 
@@ -67,8 +70,12 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
     )
     url = f"http://127.0.0.1:{chosen.gateway_port}"
     async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        chosen = chosen.model_copy(
+            update={"signing_key": Path(key_files(folder, "gateway")["PML_SIGNING_KEY"])}
+        )
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30.0))
-        bus = await NatsBus.connect(nats_url, service="gateway")
+        bus = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
         await stack.enter_async_context(serve(chosen, bus))
         stack.push_async_callback(bus.drain, 2.0)
         yield Gateway(chosen, bus, http)
@@ -77,7 +84,7 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
 @asynccontextmanager
 async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> AsyncGenerator[Peers]:
     """The other services for as long as the block runs."""
-    bus = await NatsBus.connect(nats_url, service="peers")
+    bus = await NatsBus.connect(nats_url, service="peers", identity=everyone())
     scripted = Peers(bus, tools)
     await scripted.start()
     try:
@@ -94,15 +101,17 @@ def servers_file(folder: Path, servers: Mapping[str, object]) -> Path:
     return file
 
 
-def process_environment(nats_url: str, dsn: str, port: int, **more: str) -> dict[str, str]:
-    """What a gateway's own process is told."""
+def process_environment(
+    nats_url: str, dsn: str, port: int, folder: Path, **more: str
+) -> dict[str, str]:
+    """What a gateway's own process is told; its keys lie in `folder`."""
     return {
+        **key_files(folder, "gateway"),
         "PATH": os.defpath,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "PML_NATS_URL": nats_url,
         "PML_POSTGRES_DSN": dsn,
         "PML_GATEWAY_PORT": str(port),
-        "PML_GATEWAY_SECRET": SECRET.decode(),
         "PML_GATEWAY_ORG": SCOPE.org,
         "PML_GATEWAY_PROJECT": SCOPE.project,
         "PML_GATEWAY_STUB_TOOLS": "true",

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
@@ -102,10 +103,10 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     nats_url: str, postgres_dsn: str, tmp_path: Path
 ) -> None:
     box, port = ServerWorld(tmp_path), free_port()
-    servers = {"box": box.stdio().model_dump(include={"command", "args"})}
+    servers = {"box": box.stdio().model_dump(include={"command", "args", "trust"})}
     file = str(servers_file(tmp_path, servers))
-    environment = process_environment(nats_url, postgres_dsn, port, PML_MCP_SERVERS=file)
-    bus = await NatsBus.connect(nats_url, service="executor")
+    environment = process_environment(nats_url, postgres_dsn, port, tmp_path, PML_MCP_SERVERS=file)
+    bus = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     async with process(environment) as first:
         tools = await eventually(lambda: _listed(bus), within=30.0)
         done = await _call(postgres_dsn, tools["count"], {"key": "once"})
@@ -128,9 +129,9 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
 
 
 async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_it(
-    nats_url: str, postgres_dsn: str
+    nats_url: str, postgres_dsn: str, tmp_path: Path
 ) -> None:
-    environment = process_environment(nats_url, postgres_dsn, free_port())
+    environment = process_environment(nats_url, postgres_dsn, free_port(), tmp_path)
     url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
     async with peers(nats_url) as p, httpx2.AsyncClient(base_url=url, timeout=20) as http:
         async with process(environment) as first:

@@ -126,7 +126,11 @@ async def test_an_oversize_body_is_refused_announced_or_not() -> None:
     [
         {"host": "evil.example"},
         {"host": "127.0.0.1.evil.example:8080"},
+        {"host": "127.0.0.1:8080@evil.example"},
+        {"host": "localhost:8081"},
+        {"host": "localhost"},
         {"origin": "http://evil.example"},
+        {"origin": "http://localhost:3000"},
         {"origin": "null"},
     ],
 )
@@ -137,8 +141,17 @@ async def test_a_page_of_another_site_is_turned_away(headers: dict[str, str]) ->
             assert answer.status_code == 403
             assert error_of(answer)["kind"] == "forbidden"
         assert (await w.http.get("/livez", headers=headers)).status_code == 200
-        own = {"host": "localhost:1", "origin": "http://localhost:3000"}
+        own = {"host": "localhost:8080", "origin": "http://127.0.0.1:8080"}
         assert (await w.http.get("/api/tools", headers=own)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["host", "origin"])
+async def test_two_names_in_one_request_are_turned_away(name: str) -> None:
+    own = {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}[name]
+    async with world(peers_there=False) as w:
+        answer = await w.http.get("/api/tools", headers=[(name, own), (name, own)])
+        assert answer.status_code == 403
+        assert "one Host header" in error_of(answer)["message"]
 
 
 async def test_paths_and_methods_that_are_not_there_say_so() -> None:

@@ -197,12 +197,14 @@ async def test_references_are_compared_with_what_this_gateway_heard_or_the_ledge
     of = workflow()
     run, servers, ledger = running(of, reading_first(of)), FakeServers(), MemoryCallLedger()
     calls = tool_calls(servers, ledger)
-    assert (await calls.on_call_tool(call(run, WRITE, {"path": "/a"}))).status == "ask"
-    assert (await calls.on_call_tool(call(run, READ, {"path": "/a"}))).status == "ok"
+    assert (await calls.on_call_tool(call(run, WRITE))).status == "ask"
+    claimed = await calls.on_call_tool(call(run, READ, EVIL))
+    assert "fs:read is called with other arguments" in (claimed.message or "")
+    assert (await calls.on_call_tool(call(run, READ))).status == "ok"
     assert (await calls.on_call_tool(call(run, WRITE, EVIL))).status == "ask"
-    assert (await calls.on_call_tool(call(run, WRITE, {"path": "/a"}))).status == "ok"
+    assert (await calls.on_call_tool(call(run, WRITE))).status == "ok"
     another = tool_calls(servers, ledger)
-    again = call(run, WRITE, {"path": "/a"}, occurrence=1)
+    again = call(run, WRITE, occurrence=1)
     assert (await another.on_call_tool(again)).status == "ok"
     assert (await another.on_call_tool(call(run, WRITE, EVIL, occurrence=2))).status == "ask"
     assert servers.made == ["fs:read", "fs:write", "fs:write"]

@@ -33,8 +33,8 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.peers import Peers
-from services.gateway.tests.standing import parked
+from services.gateway.tests.peers import Peers, founded
+from services.gateway.tests.standing import parked, standing_in
 from services.gateway.tests.world import READY, FakeServers
 
 ALLOWED = Policy(otherwise="allow")
@@ -103,11 +103,13 @@ async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_liste
     (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
     assert isinstance(command, RunWorkflow)
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
-    handle = judging(store, on_workflow_parked, servers)
+    bus = MemoryBus()
+    handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
+    fact = await standing_in(bus, parked(command))
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
-        await handle(parked(command))
+        await handle(fact)
     servers.stands = {"fs": READY}
-    (asked,) = await twice(partial(handle, parked(command)))
+    (asked,) = await twice(partial(handle, fact))
     assert isinstance(asked, ApprovalRequested)
     kept = await store.get(new.scope, new.workflow_id)
     assert kept is not None
@@ -119,8 +121,9 @@ async def test_a_parked_run_whose_tool_nobody_lists_ends() -> None:
     new, store = await stored()
     (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
     assert isinstance(command, RunWorkflow)
-    handle = judging(store, on_workflow_parked, FakeServers(listed={"fs": (READ,)}))
-    (told,) = await twice(partial(handle, parked(command)))
+    bus, servers = MemoryBus(), FakeServers(listed={"fs": (READ,)})
+    handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
+    (told,) = await twice(partial(handle, await standing_in(bus, parked(command))))
     assert isinstance(told, WorkflowFinished)
     assert told.error is not None
     assert "no server lists it" in told.error.message
@@ -143,8 +146,9 @@ async def test_a_rejected_program_ends_once() -> None:
 async def test_a_finished_run_ends_its_workflow_once() -> None:
     new, store = await stored()
     await analysis_handler(store, MemoryBus())(analyzed(new))
-    handle = on(store, on_run_finished)
-    (told,) = await twice(partial(handle, finished(new, result=1)))
+    bus = MemoryBus()
+    handle = partial(on(store, on_run_finished), journal=bus)
+    (told,) = await twice(partial(handle, await founded(bus, finished(new, result=1))))
     assert isinstance(told, WorkflowFinished)
     assert told.result == 1
 
@@ -157,8 +161,9 @@ async def test_what_belongs_to_no_workflow_of_ours_states_nothing() -> None:
 
 async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     new, store = await stored()
-    handle = on(store, on_run_finished)
-    assert await twice(partial(handle, finished(new))) == ()
+    bus = MemoryBus()
+    handle = partial(on(store, on_run_finished), journal=bus)
+    assert await twice(partial(handle, await founded(bus, finished(new)))) == ()
     assert await store.get(new.scope, new.workflow_id) == new
 
 

@@ -34,8 +34,10 @@ def test_a_tool_is_taken_with_all_it_declares() -> None:
                     "openWorldHint": False,
                 },
                 "_meta": {"x": 1},
+                "icons": [{"src": "https://icons.example/a.png", "mimeType": None}],
             }
         ],
+        trusted=True,
     )
     assert not faults
     assert tools == (
@@ -49,12 +51,33 @@ def test_a_tool_is_taken_with_all_it_declares() -> None:
             annotations=ToolAnnotations(
                 read_only=False, destructive=True, idempotent=True, open_world=False
             ),
+            meta={"x": 1},
+            icons=({"src": "https://icons.example/a.png"},),
         ),
     )
 
 
+def test_hints_of_a_server_that_is_not_trusted_are_claims_and_count_for_nothing() -> None:
+    listed: list[JsonObject] = [
+        {"name": "a", "inputSchema": {}, "annotations": {"readOnlyHint": True}},
+        {"name": "b", "inputSchema": {}, "annotations": {"title": "B"}},
+    ]
+    (claims, silent), _ = definitions_of("fs", listed, trusted=False)
+    assert (claims.annotations, claims.claims) == (
+        ToolAnnotations(),
+        ToolAnnotations(read_only=True),
+    )
+    assert (silent.annotations, silent.claims, silent.title) == (ToolAnnotations(), None, "B")
+    assert "readOnlyHint" not in str(listing_of(claims, "a"))
+    trusted, _ = definitions_of("fs", listed, trusted=True)
+    assert trusted[0].annotations == claims.claims
+    assert trusted[0].definition_hash != claims.definition_hash
+
+
 def test_what_is_not_declared_is_unknown() -> None:
-    (tool,), _ = definitions_of("fs", [{"name": "a", "inputSchema": {}, "annotations": None}])
+    (tool,), _ = definitions_of(
+        "fs", [{"name": "a", "inputSchema": {}, "annotations": None}], trusted=True
+    )
     assert tool.annotations == ToolAnnotations()
     assert tool.title is None
     assert tool.description == ""
@@ -62,7 +85,7 @@ def test_what_is_not_declared_is_unknown() -> None:
 
 def test_an_old_title_is_taken_from_the_hints() -> None:
     listed: JsonObject = {"name": "a", "inputSchema": {}, "annotations": {"title": "Old"}}
-    assert definitions_of("fs", [listed])[0][0].title == "Old"
+    assert definitions_of("fs", [listed], trusted=True)[0][0].title == "Old"
 
 
 def test_tools_come_in_name_order_and_unusable_ones_are_explained() -> None:
@@ -70,11 +93,22 @@ def test_tools_come_in_name_order_and_unusable_ones_are_explained() -> None:
         return {"name": name, "inputSchema": schema}  # pyright: ignore[reportReturnType]
 
     tools, faults = definitions_of(
-        "fs", [tool("b"), tool("a"), tool("b"), tool("a b"), tool("x" * 300), tool("c", "no")]
+        "fs", [tool("b"), tool("a"), tool("a b"), tool("x" * 300), tool("c", "no")], trusted=True
     )
     assert [each.name for each in tools] == ["a", "b"]
-    assert faults[0] == "b: listed twice"
-    assert [fault.split(":")[0] for fault in faults[1:]] == ["a b", "x" * 300, "c"]
+    assert [fault.split(":")[0] for fault in faults] == ["a b", "x" * 300, "c"]
+
+
+@pytest.mark.parametrize("other", [SCHEMA, {"type": "object"}], ids=["equal", "different"])
+def test_of_tools_with_one_name_none_is_used(other: JsonObject) -> None:
+    listed: list[JsonObject] = [
+        {"name": "twice", "inputSchema": SCHEMA},
+        {"name": "once", "inputSchema": SCHEMA},
+        {"name": "twice", "inputSchema": other},
+    ]
+    tools, faults = definitions_of("fs", listed, trusted=True)
+    assert [tool.name for tool in tools] == ["once"]
+    assert faults == ("twice: listed 2 times, so none of them is used",)
 
 
 @given(
@@ -86,8 +120,8 @@ def test_tools_come_in_name_order_and_unusable_ones_are_explained() -> None:
     )
 )
 def test_any_listing_is_sorted_out(listed: list[Any]) -> None:
-    tools, faults = definitions_of("fs", listed)
-    assert len(tools) + len(faults) == len(listed)
+    tools, faults = definitions_of("fs", listed, trusted=True)
+    assert len(tools) + len(faults) == len({str(tool.get("name")) for tool in listed})
 
 
 def test_a_tool_is_listed_with_its_true_id_as_title() -> None:

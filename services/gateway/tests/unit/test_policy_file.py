@@ -9,7 +9,7 @@ import pytest
 from pml_common.contracts.decision import Policy, Verdict
 from pml_common.contracts.scope import Scope
 from pml_common.service import CannotStart
-from pml_gateway.adapters.policy_file import PolicyFile
+from pml_gateway.adapters.policy_file import GONE_AFTER_S, PolicyFile
 from services.gateway.tests.examples import ELSEWHERE, READ, SCOPE
 
 STRICT = Policy(otherwise="deny")
@@ -24,6 +24,20 @@ def _write(file: Path, document: object) -> None:
 
 def _verdict(policies: PolicyFile, scope: Scope = SCOPE) -> Verdict:
     return policies.of(scope).verdict_on(READ)[0]
+
+
+class Clock:
+    """Stands still unless moved."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
@@ -75,14 +89,42 @@ def test_a_fault_changes_nothing_and_is_told_once(
     assert (_verdict(policies), policies.fault()) == ("deny", None)
 
 
-def test_a_file_that_is_taken_away_changes_nothing(file: Path) -> None:
+def test_a_file_that_an_editor_replaces_holds_on(file: Path, clock: Clock) -> None:
     _write(file, {"read_only": "deny"})
-    policies = PolicyFile(file, STRICT)
+    policies = PolicyFile(file, STRICT, clock)
     file.unlink()
     assert _verdict(policies) == "deny"
-    assert "is gone; what it said holds on" in (policies.fault() or "")
+    clock.now += GONE_AFTER_S
+    assert _verdict(policies) == "deny"
+    assert "is gone; what it said holds for 10 s more" in (policies.fault() or "")
     _write(file, {"read_only": "ask"})
     assert (_verdict(policies), policies.fault()) == ("ask", None)
+
+
+def test_a_file_gone_for_longer_means_the_default_with_a_warning(
+    file: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    _write(file, {"rules": [{"pattern": "fs:*", "verdict": "allow"}]})
+    policies = PolicyFile(file, STRICT, clock)
+    aside = file.rename(file.with_suffix(".aside"))
+    assert policies.of(SCOPE) != STRICT
+    clock.now += GONE_AFTER_S + 0.1
+    assert [policies.of(SCOPE) for _ in range(3)] == [STRICT] * 3
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert "gone for more than 10 s: the default policy holds" in (policies.fault() or "")
+    aside.rename(file)
+    assert policies.of(SCOPE) != STRICT
+    assert policies.fault() is None
+
+
+def test_the_time_without_a_file_counts_anew_each_time(file: Path, clock: Clock) -> None:
+    policies = PolicyFile(file, STRICT, clock)
+    for _ in range(3):
+        _write(file, {"otherwise": "ask"})
+        assert policies.of(SCOPE).otherwise == "ask"
+        file.unlink()
+        assert policies.of(SCOPE).otherwise == "ask"
+        clock.now += GONE_AFTER_S - 1
 
 
 def test_what_is_no_text_is_a_fault(file: Path) -> None:

@@ -31,13 +31,13 @@ def test_both_kinds_of_server_are_read() -> None:
     servers = parse_servers(
         _file(
             fs={"command": "deno", "args": ["run", "x"], "env": {"A": "1"}, "cwd": "/data"},
-            web={"url": "https://example.org/mcp", "headers": {"X-Key": "k"}},
+            web={"url": "https://example.org/mcp", "headers": {"X-Key": "k"}, "trust": "hints"},
         ),
         {},
     )
     assert servers == {
         "fs": StdioServer(command="deno", args=("run", "x"), env={"A": "1"}, cwd="/data"),
-        "web": HttpServer(url="https://example.org/mcp", headers={"X-Key": "k"}),
+        "web": HttpServer(url="https://example.org/mcp", headers={"X-Key": "k"}, trust="hints"),
     }
 
 

@@ -76,11 +76,25 @@ def test_a_denial_without_tools_still_says_why() -> None:
 def test_a_name_that_another_capability_has_ends_it_and_names_the_holder() -> None:
     new = workflow(ExecuteRequest(code="return 1;", name="fs:count"))
     holder = ELSEWHERE_ID
-    failed, _ = after(new, Analyzed(analyzed(new), AT, name_holder=holder))
+    failed, _ = after(new, Analyzed(analyzed(new, name="fs:count"), AT, name_holder=holder))
     assert failed.error is not None
     assert failed.error.kind == "rejected"
     assert "fs:count" in failed.error.message
     assert str(holder) in failed.error.message
+
+
+def test_an_analysis_of_anything_else_is_not_taken() -> None:
+    new = workflow(ExecuteRequest(code="return 1;"))
+    right = analyzed(new)
+    forged = (
+        {"code": "return 2;"},
+        {"principal": "mallory"},
+        {"dry_run": True},
+        {"capability": right.capability.model_copy(update={"name": "fs:mine"})},
+    )
+    for change in forged:
+        assert after(new, Analyzed(right.model_copy(update=change), AT)) == (new, ())
+    assert after(new, Analyzed(right, AT))[0].state == "running"
 
 
 def test_a_program_that_cannot_be_read_ends_with_line_and_column() -> None:

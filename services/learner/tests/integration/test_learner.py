@@ -8,6 +8,7 @@ from typing import TypeVar
 import pytest
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import ForgetfulBus
@@ -49,9 +50,11 @@ async def _traces(bus: Bus) -> TracePage:
 
 
 async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgres_dsn: str) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor")
+    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     try:
-        async with _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn):
+        async with _learner(
+            await NatsBus.connect(nats_url, service="learner", identity=everyone()), postgres_dsn
+        ):
             run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)])
             await executor.publish(run)
 
@@ -71,12 +74,18 @@ async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgre
 
 
 async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor")
+    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     runs = [finished() for _ in range(20)]
     try:
         async with (
-            _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn),
-            _learner(await NatsBus.connect(nats_url, service="learner"), postgres_dsn),
+            _learner(
+                await NatsBus.connect(nats_url, service="learner", identity=everyone()),
+                postgres_dsn,
+            ),
+            _learner(
+                await NatsBus.connect(nats_url, service="learner", identity=everyone()),
+                postgres_dsn,
+            ),
         ):
             await asyncio.gather(*(executor.publish(run) for run in runs))
 
@@ -96,10 +105,10 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
 async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
     nats_url: str, postgres_dsn: str
 ) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor")
+    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     run = finished()
     try:
-        bus = await ForgetfulBus.connect(nats_url, service="learner")
+        bus = await ForgetfulBus.connect(nats_url, service="learner", identity=everyone())
         async with _learner(bus, postgres_dsn):
             await executor.publish(run)
 
@@ -116,12 +125,14 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
 async def test_an_outage_of_postgres_is_said_and_outlasted(
     nats_url: str, postgres_dsn: str
 ) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor")
+    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     run = finished()
     try:
         async with (
             forwarded(postgres_dsn) as link,
-            _learner(await NatsBus.connect(nats_url, service="learner"), link.dsn),
+            _learner(
+                await NatsBus.connect(nats_url, service="learner", identity=everyone()), link.dsn
+            ),
         ):
             await link.cut()
             await executor.publish(run)

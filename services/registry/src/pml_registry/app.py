@@ -12,6 +12,7 @@ from pml_common.storage.outage import reporting
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import answers, open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
+from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
@@ -82,7 +83,12 @@ async def _hear(
 ) -> None:
     await bus.consume(
         catalog.REGISTRY_ON_EXECUTION_ANALYZED,
-        partial(on_execution_analyzed, capabilities=capabilities, embedder=embedder),
+        partial(
+            on_execution_analyzed,
+            capabilities=capabilities,
+            embedder=embedder,
+            hashing=CodeHashes(),
+        ),
     )
     await bus.consume(
         catalog.REGISTRY_ON_LEARNING_UPDATED,

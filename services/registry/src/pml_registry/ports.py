@@ -190,6 +190,14 @@ class VectorIndex(Protocol):
         ...
 
 
+class CodeHashing(Protocol):
+    """Tells which program a text is."""
+
+    async def hash_of(self, code: str) -> str | None:
+        """The hash of its normal form; None for what is no program."""
+        ...
+
+
 class Evidence(Protocol):
     """The truth about what may be shown, and how well it fits."""
 

@@ -15,6 +15,7 @@ from services.registry.tests.samples import (
     ELSEWHERE,
     OTHER_HASH,
     SCOPE,
+    AsTold,
     analysed,
     lesson,
     listed,
@@ -34,7 +35,7 @@ async def filled(stores: Stores, embedder: Embedder) -> Stores:
     shows = analysed(name="fs:show", intent="show one file to a person", tools=["fs:read_text"])
     draws = analysed(OTHER_HASH, name="art:draw", intent="draw one file as art", tools=[])
     for analysis in (shows, draws):
-        await on_execution_analyzed(analysis, stores.capabilities, embedder)
+        await on_execution_analyzed(analysis, stores.capabilities, embedder, AsTold())
     await on_learning_updated(lesson(), stores.capabilities)
     return stores
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 
+from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import ForgetfulBus
@@ -27,7 +28,7 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_local.testing import eventually
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
-from services.registry.tests.samples import SCOPE, analysed, edges, lesson, listed, tool
+from services.registry.tests.samples import SCOPE, AsTold, analysed, edges, lesson, listed, tool
 
 pytestmark = pytest.mark.integration
 
@@ -46,6 +47,12 @@ OTHERS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples' hashes are made up."""
+    monkeypatch.setattr("pml_registry.app.CodeHashes", AsTold)
+
+
 @asynccontextmanager
 async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
     async with serve(RegistrySettings(postgres_dsn=dsn), bus) as checks:
@@ -62,7 +69,7 @@ async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
 @pytest.fixture
 async def outside(nats_url: str) -> AsyncGenerator[NatsBus]:
     """The bus as the other services see it."""
-    bus = await NatsBus.connect(nats_url, service="gateway")
+    bus = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
     yield bus
     await bus.drain()
 
@@ -90,7 +97,9 @@ async def test_a_capability_is_created_learned_listed_and_found(
 ) -> None:
     analysis = analysed(name="fs:ensure", intent="make sure that the notes exist")
     entity = str(analysis.capability.capability_id)
-    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+    async with _registry(
+        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+    ):
         await outside.publish(lesson())
         await outside.publish(analysis)
 
@@ -125,7 +134,9 @@ async def test_a_capability_is_created_learned_listed_and_found(
 async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
     outside: NatsBus, nats_url: str, postgres_dsn: str, intent: str
 ) -> None:
-    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+    async with _registry(
+        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+    ):
         await outside.publish(listed(*FILES))
         for other in OTHERS:
             await outside.publish(listed(other, server=other.server))
@@ -141,7 +152,9 @@ async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
 async def test_questions_asked_before_the_model_is_loaded_are_answered(
     outside: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
-    async with _registry(await NatsBus.connect(nats_url, service="registry"), postgres_dsn):
+    async with _registry(
+        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+    ):
         assert await _discover(outside, "read a file") == DiscoveryPage(hits=(), total=0)
 
 
@@ -150,7 +163,7 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
 ) -> None:
     analysis, observed = analysed(), edges(("fs:stat", "fs:read"))
     entity = str(analysis.capability.capability_id)
-    bus = await ForgetfulBus.connect(nats_url, service="registry")
+    bus = await ForgetfulBus.connect(nats_url, service="registry", identity=everyone())
     async with _registry(bus, postgres_dsn):
         for message in (analysis, lesson(), observed, listed(tool("fs:read"))):
             await outside.publish(message)
@@ -171,7 +184,10 @@ async def test_replicas_that_start_and_work_side_by_side_agree(
 ) -> None:
     hashes = [f"a7f3{number:060x}" for number in range(12)]
     async with AsyncExitStack() as replicas:
-        buses = [await NatsBus.connect(nats_url, service="registry") for _ in range(2)]
+        buses = [
+            await NatsBus.connect(nats_url, service="registry", identity=everyone())
+            for _ in range(2)
+        ]
         await asyncio.gather(
             *(replicas.enter_async_context(_registry(bus, postgres_dsn)) for bus in buses)
         )

@@ -8,7 +8,7 @@ from pml_common.storage.schema import open_schema
 from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
 from pml_registry.handlers.on_learning_updated import on_learning_updated
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import analysed, lesson
+from services.registry.tests.samples import AsTold, analysed, lesson
 from services.registry.tests.stores import postgres_stores
 
 _BEFORE = "0006_usage.sql"
@@ -35,7 +35,7 @@ async def test_a_lesson_rewrites_nothing_that_a_capability_is_found_by(
 ) -> None:
     async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
         capabilities = postgres_stores(pool).capabilities
-        await on_execution_analyzed(analysed(), capabilities, embedder)
+        await on_execution_analyzed(analysed(), capabilities, embedder, AsTold())
         await on_learning_updated(lesson(1), capabilities)
         listed = await pool.fetchval(_VERSION)
         await on_learning_updated(lesson(2), capabilities)

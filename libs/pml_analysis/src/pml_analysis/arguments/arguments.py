@@ -1,19 +1,25 @@
 """Arguments pass (A6): what is known, before the run, of what each call is given."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from pydantic import JsonValue
 
-from pml_analysis.arguments.changes import changed_arguments, may_be
+from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.data_flow import DataFlow
 from pml_analysis.arguments.handed_in import Given, HandedIn
-from pml_analysis.names.constants import json_value
-from pml_analysis.names.entries import Entry, entries, is_plain
+from pml_analysis.arguments.parameter_paths import dotted, parameter_path
+from pml_analysis.arguments.roots import ARGUMENTS, Rooted
+from pml_analysis.arguments.sources import Source, Sources
+from pml_analysis.decision.spreads import SPREAD
+from pml_analysis.names.absent import Absent
+from pml_analysis.names.entries import Entry, entries, is_plain, is_plain_list
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, FromArguments, Origin
-from pml_analysis.structure.expansion import Instance
+from pml_analysis.structure.calls import CallSite
+from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.syntax.literals import is_unicode
 from pml_analysis.syntax.patterns import Part, Path
 from pml_analysis.syntax.tree import Node
@@ -26,19 +32,14 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
 )
 
-SPREAD: Final = "..."
-"""Begins the key of what is given as a whole: `f(options)` is `f({...options})`."""
-
 _LONGEST_EXPRESSION: Final = 200
 _LOOKED_AT: Final = 10 * _LONGEST_EXPRESSION
 _DEEPEST: Final = 30
 """How many objects and lists inside each other are told apart."""
 
 _SPACES: Final = re.compile(r"\s+")
-_MOST_NAMES: Final = 10
-_DEFAULTING: Final = frozenset({"??", "||"})
 
-
+_NULL: Final = LiteralArgument(value=None)
 _LEAST: Final = 8
 """Characters that an argument counts for at least."""
 
@@ -57,7 +58,13 @@ class ArgumentReader:
     Raises TooMuchGiven beyond `limit` characters of all that it has read."""
 
     def __init__(
-        self, origins: Origins, flow: DataFlow, handed_in: HandedIn, *, limit: int
+        self,
+        origins: Origins,
+        expansion: Expansion,
+        flow: DataFlow,
+        handed_in: HandedIn,
+        *,
+        limit: int,
     ) -> None:
         self._left = limit
         self._call = 0
@@ -65,14 +72,17 @@ class ArgumentReader:
         self._origins = origins
         self._flow = flow
         self._handed_in = handed_in
-        self._changed = changed_arguments(origins)
+        self._changed = Changed(origins)
+        self._sources = Sources(origins, expansion, handed_in, self._changed)
+        self._absent = Absent(origins)
 
-    def read(self, given: Node | None, at: Instance) -> dict[str, Argument]:
+    def read(self, site: CallSite, at: Instance) -> dict[str, Argument]:
         """The arguments of a call by name."""
-        if given is None:
-            return {}
-        self._call = given.start
-        return self._fields(given, at, 0)
+        self._call = site.call.start
+        if site.spread is not None:
+            text = self.expression(site.spread)
+            return {f"{SPREAD}{text}": self._reference(site.spread, at)}
+        return {} if site.argument is None else self._fields(site.argument, at, 0)
 
     def _count(self, size: int) -> None:
         self._left -= max(size, _LEAST)
@@ -86,7 +96,7 @@ class ArgumentReader:
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
             return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
-        if depth < _DEEPEST and node.kind == "array" and not _has_holes(node):
+        if depth < _DEEPEST and node.kind == "array" and is_plain_list(node):
             return self._array(node, at, depth + 1)
         return self._scalar(node, at, depth)
 
@@ -94,37 +104,77 @@ class ArgumentReader:
         given = self._handed_in.follow(node, at)
         if given is not None and not given.path:
             node, at = given.value, given.at
-        found = list(entries(self._origins, node))
+        found = list(self._opened(node, at))
         # What stands before a spread or a computed key may be overwritten by it.
-        certain_from = max((i for i, entry in enumerate(found) if entry.key is None), default=0)
-        return {
-            self._key(entry): self._value(entry.value, at, depth)
-            if i >= certain_from
-            else self._reference(entry.value, at)
-            for i, entry in enumerate(found)
-        }
+        unsure = max((i for i, (entry, _) in enumerate(found) if entry.key is None), default=-1)
+        fields: dict[str, Argument] = {}
+        for i, (entry, where) in enumerate(found):
+            key, argument = self._entry(entry, where, depth, is_certain=i > unsure)
+            if unsure >= 0:
+                fields.pop(key, None)  # in the order in which they are set
+            if argument is None:
+                fields.pop(key, None)
+            else:
+                fields[key] = argument
+        return fields
+
+    def _opened(self, node: Node, at: Instance) -> Iterator[tuple[Entry, Instance]]:
+        """The entries of an object, those of spread parameters with it that are given one."""
+        for entry in entries(self._origins, node):
+            is_spread = entry.key is None and entry.computed is None
+            given = self._handed_in.follow(entry.value, at) if is_spread else None
+            if given is not None and not given.path and is_plain(given.value.inner):
+                yield from ((inner, given.at) for inner in entries(self._origins, given.value))
+            else:
+                yield entry, at
+
+    def _entry(
+        self, entry: Entry, at: Instance, depth: int, *, is_certain: bool
+    ) -> tuple[str, Argument | None]:
+        """A key with what it is given; None for what JSON leaves out."""
+        key = self._key(entry)
+        if entry.key is None:
+            return key, self._spread(entry, at)
+        if key != entry.key:  # it looks like one
+            told = self._reference(entry.value, at)
+            return key, told.model_copy(update={"keys": (entry.key,)})
+        if not is_certain:
+            return key, self._reference(entry.value, at)
+        is_absent = self._absent.is_absent(entry.value)
+        return key, None if is_absent else self._value(entry.value, at, depth)
 
     def _key(self, entry: Entry) -> str:
+        """The key that an entry is told under: of what is spread, or set under a key that only the
+        run can tell, and of a key that looks like that, one that begins with `SPREAD`."""
         key = entry.key
         if key is None:
-            is_spread = entry.computed is None
-            text = self.expression(entry.computed or entry.value)
-            key = f"{SPREAD}{text}" if is_spread else text
+            key = f"{SPREAD}{self.expression(entry.computed or entry.value)}"
+        elif key.startswith(SPREAD):
+            key = f"{SPREAD}[{json.dumps(key, ensure_ascii=False)}]"
         self._count(len(key))
         return key
+
+    def _spread(self, entry: Entry, at: Instance) -> Argument:
+        """Everything that a value has, or a value under a key that only the run can tell."""
+        source = self._sources.of(entry.value, at) if entry.computed is None else None
+        if source is None:
+            return self._reference(entry.value, at)
+        return self._sourced(source, entry.value, at)
 
     def _array(self, node: Node, at: Instance, depth: int) -> Argument:
         items: list[Argument] = []
         for child in node.children:
-            if child.kind == "spread_element":
-                items.append(self._reference(child, at))
-            elif child.kind != ",":
-                items.append(self._value(child, at, depth))
+            if child.kind != ",":
+                is_absent = self._absent.is_absent(child)
+                items.append(_NULL if is_absent else self._value(child, at, depth))
         values = [item.value for item in items if isinstance(item, LiteralArgument)]
         whole = len(values) == len(items)
         return LiteralArgument(value=values) if whole else ArrayArgument(items=tuple(items))
 
     def _scalar(self, node: Node, at: Instance, depth: int) -> Argument:
+        source = self._sources.of(node, at)
+        if source is not None:
+            return self._sourced(source, node, at)
         given = self._handed_in.follow(node, at)
         if given is not None and not given.path and depth < _DEEPEST:
             return self._value(given.value, given.at, depth + 1)
@@ -133,13 +183,20 @@ class ArgumentReader:
             self._count(len(origin.value) if isinstance(origin.value, str) else 0)
             return LiteralArgument(value=cast(JsonValue, origin.value))
         path = parameter_path(self._origins, node) if given is None else _given_path(origin)
-        if path and path[0] is not None and not self._is_changed(path):
+        is_changed = path is not None and self._changed.may_hold(Rooted(ARGUMENTS, path))
+        if path and path[0] is not None and not is_changed:
             return ParameterArgument(parameter_name=dotted(path))
         return self._reference(node, at) if given is None else self._outside(given)
 
-    def _is_changed(self, path: Path) -> bool:
-        """Whether the program may change a part of the caller's arguments before it is sent."""
-        return any(may_be(path, changed) for changed in self._changed)
+    def _sourced(self, source: Source, node: Node, at: Instance) -> Argument:
+        """A value that certainly is a part of the caller's arguments, or of a result."""
+        if source.node_id is None:
+            name = dotted(source.path) or self.expression(node)
+            self._count(len(name))
+            return ParameterArgument(parameter_name=name, path=source.path, default=source.default)
+        given = self._handed_in.follow(node, at)
+        told = self._reference(node, at) if given is None else self._outside(given)
+        return told.model_copy(update={"node_id": source.node_id, "path": source.path})
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
         text = self.expression(node)
@@ -181,60 +238,6 @@ def _part(given: Given) -> Part:
 
 def _given_path(origin: Origin) -> Path | None:
     return origin.path if isinstance(origin, FromArguments) else None
-
-
-def parameter_path(origins: Origins, node: Node, names: int = _MOST_NAMES) -> Path | None:
-    """The part of the caller's arguments that a value is, a default for it left aside; told through
-    so many names."""
-    node = node.inner
-    origin = origins.of(node)
-    if isinstance(origin, FromArguments):
-        return origin.path
-    binding = origins.scopes.binding(node)
-    if binding is not None:
-        given = [part for part in binding.parts if not part.is_default]
-        if len(given) != 1:
-            return None
-        value, path = given[0].value, given[0].path
-        if path or value is None:
-            origin = origins.part(given[0])
-            return origin.path if isinstance(origin, FromArguments) else None
-        node = value.inner
-        if names and origins.scopes.binding(node) is not None:
-            return parameter_path(origins, node, names - 1)
-    return _defaulted(origins, node)
-
-
-def _defaulted(origins: Origins, node: Node) -> Path | None:
-    """The path of `args.x` in `args.x ?? 10`."""
-    if node.kind != "binary_expression" or node["operator"].kind not in _DEFAULTING:
-        return None
-    origin = origins.of(node["left"])
-    if not isinstance(origin, FromArguments):
-        return None
-    default = node["right"]
-    known = isinstance(origins.of(default), Constant) or json_value(origins, default) is not None
-    return origin.path if known else None
-
-
-def dotted(path: Path) -> str:
-    """A path as people write it: `user.name`, `items[0]`, `rows[]`."""
-    text = ""
-    for step in path:
-        if isinstance(step, str):
-            text += f".{step}" if text else step
-        else:
-            text += "[]" if step is None else f"[{step}]"
-    return text
-
-
-def _has_holes(array: Node) -> bool:
-    after_comma = True
-    for child in array.children:
-        if child.kind == "," and after_comma:
-            return True
-        after_comma = child.kind == ","
-    return False
 
 
 def _literals(fields: Mapping[str, Argument]) -> list[tuple[str, LiteralArgument]]:

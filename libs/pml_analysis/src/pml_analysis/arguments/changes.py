@@ -1,18 +1,24 @@
-"""Changes pass: which parts of the caller's arguments the program may change before it sends them.
+"""Changes pass: which parts of the caller's arguments, and of the results of tools, the program may
+change before it sends them.
 
-Two questions: does anything change a part of the arguments under its own name, or a value of which
-nobody knows what it is; and if the latter, which parts are handed to where that may be one of them.
+Two questions: does anything change such a part under its own name, or a value of which nobody knows
+what it is; and if the latter, which parts are handed to where that may be one of them.
 """
 
 from functools import cached_property
 from typing import Final
 
+from pydantic import JsonValue
+
 from pml_analysis.arguments.handed_on import OwnNames, called_by, handed_on
+from pml_analysis.arguments.roots import Rooted, rooted
 from pml_analysis.names.bindings import Binding
+from pml_analysis.names.constants import json_value
 from pml_analysis.names.globals import GLOBALS
 from pml_analysis.names.origins import MEMBERS, Origins
-from pml_analysis.names.values import FromArguments, FromCall, holds_tools
-from pml_analysis.syntax.patterns import Part, Path, Step
+from pml_analysis.names.tampering import is_tampered
+from pml_analysis.names.values import FromCall, holds_tools
+from pml_analysis.syntax.patterns import Part, Step
 from pml_analysis.syntax.tree import FUNCTIONS, Node
 
 _DEFAULTING: Final = frozenset({"??=", "||="})
@@ -38,19 +44,33 @@ _COPYING: Final = frozenset(_COPIES.split())
 """Functions and methods whose result is a list or object that nobody else has."""
 
 
-def changed_arguments(origins: Origins) -> list[Path]:
-    """The parts that may be changed, defaults for them left aside; a step that is None: any."""
-    changes = _Changes(origins)
-    found = changes.told()
-    return [*found, *handed_on(origins, changes.own)] if changes.any_other else found
+class Changed:
+    """The parts that may be changed."""
 
+    def __init__(self, origins: Origins) -> None:
+        changes = _Changes(origins)
+        found = changes.told()
+        found += handed_on(origins, changes.own) if changes.any_other else []
+        self._set = changes.defaults
+        self._is_any = is_tampered(origins)
+        self._parts: dict[int, list[Rooted]] = {}
+        for part in dict.fromkeys(found):
+            self._parts.setdefault(part.root, []).append(part)
 
-def may_be(path: Path, changed: Path) -> bool:
-    """Whether a part of the arguments is a changed one, in it, or holds it."""
-    return all(
-        one is None or other is None or one == other
-        for one, other in zip(path, changed, strict=False)
-    )
+    def set_where_missing(self, part: Rooted) -> tuple[JsonValue, ...] | None:
+        """The known value that `??=` gives a part where it is missing, before or after; nothing
+        where none does, None where that cannot be told."""
+        values = [known for one, known in self._set.items() if one.meets(part)]
+        if not values:
+            return ()
+        is_one = part in self._set and len(values) == len(values[0]) == 1
+        return (values[0][0],) if is_one else None
+
+    def may_hold(self, part: Rooted) -> bool:
+        """Whether a part is a changed one, in it, or holds it."""
+        return self._is_any or any(
+            part.meets(changed) for changed in self._parts.get(part.root, ())
+        )
 
 
 class _Changes:
@@ -58,16 +78,17 @@ class _Changes:
         self._origins = origins
         self._tree = origins.tree
         self._is_by_other_means = any(sign in self._tree.source.text for sign in _SIGNS)
-        self._told: list[Path] = []
+        self._told: list[Rooted] = []
+        self.defaults: dict[Rooted, list[JsonValue]] = {}
         self.any_other = False
-        """Whether something is changed that may be a part of the arguments under another name."""
+        """Whether something is changed that may be such a part under another name."""
 
     @cached_property
     def own(self) -> OwnNames:
         """Names that the program's own functions may have."""
         return OwnNames(self._origins)
 
-    def told(self) -> list[Path]:
+    def told(self) -> list[Rooted]:
         """The parts that are changed under their own names."""
         tree = self._tree
         for target in self._origins.scopes.member_writes:
@@ -97,11 +118,21 @@ class _Changes:
 
     def _member(self, member: Node, *, is_whole: bool) -> None:
         """A member is written or deleted."""
+        if member.kind in MEMBERS and not self._is_default(member):
+            self._change(member.children[0], () if is_whole else (self._origins.key(member),))
+
+    def _is_default(self, member: Node) -> bool:
+        """Whether a part is only given a known value where it is missing: `args.n ??= 10`."""
         above = member.above
         is_augmented = above.kind == "augmented_assignment_expression"
-        is_default = is_augmented and above["operator"].kind in _DEFAULTING
-        if member.kind in MEMBERS and not is_default:
-            self._change(member.children[0], () if is_whole else (self._origins.key(member),))
+        if not is_augmented or above["operator"].kind not in _DEFAULTING:
+            return False
+        part = rooted(self._origins, self._origins.of(member))
+        value = json_value(self._origins, above["right"])
+        if part is None or value is None or isinstance(value, dict | list):
+            return False
+        self.defaults.setdefault(part, []).append(value)
+        return True
 
     def _named(self, member: Node, name: Step) -> None:
         """A member that by its name changes something, or may."""
@@ -121,9 +152,8 @@ class _Changes:
                 self._change(given, ())
         elif name != "set":
             self.any_other = True
-            origin = self._origins.of(member.children[0])
-            if isinstance(origin, FromArguments):
-                self._told.append(origin.path)
+            part = rooted(self._origins, self._origins.of(member.children[0]))
+            self._told += () if part is None else (part,)
 
     def _opens(self, binding: Binding) -> bool:
         """Whether a name is taken out of something for what changes things."""
@@ -147,23 +177,24 @@ class _Changes:
         return is_free and self._tree.name(node) in GLOBALS
 
     def _change(self, changed: Node, key: tuple[Step, ...]) -> None:
-        origin = self._origins.of(changed)
-        if isinstance(origin, FromArguments):
-            self._told.append((*origin.path, *key))
-        elif not self._is_made_here(changed.inner):
-            self.any_other = True
-
-    def _is_made_here(self, node: Node) -> bool:
-        """Whether a value is certainly one that no part of the arguments is."""
-        binding = self._origins.scopes.binding(node)
-        parts = [Part(node)] if binding is None else binding.parts
-        return all(part.value is not None and self._is_fresh(part, part.value) for part in parts)
+        """A value is changed, under this key or none in particular."""
+        part = rooted(self._origins, self._origins.of(changed))
+        if part is not None:
+            self._told.append(Rooted(part.root, (*part.path, *key)))
+            return
+        binding = self._origins.scopes.binding(changed.inner)
+        for one in [Part(changed.inner)] if binding is None else binding.parts:
+            part = rooted(self._origins, self._origins.part(one))
+            if part is not None:
+                self._told.append(Rooted(part.root, (*part.path, *key)))
+            elif one.value is None or not self._is_fresh(one, one.value):
+                self.any_other = True
 
     def _is_fresh(self, part: Part, value: Node) -> bool:
+        """Whether a value is certainly made here: no part of what came from outside."""
         origin = self._origins.part(part)
         if isinstance(origin, FromCall):
-            is_result = not origin.path and self._is_copy(origin.call)
-            return is_result or holds_tools(self._origins.of(origin.call["function"]))
+            return not origin.path and self._is_copy(origin.call)
         value = value.inner
         if value.kind == "new_expression":
             made = value["constructor"]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pml_analysis.arguments.handed_in import HandedIn
+from pml_analysis.arguments.roots import waited_for
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromCall
 from pml_analysis.structure.expansion import Expansion, Instance
-from pml_analysis.structure.marks import combinator, combined
 from pml_analysis.syntax.patterns import Part, Path
 from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
 
@@ -169,24 +169,6 @@ class DataFlow:
         body = function.child("body")
         is_value = body is not None and body.kind != "statement_block"
         return [body] if is_value and body is not None else self._returned.get(function.index, [])
-
-
-def waited_for(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
-    """The element that a part of `Promise.all([…])` is the result of; else the value itself."""
-    index = path[0] if path else None
-    if not isinstance(index, int):
-        return value, path
-    call = value.inner
-    while call.kind == "await_expression" and call.operand is not None:
-        call = call.operand.inner
-    given = combined(call) if combinator(tree, call) == "all" else None
-    if given is None or given.kind != "array":
-        return value, path
-    items = [child for child in given.children if child.kind != ","]
-    is_plain = len(items) * 2 - 1 <= len(given.children) <= len(items) * 2
-    if not is_plain or any(item.kind == "spread_element" for item in items) or index >= len(items):
-        return value, path
-    return items[index], path[1:]
 
 
 def _returns(tree: Tree) -> dict[int, list[Node]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pml_analysis.arguments.arguments import dotted
+from pml_analysis.arguments.parameter_paths import dotted
 from pml_analysis.decision.toolbox import Takes
 from pml_analysis.names.entries import entries
 from pml_analysis.names.origins import Origins

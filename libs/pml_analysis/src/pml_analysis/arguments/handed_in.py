@@ -3,23 +3,28 @@
 from typing import Final, NamedTuple
 
 from pml_analysis.names.bindings import Binding
+from pml_analysis.names.callbacks import ELEMENT_OF, method_of
 from pml_analysis.names.entries import entries, is_plain, stays_as_written
 from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.values import Constant
 from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.syntax.patterns import Part, Path, Step, targets
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node, Tree
 
 _MOST_STEPS: Final = 100
 _OPENING: Final = MEMBERS | WRAPPERS
 _CHANGEABLE: Final = frozenset({"array", "object"})
+_THERE: Final = FUNCTIONS | {"array", "null", "object", "template_string"}
 
 
 class Given(NamedTuple):
-    """An expression, the part of its value that is meant, and the instance that it stands in."""
+    """An expression, the part of its value that is meant, and the instance that it stands in; what
+    is taken where that value is undefined, if it may be."""
 
     value: Node
     path: Path
     at: Instance
+    default: Node | None = None
 
 
 class HandedIn:
@@ -58,7 +63,7 @@ class HandedIn:
         root, opened = self._opened(current.value)
         binding = self._origins.scopes.binding(root)
         given = None if binding is None else self.given(binding.node, current.at)
-        if binding is None or given is None:
+        if binding is None or given is None or given.default is not None:
             return None
         rest = (*opened, *current.path)
         value, inside = self._picked(given.value, given.path)
@@ -94,16 +99,27 @@ class HandedIn:
         if instance.number in self._expansion.loops:  # it gives itself others
             return {}
         bound: dict[int, Given] = {}
-        given = arguments_of(place)
+        given = arguments_of(self._origins.tree, place)
         for position, (pattern, default) in enumerate(parameters_of(unit.function)):
             part = given[position] if position < len(given) else None
             if part is None and default is not None and _is_call_without(place, position):
                 bound |= self._declared(pattern, Part(default), instance)
             elif part is not None and pattern.kind != "rest_pattern":
-                bound |= self._declared(pattern, part, caller)
+                default = None if self._is_there(part) else default
+                bound |= self._declared(pattern, part, caller, default)
         return bound
 
-    def _declared(self, pattern: Node, part: Part, where: Instance) -> dict[int, Given]:
+    def _is_there(self, part: Part) -> bool:
+        """Whether a value is certainly not undefined."""
+        value = part.value.inner if part.value is not None and not part.path else None
+        if value is None or value.kind in _THERE:
+            return value is not None
+        origin = self._origins.of(value)
+        return isinstance(origin, Constant) and origin.value is not None
+
+    def _declared(
+        self, pattern: Node, part: Part, where: Instance, default: Node | None = None
+    ) -> dict[int, Given]:
         """By declared name: what the names of a pattern are given."""
         found: dict[int, Given] = {}
         for target in targets(self._origins.tree, pattern, (part,)):
@@ -116,7 +132,7 @@ class HandedIn:
                 and is_whole
                 and self._stays(binding)
             ):
-                found[target.node.index] = Given(given.value, given.path, where)
+                found[target.node.index] = Given(given.value, given.path, where, default)
         return found
 
     def _stays(self, binding: Binding) -> bool:
@@ -141,14 +157,13 @@ def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:
     return [(one["pattern"], one.child("value")) for one in found if one.child("pattern")]
 
 
-def arguments_of(place: Node) -> list[Part | None]:
+def arguments_of(tree: Tree, place: Node) -> list[Part | None]:
     """What is handed over by a call, or by a method to the function it is given; None what is not
     known."""
     if place.kind != "call_expression":
-        method = place.above.above["function"]
-        return [Part(method["object"], (None,))]
+        return [_first_given(tree, place)]
     given: list[Part | None] = []
-    for node in place["arguments"].children:
+    for node in place["arguments"].children if place["arguments"].kind == "arguments" else ():
         if node.kind == "spread_element":
             break
         given.append(None if node.inner.kind == "undefined" else Part(node))
@@ -157,7 +172,28 @@ def arguments_of(place: Node) -> list[Part | None]:
 
 def _is_call_without(place: Node, position: int) -> bool:
     """Whether a call certainly gives nothing in this place."""
-    if place.kind != "call_expression":
+    if place.kind != "call_expression" or place["arguments"].kind != "arguments":
         return False
     given = place["arguments"].children
     return len(given) <= position and not any(node.kind == "spread_element" for node in given)
+
+
+def _first_given(tree: Tree, handed: Node) -> Part | None:
+    """What a method gives first to a function that it is handed by name: an element of its list,
+    what its promise resolves to."""
+    call = _handed_to(handed)
+    owner = call["function"]["object"]
+    if is_given_element(tree, handed):
+        return Part(owner, (None,))
+    return Part(owner) if method_of(tree, call) == "then" else None
+
+
+def is_given_element(tree: Tree, handed: Node) -> bool:
+    """Whether a method gives the elements of its list to a function that it is handed by name."""
+    return method_of(tree, _handed_to(handed)) in ELEMENT_OF
+
+
+def _handed_to(value: Node) -> Node:
+    while value.above.kind in WRAPPERS:
+        value = value.above
+    return value.above.above

@@ -1,4 +1,5 @@
-"""Handed-on pass: parts of the caller's arguments that get names which are not followed.
+"""Handed-on pass: parts of the caller's arguments, and of the results of tools, that get names that
+are not followed.
 
 Whoever changes a value of which nobody knows what it is may change one of them.
 """
@@ -6,16 +7,19 @@ Whoever changes a value of which nobody knows what it is may change one of them.
 from collections.abc import Iterator
 from typing import Final
 
+from pml_analysis.arguments.roots import Rooted, rooted
+from pml_analysis.names.callbacks import CHAINING, given_function
 from pml_analysis.names.choices import arms
 from pml_analysis.names.origins import CHAIN, MEMBERS, Origins
-from pml_analysis.names.values import FromArguments, holds_tools
-from pml_analysis.syntax.patterns import Path, Step, key_of, targets
+from pml_analysis.names.values import holds_tools
+from pml_analysis.structure.marks import combinator, combined
+from pml_analysis.syntax.patterns import Step, key_of, targets
 from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
 
 _READ_IN: Final = frozenset(
     {
         *("binary_expression", "do_statement", "expression_statement", "for_statement"),
-        *("if_statement", "sequence_expression", "subscript_expression", "switch_case"),
+        *("if_statement", "sequence_expression", "switch_case"),
         *("switch_statement", "ternary_expression", "unary_expression", "update_expression"),
         "while_statement",
     }
@@ -61,11 +65,13 @@ class OwnNames:
         return self._is_any or name in self._names
 
 
-def handed_on(origins: Origins, own: OwnNames) -> list[Path]:
+def handed_on(origins: Origins, own: OwnNames) -> list[Rooted]:
     """Every such part."""
     uses = _Uses(origins, own)
-    found = {origins.of(use): None for use in uses.parts() if uses.is_handed_on(use)}
-    return [origin.path for origin in found if isinstance(origin, FromArguments)]
+    found = {
+        rooted(origins, origins.of(use)): None for use in uses.parts() if uses.is_handed_on(use)
+    }
+    return [part for part in found if part is not None]
 
 
 class _Uses:
@@ -76,21 +82,26 @@ class _Uses:
         self._own = own
 
     def parts(self) -> Iterator[Node]:
-        """The widest expressions that are parts of the arguments; of a method, what it is of."""
+        """The widest expressions that are such parts; of a method, what it is of."""
         named = (use for binding in self._scopes.bindings for use in binding.uses)
-        for node in [*self._scopes.free, *named]:
-            if isinstance(self._origins.of(node), FromArguments):
+        calls = self._tree.of("call_expression")
+        for node in [*self._scopes.free, *named, *calls]:
+            if self._is_part(node):
                 while node.above.kind in CHAIN and node.above.operand is node:
                     if node.above.kind in MEMBERS and called_by(node.above) is not None:
                         break
                     node = node.above
                 yield node
 
+    def _is_part(self, node: Node) -> bool:
+        return rooted(self._origins, self._origins.of(node)) is not None
+
     def is_handed_on(self, node: Node) -> bool:
         """Whether it gets another name there, or may."""
         above = node.above
         if above.kind in MEMBERS and above.operand is node:  # of a method
-            return not self._only_reads(self._origins.key(above))
+            key = self._origins.key(above)
+            return not self._only_reads(key) and not self._is_chained(above, key)
         while node in arms(above):
             is_assigned = above.kind.endswith("assignment_expression")
             if is_assigned and not self._is_followed(above["left"]):
@@ -98,6 +109,9 @@ class _Uses:
             node, above = above, above.above
             while above.kind in WRAPPERS:
                 node, above = above, above.above
+        return self._is_handed_to(node, above)
+
+    def _is_handed_to(self, node: Node, above: Node) -> bool:
         match above.kind:
             case "variable_declarator":
                 return not self._is_followed(above["name"])
@@ -108,18 +122,38 @@ class _Uses:
             case "template_substitution":
                 return above.above.field == "arguments"
             case "arguments" | "array" | "object" | "pair" | "spread_element":
-                return not self._is_given_to_reader(node)
+                return not (self._is_given_to_reader(node) or self._is_waited_for(above))
+            case "subscript_expression":
+                return node.field != "index"
             case kind:
                 return kind not in _READ_IN
 
     def _only_reads(self, method: Step) -> bool:
         return method in _READING and method not in self._own
 
+    def _is_chained(self, member: Node, key: Step) -> bool:
+        """Whether only a function that is written there gets it, whose parameter is followed."""
+        call = called_by(member)
+        function = given_function(self._tree, call) if call is not None else None
+        is_waiting = key in CHAINING and function is not None and function.kind in FUNCTIONS
+        return is_waiting and call is not None and call.above.kind == "expression_statement"
+
+    def _is_waited_for(self, array: Node) -> bool:
+        """Whether it is an element of `const [a, b] = await Promise.all([…])`."""
+        call = array.above.above
+        if array.kind != "array" or combinator(self._tree, call) != "all":
+            return False
+        awaited = call.above
+        is_awaited = combined(call) is array and awaited.kind == "await_expression"
+        declared = awaited.above.child("name") if is_awaited else None
+        is_opened = declared is not None and declared.kind == "array_pattern"
+        return declared is not None and is_opened and self._is_followed(declared)
+
     def _is_followed(self, pattern: Node) -> bool:
-        """Whether all the names of a pattern are known to be parts of the arguments."""
+        """Whether all the names of a pattern are known to be such parts."""
         for target in targets(self._tree, pattern, ()):
             binding = self._scopes.binding(target.node)
-            if binding is None or not isinstance(self._origins.binding(binding), FromArguments):
+            if binding is None or rooted(self._origins, self._origins.binding(binding)) is None:
                 return False
         return True
 

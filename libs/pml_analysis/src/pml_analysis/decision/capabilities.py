@@ -8,14 +8,14 @@ from difflib import get_close_matches
 from typing import Final
 from uuid import UUID
 
-from pml_analysis.decision.toolbox import Toolbox, did_you_mean, quoted
-from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
+from pml_analysis.decision.toolbox import Toolbox, as_tool, did_you_mean, quoted
+from pml_analysis.structure.calls import CallSite
 from pml_analysis.syntax.edits import Edited
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.callable_names import callable_name, callable_names
 from pml_common.contracts.capability import CapabilityDescription, NestedCapability
 from pml_common.contracts.decision import Policy
-from pml_common.contracts.structure import CapabilityNode, Node
+from pml_common.contracts.structure import CallNode, CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import ToolDefinition
 
 DEEPEST: Final = 3
@@ -32,13 +32,14 @@ _NAMEABLE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
 @dataclass(frozen=True)
 class Capability:
     """A capability and what its program calls: tools as (server, name), capabilities as it names
-    them, and expressions that only the run can resolve; `runs` is its program as it runs, `fault`
-    why it cannot be called."""
+    them, and expressions that only the run can resolve; `nodes` are these calls, as its structure
+    has them, `runs` is its program as it runs, `fault` why it cannot be called."""
 
     about: CapabilityDescription
     tools: tuple[tuple[str, str], ...] = ()
     references: tuple[str, ...] = ()
     dynamic: tuple[str, ...] = ()
+    nodes: tuple[TaskNode | CapabilityNode, ...] = ()
     runs: Edited = _NOTHING
     fault: str | None = None
 
@@ -106,7 +107,7 @@ class Library:
     @property
     def definitions(self) -> dict[str, ToolDefinition]:
         """Each as the tool that it is to its callers, by the name they call it by."""
-        return {reference: _as_tool(one.about) for reference, one in self._found.items()}
+        return {reference: as_tool(one.about) for reference, one in self._found.items()}
 
     def unknown(self, sites: Iterable[CallSite]) -> tuple[str, ...]:
         """The capabilities that sites name and that are not here, each once."""
@@ -139,6 +140,13 @@ class Library:
             self._resolved(node) if isinstance(node, CapabilityNode) else node for node in nodes
         )
 
+    def _known(self, node: TaskNode | CapabilityNode, toolbox: Toolbox) -> CallNode:
+        """A node of a capability; one calls capabilities that are too deep to be known."""
+        told = toolbox.with_keys(node)
+        if isinstance(told, CapabilityNode) and told.name in self._found:
+            return self._resolved(told)
+        return told
+
     def _resolved(self, node: CapabilityNode) -> CapabilityNode:
         called = self._found[node.name]
         return node.model_copy(update={"capability_id": str(called.id), "name": called.name})
@@ -160,14 +168,18 @@ class Library:
             for one in self._from(use.capability)
         )
 
-    def nested(self, reached: Iterable[Reached], policy: Policy) -> tuple[NestedCapability, ...]:
+    def nested(
+        self, reached: Iterable[Reached], policy: Policy, toolbox: Toolbox
+    ) -> tuple[NestedCapability, ...]:
         """Each capability once, as it is bound to what is decided."""
         ways: dict[UUID, list[Reached]] = {}
         for one in reached:
             ways.setdefault(one.capability.id, []).append(one)
-        return tuple(self._nested(several, policy) for several in ways.values())
+        return tuple(self._nested(several, policy, toolbox) for several in ways.values())
 
-    def _nested(self, ways: Sequence[Reached], policy: Policy) -> NestedCapability:
+    def _nested(
+        self, ways: Sequence[Reached], policy: Policy, toolbox: Toolbox
+    ) -> NestedCapability:
         capability = ways[0].capability
         verdict, reason = policy.verdict_on_capability(names_of(capability))
         called = (self._found.get(reference) for reference in capability.references)
@@ -180,6 +192,7 @@ class Library:
             called_as=tuple(n for n, one in self._found.items() if one.id == capability.id),
             node_ids=tuple(dict.fromkeys(node.id for way in ways for node in way.nodes)),
             calls=tuple(dict.fromkeys(one.id for one in called if one is not None)),
+            nodes=tuple(self._known(node, toolbox) for node in capability.nodes),
         )
 
     def _from(self, capability: Capability) -> Iterator[Reached]:
@@ -222,15 +235,6 @@ class Library:
                     what = f"{_through(one.chain)} calls {quoted(f'{server}:{tool}')}"
                     return f"{what}. {toolbox.explain(server, tool)}"
         return None
-
-
-def _as_tool(about: CapabilityDescription) -> ToolDefinition:
-    return ToolDefinition(
-        server=CAPABILITY_SERVER,
-        name=about.name,
-        description=about.description,
-        input_schema=about.parameters_schema,
-    )
 
 
 def names_of(capability: Capability) -> tuple[str, ...]:

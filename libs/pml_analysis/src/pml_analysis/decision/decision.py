@@ -1,34 +1,25 @@
 """Decision pass (A11): may the program run, and what a person should know to say so."""
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from pml_analysis.decision.capabilities import Reached, names_of
 from pml_analysis.decision.toolbox import Tools
-from pml_analysis.text.problems import visible
-from pml_common.contracts.decision import Decision, DryRun, Policy, ToolDecision, Verdict
-from pml_common.contracts.structure import (
-    Argument,
-    ArrayArgument,
-    CapabilityNode,
-    DynamicCall,
-    LiteralArgument,
-    ObjectArgument,
-    ParameterArgument,
-    ReferenceArgument,
-    TaskNode,
+from pml_analysis.decision.wording import calls, capability_calls, short
+from pml_common.binding.granting import known_arguments
+from pml_common.contracts.decision import (
+    STRICTNESS,
+    Decision,
+    DryRun,
+    Policy,
+    ToolDecision,
+    Verdict,
 )
+from pml_common.contracts.structure import DynamicCall, TaskNode
 from pml_common.contracts.tool import ToolDefinition
 
-_STRICTNESS: Final[dict[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")
-_LONGEST_SENTENCE: Final = 160
-_LONGEST_VALUE: Final = 60
-_MOST_PLACES: Final = 3
 _ONLY_THEN: Final = (
     "is known only when it runs; it may reach the tools named here and those that need no "
     "approval: ask."
@@ -60,10 +51,13 @@ def decide(
     approval, and those that do once a person agrees to the very call. In a dry run nobody is asked
     about what mocks answer."""
     known = Tools.of(catalogue)
-    tools = [_decide_tool(use, policy, known, dry_run) for use in _with_nested(uses, known, nested)]
+    untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
+    tools = [
+        _decide_tool(use, policy, known, dry_run, is_any=bool(untold))
+        for use in _with_nested(uses, known, nested)
+    ]
     said: list[tuple[Verdict, str]] = [(tool.verdict, tool.reason) for tool in tools]
     said += [*_on_itself(known_as, policy), *_on_capabilities(nested, policy)]
-    untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
     if dry_run is None:
         said.extend(("ask", reason) for reason in untold)
     askable = dict[str, str]()
@@ -78,7 +72,7 @@ def decide(
             allowed += filter(dry_run.answers, asked)
         tools += [_within_reach(tool, known.hash_of(tool), dry_run) for tool in allowed]
     verdicts: list[Verdict] = ["allow", *(one for one, _ in said)]
-    verdict = max(verdicts, key=_STRICTNESS.__getitem__)
+    verdict = max(verdicts, key=STRICTNESS.__getitem__)
     reasons = tuple(reason for one, reason in said if one == verdict)
     return Decision(
         verdict=verdict,
@@ -101,23 +95,37 @@ def _with_nested(uses: Sequence[ToolUse], known: Tools, nested: Sequence[Reached
 
 
 def _decide_tool(
-    use: ToolUse, policy: Policy, known: Tools, dry_run: DryRun | None
+    use: ToolUse, policy: Policy, known: Tools, dry_run: DryRun | None, *, is_any: bool
 ) -> ToolDecision:
     tool = use.tool
-    verdict, why = policy.verdict_on(tool)
+    verdict, why = _strictest(use, policy, is_any=is_any)
     mocked = verdict != "deny" and _mocked(tool, dry_run)
     if mocked:
         verdict, why = "allow", f"{why} In this dry run a mock answers it."
-    calls = [*use.tasks, *(node for one in use.through for node in one.nodes)]
+    made = [*use.tasks, *(node for one in use.through for node in one.nodes)]
     return ToolDecision(
         tool=tool.tool_id,
         verdict=verdict,
-        reason=f"{_what(use)} {why}",
+        reason=f"{calls(use.tool, use.tasks, use.through)} {why}",
         definition_hash=known.hash_of(tool),
-        node_ids=tuple(dict.fromkeys(call.id for call in calls)),
+        node_ids=tuple(dict.fromkeys(call.id for call in made)),
         mocked=mocked,
         read_only=bool(tool.annotations.read_only),
     )
+
+
+def _strictest(use: ToolUse, policy: Policy, *, is_any: bool) -> tuple[Verdict, str]:
+    """The strictest verdict on a tool's calls, the first of those, and why; `is_any`: there are
+    calls of which nothing is known."""
+    said: list[tuple[Verdict, str]] = []
+    inside = [node for one in use.through for node in one.capability.nodes]
+    of_tool = [n for n in inside if isinstance(n, TaskNode) and n.tool == use.tool.tool_id]
+    for call in [*use.tasks, *of_tool]:
+        known, is_all = known_arguments(call.arguments)
+        said.append(policy.verdict_on(use.tool, known, is_all=is_all))
+    if is_any or not said:  # nothing is known of some call
+        said.append(policy.verdict_on(use.tool))
+    return max(said, key=lambda one: STRICTNESS[one[0]])
 
 
 def _mocked(tool: ToolDefinition, dry_run: DryRun | None) -> bool:
@@ -135,10 +143,7 @@ def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Ve
     for one in nested:
         verdict, why = policy.verdict_on_capability(names_of(one.capability))
         if verdict != "allow" and one.capability.id not in found:
-            last, *before = reversed(one.chain)
-            way = "".join(f" through capability {name}" for name in before)
-            what = f"Calls capability {last}{way} {_listed(map(_place, one.nodes))}."
-            found[one.capability.id] = verdict, f"{what} {why}"
+            found[one.capability.id] = verdict, f"{capability_calls(one)} {why}"
     return list(found.values())
 
 
@@ -156,58 +161,8 @@ def _within_reach(
     )
 
 
-def _what(use: ToolUse) -> str:
-    """`Calls fs:write ("Writes a file.") on line 4 with path = "a.txt".`"""
-    said = first_sentence(use.tool.description)
-    quoted = f" ({json.dumps(said, ensure_ascii=False)})" if said else ""
-    places = [*map(_place, use.tasks), *(place for one in use.through for place in _through(one))]
-    return f"Calls {use.tool.tool_id}{quoted} {_listed(places)}."
-
-
-def _through(reached: Reached) -> Iterator[str]:
-    """`through capability a:b on line 4 with x = 1, which calls c:d`."""
-    first, *others = reached.chain
-    onward = "".join(f", which calls {name}" for name in others)
-    for node in reached.nodes:
-        yield f"through capability {first} {_place(node)}{onward}"
-
-
-def _listed(places: Iterable[str]) -> str:
-    """The first few places, and how many more there are."""
-    found = list(places)
-    more = len(found) - _MOST_PLACES
-    rest = f"; and {more} more time{'s' if more > 1 else ''}" if more > 0 else ""
-    return "; ".join(found[:_MOST_PLACES]) + rest
-
-
-def _place(call: TaskNode | CapabilityNode) -> str:
-    given = ", ".join(f"{key} = {shown(value)}" for key, value in call.arguments.items())
-    return f"on line {call.line}{f' with {given}' if given else ''}"
-
-
-def shown(argument: Argument) -> str:
-    """An argument as a person should read it."""
-    match argument:
-        case LiteralArgument():
-            return _short(json.dumps(argument.value, ensure_ascii=False))
-        case ParameterArgument():
-            return f"the caller's {argument.parameter_name}"
-        case ReferenceArgument():
-            origin = f" (from {argument.node_id})" if argument.node_id else ""
-            return f"{_short(argument.expression)}{origin}"
-        case _:
-            return _short(_composed(argument))
-
-
-def _composed(argument: ObjectArgument | ArrayArgument) -> str:
-    if isinstance(argument, ObjectArgument):
-        fields = (f"{key}: {shown(value)}" for key, value in argument.fields.items())
-        return f"{{{', '.join(fields)}}}"
-    return f"[{', '.join(map(shown, argument.items))}]"
-
-
 def _dynamic_reason(call: DynamicCall) -> str:
-    return f"Which tool {_short(call.expression)} on line {call.line} reaches {_ONLY_THEN}"
+    return f"Which tool {short(call.expression)} on line {call.line} reaches {_ONLY_THEN}"
 
 
 def _nested_dynamic(nested: Sequence[Reached]) -> list[str]:
@@ -216,7 +171,7 @@ def _nested_dynamic(nested: Sequence[Reached]) -> list[str]:
     for one in nested:
         for expression in one.capability.dynamic:
             where = f"in capability {one.chain[-1]}, called from line {one.nodes[0].line},"
-            reason = f"Which tool {_short(expression)} {where} reaches {_ONLY_THEN}"
+            reason = f"Which tool {short(expression)} {where} reaches {_ONLY_THEN}"
             found.setdefault((one.capability.id, expression), reason)
     return list(found.values())
 
@@ -225,13 +180,3 @@ def _nothing(nested: Sequence[Reached]) -> str:
     if nested:
         return "Neither the program nor a capability that it calls calls any tool."
     return "The program calls no tool."
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a server's own words, on one line and not too long."""
-    sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
-    return visible(sentence[:_LONGEST_SENTENCE])
-
-
-def _short(text: str) -> str:
-    return visible(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…")

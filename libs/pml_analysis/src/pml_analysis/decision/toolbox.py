@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple, overload
 
-from pml_analysis.structure.calls import CallSite
+from pml_analysis.decision.spreads import with_keys
+from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
 from pml_analysis.text.lookalikes import disguise, disguised
 from pml_analysis.text.problems import Problem
+from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.structure import CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.provides.json_schema import Described, described
+from pml_common.provides.json_schema import ANYTHING, Described, described
 
 NO_TOOLS: Final = (
     "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
@@ -102,6 +105,28 @@ class Toolbox:
             return Takes.of(self._capabilities[site.capability])
         return self.tools.takes(site.server, site.tool)
 
+    def keyed(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """Nodes whose spreads say which keys they may set."""
+        return tuple(
+            self.with_keys(node) if isinstance(node, TaskNode | CapabilityNode) else node
+            for node in nodes
+        )
+
+    def with_keys(self, call: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode:
+        """A node, what it calls named as in the program, whose spreads say which keys they may
+        set."""
+        inputs = self._inputs(call)
+        return call.model_copy(update={"arguments": with_keys(call.arguments, inputs)})
+
+    def _inputs(self, call: TaskNode | CapabilityNode) -> Described:
+        """What is taken by what a node calls; anything where that is not known."""
+        if isinstance(call, CapabilityNode):
+            found = self._capabilities.get(call.name)
+            return ANYTHING if found is None else Takes.of(found).inputs
+        server, _, name = call.tool.partition(":")
+        known = self.find(server, name)
+        return ANYTHING if known is None else self.tools.takes(server, name).inputs
+
     def find(self, server: str, tool: str) -> ToolDefinition | None:
         """A tool by server and name."""
         return self._servers.get(server, {}).get(tool)
@@ -170,3 +195,13 @@ def _listed(names: Iterable[str]) -> str:
     found = sorted(names)
     more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
     return ", ".join(found[:_MOST_NAMES]) + more
+
+
+def as_tool(about: CapabilityDescription) -> ToolDefinition:
+    """A capability as the tool that it is to its callers."""
+    return ToolDefinition(
+        server=CAPABILITY_SERVER,
+        name=about.name,
+        description=about.description,
+        input_schema=about.parameters_schema,
+    )

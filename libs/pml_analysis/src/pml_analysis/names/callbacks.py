@@ -5,7 +5,7 @@ from typing import Final
 from pml_analysis.syntax.patterns import Part
 from pml_analysis.syntax.tree import Node, Tree
 
-_ELEMENT_OF: Final = frozenset(
+ELEMENT_OF: Final = frozenset(
     {
         "every",
         "filter",
@@ -21,7 +21,7 @@ _ELEMENT_OF: Final = frozenset(
 )
 """Methods of a list that run a function on each element."""
 
-_LOOPING: Final = _ELEMENT_OF | {"reduce", "reduceRight"}
+_LOOPING: Final = ELEMENT_OF | {"reduce", "reduceRight"}
 CHAINING: Final = frozenset({"then", "catch", "finally"})
 
 
@@ -34,7 +34,7 @@ def given_to(tree: Tree, function: Node) -> Part:
     name = method_of(tree, call)
     if name == "then":
         return Part(call["function"]["object"])
-    return Part(call["function"]["object"], (None,)) if name in _ELEMENT_OF else Part(None)
+    return Part(call["function"]["object"], (None,)) if name in ELEMENT_OF else Part(None)
 
 
 def given_function(tree: Tree, call: Node) -> Node | None:

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.folding import literal
 from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
-from pml_analysis.syntax.literals import string_value
+from pml_analysis.syntax.literals import integer_text, string_value
 from pml_analysis.syntax.tree import WRAPPERS, Node
 
 _MOST_OPENED: Final = 50
@@ -79,6 +80,17 @@ def is_plain(node: Node) -> bool:
     return node.kind == "object" and not any(map(is_accessor, node.children))
 
 
+def is_plain_list(array: Node) -> bool:
+    """Whether a list literal has just the elements that are written there: none is left out, none
+    is spread."""
+    after_comma = True
+    for child in array.children:
+        if child.kind == "spread_element" or (child.kind == "," and after_comma):
+            return False
+        after_comma = child.kind == ","
+    return True
+
+
 def is_accessor(node: Node) -> bool:
     """Whether an entry of an object or class is a getter or setter."""
     return node.kind == "method_definition" and any(
@@ -89,7 +101,7 @@ def is_accessor(node: Node) -> bool:
 def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
     """Whether nobody can change the object or list literal that a name holds. What is inside it
     could be changed under another name, once it is read."""
-    if held.kind == "object" and not is_plain(held):
+    if is_tampered(origins) or (held.kind == "object" and not is_plain(held)):
         return False
     is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
     return all(
@@ -108,10 +120,10 @@ def _only_reads(origins: Origins, use: Node) -> bool:
     above = use.above
     if above.kind not in MEMBERS or above.operand is not use:
         return above.kind == "spread_element"
-    is_read = above.field != "function" and above.index not in origins.changed_members
     whole = above
     while whole.above.kind in WRAPPERS:
         whole = whole.above
+    is_read = whole.field != "function" and above.index not in origins.changed_members
     is_deleted = whole.above.kind == "unary_expression" and whole.above["operator"].kind == "delete"
     return is_read and not is_deleted
 
@@ -131,7 +143,10 @@ def _key(origins: Origins, key: Node) -> str | None:
     tree = origins.tree
     if key.kind == "computed_property_name":
         found = origins.of(key.children[0])
-    elif key.kind == "number":  # 0x1 is "1"
+    elif key.kind == "number":  # 0x1 is "1", and so is 1n
+        text = tree.text(key)
+        if text.endswith("n"):
+            return integer_text(text)
         found = literal(tree, key)
     else:
         text = tree.text(key)

@@ -67,10 +67,10 @@ class Origins:
         self._depth = 0
         self.held_objects: dict[int, Node | None] = {}
         """By declared name: the object literal that it holds, as far as has been asked."""
+        self.is_tampered: bool | None = None
         self.changed_members = {target.node.index for target in scopes.member_writes}
         self.spoken_roots = _spoken_roots(tree, scopes)
         """Which of `SPOKEN_ROOTS` the program uses."""
-
         for binding in scopes.bindings:  # in source order, most find what they refer to known
             self.binding(binding)
         self._are_names_known = True

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pml_analysis.arguments.arguments import parameter_path
 from pml_analysis.arguments.handed_in import arguments_of, parameters_of
+from pml_analysis.arguments.parameter_paths import parameter_path
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import MEMBERS, Origins
 from pml_analysis.structure.units import Unit
@@ -93,7 +93,7 @@ class ParameterUses:
         return self._handed_on.get(binding.node.index, ()) if path is None else [path]
 
     def _hand_on(self, function: Node, entry: Node) -> None:
-        given = arguments_of(entry)
+        given = arguments_of(self.origins.tree, entry)
         for (pattern, _), part in zip(parameters_of(function), given, strict=False):
             if part is not None and part.value is not None and pattern.kind != "rest_pattern":
                 for path in self.paths(part.value):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pml_analysis.arguments.arguments import SPREAD
+from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments
 from pml_analysis.parameters.shapes import Shape, Told
@@ -40,10 +40,16 @@ class ToldByTools:
             if not key.startswith(SPREAD):
                 if key in value.properties:
                     self._value(argument, value.properties[key], required=key in value.required)
-            elif isinstance(argument, ReferenceArgument) and argument.expression in self._roots:
+            elif self._is_all(argument):
                 self._all(given, value)
             elif len(given) == 1:
                 self._value(argument, value, required=bool(value.required))
+
+    def _is_all(self, argument: Argument) -> bool:
+        """Whether it is the arguments as a whole."""
+        if isinstance(argument, ReferenceArgument):
+            return argument.expression in self._roots
+        return isinstance(argument, ParameterArgument) and argument.path == ()
 
     def _all(self, given: Mapping[str, Argument], value: Described) -> None:
         """The arguments as a whole are handed on, but for those that stand beside them."""
@@ -54,7 +60,7 @@ class ToldByTools:
 
     def _value(self, argument: Argument, value: Described, *, required: bool) -> None:
         match argument:
-            case ParameterArgument(parameter_name=name):
+            case ParameterArgument(parameter_name=name, path=path) if path != ():
                 shapes = self._named.get(_INDEX.sub("[]", name), ())
                 for shape in shapes if len(shapes) == 1 else ():
                     shape.told.append(Told(value, required))

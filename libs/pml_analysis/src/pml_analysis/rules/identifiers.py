@@ -1,5 +1,6 @@
 """Names pass: what the grammar takes for a name and JavaScript does not."""
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,6 +29,19 @@ _WORDS: Final = """
     while with yield"""
 _LANGUAGE: Final = frozenset(_WORDS.split())
 """Words that are no names in modules."""
+
+_ALSO: Final = "$_"
+_BEGINNING: Final = frozenset({"Ll", "Lm", "Lo", "Lt", "Lu", "Nl"})
+_CONTINUING: Final = frozenset({"Mc", "Mn", "Nd", "Pc"})
+_ALSO_BEGINNING: Final = "\u1885\u1886\u2118\u212e\u309b\u309c"
+_ALSO_CONTINUING: Final = (
+    "\u00b7\u0387\u1369\u136a\u136b\u136c\u136d\u136e\u136f\u1370\u1371\u19da\u30fb\uff65"
+)
+_NEVER: Final = "\u2e2f"
+"""By Unicode's ID_Start and ID_Continue; Python's own names have a few characters less."""
+
+_UNKNOWN: Final = "Cn"
+"""Characters newer than this Python's Unicode; the compiler knows."""
 
 _BOUND_ELSEWHERE: Final = ("arguments", "eval")
 _ROOTS: Final = ("mcp", "capabilities")
@@ -86,10 +100,19 @@ def _unusual(tree: Tree) -> Iterator[Node]:
 def _foreign(name: str) -> str | None:
     """The first character that cannot stand in a name; one that nobody sees is told elsewhere."""
     for index, char in enumerate(name):
-        valid = char if index == 0 else f"a{char}"
-        if not (char == "$" or valid.isidentifier() or ODD.match(char)):
+        if not (char in _ALSO or _may_stand(char, index) or ODD.match(char)):
             return char
     return None
+
+
+def _may_stand(char: str, index: int) -> bool:
+    """Whether a character may begin a name, or stand at a later place of one."""
+    category = unicodedata.category(char)
+    if category in _BEGINNING or char in _ALSO_BEGINNING:
+        return char not in _NEVER
+    return category == _UNKNOWN or (
+        index > 0 and (category in _CONTINUING or char in _ALSO_CONTINUING)
+    )
 
 
 def _not_in_a_name(char: str) -> str:

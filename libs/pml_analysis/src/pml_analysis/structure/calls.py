@@ -23,7 +23,8 @@ CAPABILITY_SERVER: Final = "cap"
 @dataclass(frozen=True, slots=True, eq=False)
 class CallSite:
     """One call of one tool, or of the capability that the program names so (`fs_read_json`,
-    `fs:read_json`); `argument` is the expression it is given, if any."""
+    `fs:read_json`); `argument` is the expression it is given, if any, and `spread` the list
+    that holds it, perhaps, in `f(...list)`."""
 
     call: Node
     callee: Node
@@ -31,6 +32,7 @@ class CallSite:
     tool: str
     argument: Node | None
     capability: str | None = None
+    spread: Node | None = None
 
     @property
     def tool_id(self) -> str:
@@ -59,14 +61,13 @@ def find_calls(tree: Tree, origins: Origins) -> Calls:
 def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: Origin) -> None:
     match origin:
         case FromTools(path=(server, tool)):
-            calls.sites.append(_site(call, callee, server, tool, _argument(call, 0)))
+            calls.sites.append(_site(call, callee, server, tool, 0))
         case FromTools(path=path):
             calls.problems.append(Problem(callee.start, _not_a_tool(path)))
         case CallByName():
             _by_name(calls, origins, call, callee)
         case FromCapabilities(path=(name,)):
-            site = _site(call, callee, CAPABILITY_SERVER, name, _argument(call, 0))
-            calls.sites.append(site)
+            calls.sites.append(_site(call, callee, CAPABILITY_SERVER, name, 0))
         case FromCapabilities():
             calls.problems.append(Problem(callee.start, _NO_CAPABILITY))
         case AnyTool():
@@ -87,12 +88,15 @@ def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
         message = f'mcp.call takes "server:tool"; this is {name.value!r}.'
         calls.problems.append(Problem(callee.start, message))
     else:
-        calls.sites.append(_site(call, callee, server, tool, _argument(call, 1)))
+        calls.sites.append(_site(call, callee, server, tool, 1))
 
 
-def _site(call: Node, callee: Node, server: str, tool: str, argument: Node | None) -> CallSite:
+def _site(call: Node, callee: Node, server: str, tool: str, position: int) -> CallSite:
+    """A call that is given its arguments in this position."""
     capability = tool if server == CAPABILITY_SERVER else None
-    return CallSite(call, callee, server, tool, argument, capability)
+    argument, given = _argument(call, position), call["arguments"].children
+    spread = next((node for node in given[: position + 1] if node.kind == "spread_element"), None)
+    return CallSite(call, callee, server, tool, argument, capability, spread)
 
 
 def _argument(call: Node, position: int) -> Node | None:

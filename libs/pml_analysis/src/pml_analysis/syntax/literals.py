@@ -24,6 +24,7 @@ _SINGLE: Final = {
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _DECIMAL = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"0|[1-9][0-9]*")
 _LAST_CODE_POINT = 0x10FFFF
 _LONGEST_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
 _EXACT_UP_TO = 2**53
@@ -65,6 +66,13 @@ def number_value(text: str) -> int | float | None:
     if value == float("inf"):
         return None
     return int(value) if value.is_integer() and value < _EXACT_UP_TO else value
+
+
+def integer_text(text: str) -> str | None:
+    """The decimal digits of a big integer's literal; None for a very long or misformed one."""
+    digits = text.replace("_", "").removesuffix("n")
+    is_known = _INTEGER.fullmatch(digits) or _PREFIXED.fullmatch(digits)
+    return str(int(digits, 0)) if is_known and len(digits) <= _LONGEST_PREFIXED else None
 
 
 @lru_cache(maxsize=1024)

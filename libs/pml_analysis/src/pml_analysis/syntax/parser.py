@@ -1,16 +1,15 @@
 """Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
 
-import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
 import tree_sitter_typescript
-from tree_sitter import Language, Parser, Query, QueryCursor, TreeCursor
+from tree_sitter import Language, Parser, TreeCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.stand_ins import name_what_stood_in, readable, second_reading
 from pml_analysis.syntax.tree import CASTS, TYPES, Node, Tree
 
 _LEAVES = TYPES | {
@@ -32,9 +31,24 @@ _ONLY_IN = {
 }
 """Tokens that mean something in some places only: a comma beside a hole, `for await`."""
 
-_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 _NOTHING: list[Node] = []
 """The children of every leaf: most nodes are leaves."""
+
+
+_CHUNK: Final = 16 * 1024
+_LEAST_STEPS: Final = 500
+_BYTES_A_STEP: Final = 4
+"""How many hundreds of operations the parser may spend. Most programs take one for 80 bytes, `a;`
+again and again one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four
+at 16 KiB."""
+
+
+class TooBroken(Exception):
+    """The text has errors, and what they are takes too long to find."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"too many errors before offset {offset}")
+        self.offset = offset
 
 
 class TooDeep(Exception):
@@ -83,56 +97,32 @@ def _fields() -> dict[int | None, str | None]:
     return {None: None, **{number: grammar.field_name_for_id(number) for number in numbers}}
 
 
-class Broken(NamedTuple):
-    """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
-
-    node: RawNode
-    siblings: list[RawNode]
-
-
 def parse(source: Source) -> RawTree:
-    """Parse a text that UTF-8 can hold; errors are nodes of the result.
-
-    A carriage return alone ends a line in JavaScript, but not for the grammar.
-    """
-    return Parser(language()).parse(_LONE_RETURN.sub(b"\n", source.text.encode()))
-
-
-def broken(raw: RawTree) -> Iterator[Broken]:
-    """What the parser could not make sense of, in source order.
-
-    Nodes are never asked for their parent: in a deep tree that ends the process.
-    """
-    waiting = [Broken(raw.root_node, [])]
-    while waiting:
-        here = waiting.pop()
-        node = here.node
-        if node.is_error or node.is_missing:
-            yield here
-        inside = node.children
-        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+    """Parse a text that UTF-8 can hold; errors are nodes of the result. Raises TooBroken."""
+    text = readable(source.text.encode())
+    raw = _parsed(text)
+    if raw.root_node.has_error and (other := second_reading(text)) is not None:
+        again = _parsed(other)
+        return raw if again.root_node.has_error else again
+    return raw
 
 
-def first_jsx(source: Source) -> int | None:
-    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
-    text = source.text.encode()
-    if b"/>" not in text and b"</" not in text:
-        return None
-    raw = Parser(_tsx()).parse(text)
-    if raw.root_node.has_error:
-        return None
-    found = QueryCursor(_jsx()).captures(raw.root_node).get("jsx", [])
-    return min((node.start_byte for node in found), default=None)
+def _parsed(text: bytes) -> RawTree:
+    """What the grammar makes of a text, its search for the least error bounded by the length."""
+    left, reached = _LEAST_STEPS + len(text) // _BYTES_A_STEP, 0
 
+    def is_over(offset: int, _: bool) -> bool:
+        nonlocal left, reached
+        left, reached = left - 1, max(offset, reached)
+        return left < 0
 
-@cache
-def _tsx() -> Language:
-    return Language(tree_sitter_typescript.language_tsx())
+    def read(offset: int, _: object) -> bytes:
+        return text[offset : offset + _CHUNK]
 
-
-@cache
-def _jsx() -> Query:
-    return Query(_tsx(), "[(jsx_element) (jsx_self_closing_element)] @jsx")
+    try:
+        return Parser(language()).parse(read, progress_callback=is_over)
+    except ValueError as error:
+        raise TooBroken(len(text[:reached].decode(errors="ignore"))) from error
 
 
 def code_points(text: str) -> list[int] | None:
@@ -155,10 +145,11 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
     if offsets is not None:
         for node in nodes:
             node.start, node.end = offsets[node.start], offsets[node.end]
+    name_what_stood_in(nodes, source.text)
     return Tree(source, nodes, raw)
 
 
-def _convert(raw: RawTree, nesting: int) -> list[Node]:
+def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls would cost a tenth
     """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
     kinds, fields = _kinds(), _fields()
     cursor = raw.walk()
@@ -187,6 +178,8 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
                     raise TooDeep(start)
                 here = cursor.node
                 continue
+            if end - start > nesting and _is_deeper(here, nesting - depth):
+                raise TooDeep(start)
         while not advance():
             parent.stop = count
             if kind in _DROPPED:  # the last of its parent
@@ -202,6 +195,20 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:
             leave()
         here = cursor.node
     return nodes
+
+
+def _is_deeper(leaf: RawNode, levels: int) -> bool:
+    """Whether a node into which no pass looks, a type, has more levels: who runs it, looks."""
+    cursor, depth = leaf.walk(), 0
+    while depth <= levels:
+        if cursor.goto_first_child():
+            depth += 1
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return False
+            depth -= 1
+    return True
 
 
 def _before_comments(cursor: TreeCursor) -> int:

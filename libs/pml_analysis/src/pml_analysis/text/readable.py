@@ -33,6 +33,7 @@ _DEEPEST: Final = 2_000
 _BRACKETS: Final = re.compile(r"[()\[\]{}]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 TOO_DEEP: Final = "This stands too deep inside other code: move parts of it into functions."
+TOO_BROKEN: Final = "Too much before this is no TypeScript to say what is wrong: send a program."
 EMPTY: Final = "The program is empty: write at least one statement."
 
 

@@ -95,6 +95,9 @@ def tools(client: Client, out: Output) -> None:
     for tool in cast(list[Json], answer["tools"]):
         hints = cast(Json, tool.get("annotations") or {})
         named = ", ".join(name for name, given in hints.items() if given)
+        claims = cast(Json, tool.get("claims") or {})
+        claimed = ", ".join(name for name, given in claims.items() if given)
+        named += f"says {claimed}, not trusted" if claimed else ""
         text = escape(short(str(tool.get("description") or ""), 70))
         table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, text)
     out.show(answer, table)

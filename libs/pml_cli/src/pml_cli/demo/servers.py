@@ -37,9 +37,9 @@ class DemoServer:
 
     @property
     def entry(self) -> dict[str, object]:
-        """Its entry in an `mcpServers` file."""
+        """Its entry in an `mcpServers` file; what it says of its own tools counts."""
         program, *args = self.command
-        entry: dict[str, object] = {"command": program, "args": args}
+        entry: dict[str, object] = {"command": program, "args": args, "trust": "hints"}
         return entry if self.cwd is None else {**entry, "cwd": str(self.cwd)}
 
 

@@ -45,6 +45,11 @@ class Binding:
         self._grant = grant
         self._bound = frozenset(grant.bound)
         self._nodes = Resolver(grant.nodes, args)
+        self._calls = {
+            (one.node_id, one.occurrence, one.tool, one.args_hash): one.definition_hash
+            for one in grant.calls
+        }
+        self._rest = {(one.node_id, one.tool): one.definition_hash for one in grant.rest}
 
     def definition_hash(self, call: MadeCall) -> str | None:
         """The hash of the definition by which a tool was granted, to this call at least."""
@@ -63,9 +68,9 @@ class Binding:
             return None
         if tool not in self._grant.tools:
             return f"{tool} was not seen when the program was analysed"
-        if tool not in self._bound or _allowed(self._grant.standing, tool, call.args):
-            return None
         node = self._nodes.node(call.node_id)
+        if self._is_free(call) and not (node is not None and node.source):
+            return None
         if node is None or node.tool != tool:
             return f"this call of {tool} was not seen when the program was analysed"
         if call.occurrence > 0 and not node.repeats:
@@ -74,17 +79,21 @@ class Binding:
         faults = list(fit.faults(node.arguments, call.args))
         return None if not faults else f"{tool} is called with other arguments: {faults[0]}"
 
+    def is_source(self, call: MadeCall) -> bool:
+        """Whether bound arguments of other nodes are parts of what calls at this node give."""
+        node = self._nodes.node(call.node_id)
+        return node is not None and node.source
+
+    def _is_free(self, call: MadeCall) -> bool:
+        """Whether its arguments may be any."""
+        standing = self._grant.standing
+        return call.tool not in self._bound or _allowed(standing, call.tool, call.args)
+
     def _allowed_later(self, call: MadeCall) -> str | None:
         """The definition by which a person allowed this call, or all further ones of its node,
         while the run was parked."""
-        very = call.node_id, call.occurrence, call.tool, call.args_hash
-        for one in self._grant.calls:
-            if (one.node_id, one.occurrence, one.tool, one.args_hash) == very:
-                return one.definition_hash
-        for rest in self._grant.rest:
-            if (rest.node_id, rest.tool) == (call.node_id, call.tool):
-                return rest.definition_hash
-        return None
+        very = self._calls.get((call.node_id, call.occurrence, call.tool, call.args_hash))
+        return very or self._rest.get((call.node_id, call.tool))
 
 
 def _allowed(standing: Sequence[PolicyRule], tool: str, args: JsonObject) -> bool:

@@ -1,6 +1,6 @@
 """The nodes of a grant, from what the analysis states of a program."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from pml_common.contracts.structure import (
     LiteralArgument,
     Node,
     ObjectArgument,
+    ReferenceArgument,
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject
@@ -27,18 +28,50 @@ LONGEST: Final = 1024
 def granted_nodes(
     nodes: Iterable[Node], nested: Sequence[NestedCapability], bound: Collection[str]
 ) -> dict[str, GrantedNode]:
-    """The calls of bound tools, and those of capabilities that lead to such."""
+    """The calls of bound tools, those of capabilities that lead to such, and those of whose results
+    their arguments are parts."""
     calls = {capability.capability_id: capability.nodes for capability in nested}
     leading = _leading(calls, bound)
     own = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
-    programs: dict[UUID | None, Sequence[CallNode]] = {None: own, **calls}
-    return {
-        node_key(capability_id, node.id): _granted(node)
-        for capability_id, several in programs.items()
-        if capability_id is None or capability_id in leading
-        for node in several
-        if _is_wanted(node, bound, leading)
-    }
+    programs: dict[UUID | None, Sequence[CallNode]] = {None: own}
+    programs |= {key: several for key, several in calls.items() if key in leading}
+    granted: dict[str, GrantedNode] = {}
+    for capability_id, several in programs.items():
+        wanted = [node for node in several if _is_wanted(node, bound, leading)]
+        sources = _sources(wanted, {node.id: node for node in several})
+        for node in several:
+            if node in wanted or node.id in sources:
+                is_source = node.id in sources
+                granted[node_key(capability_id, node.id)] = _granted(node, source=is_source)
+    return granted
+
+
+def _sources(wanted: Sequence[CallNode], nodes: Mapping[str, CallNode]) -> set[str]:
+    """The nodes of whose results arguments of the wanted ones are parts, and theirs in turn."""
+    found: set[str] = set()
+    left = list(wanted)
+    while left:
+        for argument in left.pop().arguments.values():
+            for node_id in _named(argument):
+                if node_id in nodes and node_id not in found:
+                    found.add(node_id)
+                    left.append(nodes[node_id])
+    return found
+
+
+def _named(argument: Argument) -> Iterator[str]:
+    """The nodes that a bound argument is part of a result of."""
+    match argument:
+        case ReferenceArgument(node_id=str(node_id), path=tuple()):
+            yield node_id
+        case ObjectArgument():
+            for one in argument.fields.values():
+                yield from _named(one)
+        case ArrayArgument():
+            for one in argument.items:
+                yield from _named(one)
+        case _:
+            return
 
 
 def _is_wanted(node: CallNode, bound: Collection[str], leading: Collection[UUID]) -> bool:
@@ -62,14 +95,14 @@ def _leading(calls: Mapping[UUID, Sequence[CallNode]], bound: Collection[str]) -
         leading |= more
 
 
-def _granted(node: CallNode) -> GrantedNode:
+def _granted(node: CallNode, *, source: bool) -> GrantedNode:
     if isinstance(node, CapabilityNode):
         capability_id = UUID(node.capability_id or "")
         return GrantedNode(
             capability_id=capability_id, arguments=node.arguments, repeats=node.repeats
         )
     arguments = {name: _short(argument) for name, argument in node.arguments.items()}
-    return GrantedNode(tool=node.tool, arguments=arguments, repeats=node.repeats)
+    return GrantedNode(tool=node.tool, arguments=arguments, repeats=node.repeats, source=source)
 
 
 def _short(argument: Argument) -> Argument:

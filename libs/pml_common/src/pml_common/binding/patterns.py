@@ -93,29 +93,40 @@ NOTHING: Final = Known((ABSENT,))
 
 @dataclass(frozen=True)
 class BoundNode:
-    """A call of a tool as it was shown: at most once in a run unless it `repeats`."""
+    """A call of a tool as it was shown: at most once in a run unless it `repeats`. Of the results
+    of a `source` other nodes' arguments are parts."""
 
     tool: str
     arguments: Fields = field(default_factory=lambda: Fields({}))
     repeats: bool = True
+    source: bool = False
 
 
 def at(value: Value, step: str | int) -> Value:
     """The member of a JSON value, as JavaScript finds it."""
-    if isinstance(value, list):
+    if isinstance(value, list | str):
+        items = value if isinstance(value, list) else _units(value)
         index = int(step) if str(step).isdecimal() else -1
-        return value[index] if 0 <= index < len(value) else ABSENT
+        return items[index] if 0 <= index < len(items) else ABSENT
     if isinstance(value, dict):
         return value.get(str(step), ABSENT)
     return ABSENT
 
 
+def _units(text: str) -> list[str]:
+    """The UTF-16 units of a text, which an index counts."""
+    raw = text.encode("utf-16-le", "surrogatepass")
+    pairs = (raw[start : start + 2] for start in range(0, len(raw), 2))
+    return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
+
+
 def parts(value: Value, path: Steps) -> list[Value]:
-    """The values at a path: one, or for each None step those of all elements."""
+    """The values at a path: one, or for each None step those of all elements; those of a text are
+    its code points."""
     found: list[Value] = [value]
     for step in path:
         if step is None:
-            found = [item for one in found if isinstance(one, list) for item in one]
+            found = [item for one in found if isinstance(one, list | str) for item in one]
         else:
             found = [at(one, step) for one in found]
     return found

@@ -76,7 +76,7 @@ class Resolver:
         if node is None or node.tool is None:
             return None
         arguments = fields_of(node.arguments, given, prefix)
-        return BoundNode(node.tool, arguments, repeats or node.repeats)
+        return BoundNode(node.tool, arguments, repeats or node.repeats, node.source)
 
 
 def fields_of(arguments: Mapping[str, Argument], given: Pattern, prefix: str) -> Fields:

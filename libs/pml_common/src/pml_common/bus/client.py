@@ -9,7 +9,7 @@ turn of the loop costs as much as the work that is done in it, and a tool call a
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import count
+from secrets import token_hex
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -27,7 +27,6 @@ class DirectClient(Client):
         self._replies_to = ""
         self._reply_sid = 0
         self._waiting: dict[bytes, asyncio.Future[Msg]] = {}
-        self._numbers = count()
 
     async def _send_publish(
         self,
@@ -81,20 +80,21 @@ class DirectClient(Client):
     ) -> Msg:
         if not self._replies_to:
             await self._expect_replies()
-        number = next(self._numbers)
-        token = b"%d" % number
+        # Nobody who answered one question can tell where the answer to the next one is awaited.
+        token = token_hex(12)
+        key = token.encode()
         reply: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[token] = reply
+        self._waiting[key] = reply
         try:
             async with asyncio.timeout(timeout):
                 await self.publish(
-                    subject, payload, reply=f"{self._replies_to}.{number}", headers=headers
+                    subject, payload, reply=f"{self._replies_to}.{token}", headers=headers
                 )
                 return await reply
         except TimeoutError as error:
             raise NoReplyInTime from error
         finally:
-            del self._waiting[token]
+            del self._waiting[key]
 
     async def _expect_replies(self) -> None:
         self._replies_to = self.new_inbox()

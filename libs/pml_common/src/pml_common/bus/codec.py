@@ -9,8 +9,10 @@ from pydantic import ValidationError
 
 from pml_common.bus import names
 from pml_common.bus.errors import Rejected
+from pml_common.bus.identity import SIGNATURE, Identity, statement
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message
+from pml_common.contracts.catalog import MessageType
 
 MSG_ID = "Nats-Msg-Id"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
@@ -58,39 +60,67 @@ def decode(model: type[C], data: bytes) -> C:
         raise Rejected(f"not a {model.__name__}: {error}") from error
 
 
-def model_of(subject: str) -> type[Message] | None:
-    """The contract published on a subject; None for a type or version we do not know."""
-    entry = _BY_PREFIX.get(".".join(subject.split(".", 5)[:5]))
-    return None if entry is None else entry.model
+def type_on(subject: str) -> MessageType[Message] | None:
+    """What is published on a subject; None for a type or version we do not know."""
+    return _BY_PREFIX.get(".".join(subject.split(".", 5)[:5]))
 
 
 async def seal(
-    message: Message, headers: dict[str, str], payloads: Payloads, expected_last: int | None
+    message: Message,
+    headers: dict[str, str],
+    payloads: Payloads,
+    expected_last: int | None,
+    identity: Identity,
 ) -> Envelope:
-    """A message ready to store; `headers` already say who caused it."""
-    subject = names.subject_of(catalog.type_of(message), message.scope, message.entity)
-    headers[MSG_ID] = str(message.message_id)
+    """A message ready to store, signed where it has to be; `headers` already say who caused it.
+    Raises NotOurs."""
+    entry = catalog.type_of(message)
+    subject = names.subject_of(entry, message.scope, message.entity)
+    data, message_id = encode(message), str(message.message_id)
+    headers[MSG_ID] = message_id
+    identity.require(entry.sender)
+    if entry.signed:
+        content = statement(subject, message_id, _digest(data))
+        headers[SIGNATURE] = identity.sign(entry.sender, content)
     if expected_last is not None:
         headers[EXPECTED_LAST] = str(expected_last)
-    return Envelope(subject, await check_in(encode(message), headers, payloads), headers)
+    return Envelope(subject, await check_in(data, headers, payloads), headers)
+
+
+def require_signature(entry: MessageType[Message], envelope: Envelope, identity: Identity) -> None:
+    """Raise Rejected unless the one that may publish this has signed it, where it has to be signed:
+    subject, id and body, or the digest by which the body waits elsewhere."""
+    if not entry.signed:
+        return
+    headers = envelope.headers
+    digest = headers.get(PAYLOAD) or _digest(envelope.data)
+    content = statement(envelope.subject, headers.get(MSG_ID, ""), digest)
+    fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
+    if fault is not None:
+        raise Rejected(f"not believed: {fault}")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 async def check_in(data: bytes, headers: dict[str, str], payloads: Payloads) -> bytes:
     """Leave a big body in the store and its reference in `headers`; returns what to send."""
     if len(data) <= INLINE_LIMIT:
         return data
-    key = hashlib.sha256(data).hexdigest()
+    key = _digest(data)
     await payloads.put(key, data)
     headers[PAYLOAD] = key
     return b""
 
 
 async def check_out(data: bytes, headers: Mapping[str, str], payloads: Payloads) -> bytes:
-    """The body itself, wherever it is. Raises Rejected when the store no longer has it."""
+    """The body itself, wherever it is. Raises Rejected when the store no longer has it, or has
+    another under its name."""
     key = headers.get(PAYLOAD)
     if key is None:
         return data
     stored = await payloads.get(key)
-    if stored is None:
+    if stored is None or _digest(stored) != key:
         raise Rejected(f"payload {key} is no longer in {names.PAYLOAD_BUCKET}")
     return stored

@@ -23,10 +23,15 @@ _PING_INTERVAL_S = 10
 
 
 async def connect(
-    url: str, name: str, on_reconnect: Callable[[], Awaitable[None]], patience_s: float
+    url: str,
+    name: str,
+    on_reconnect: Callable[[], Awaitable[None]],
+    patience_s: float,
+    *,
+    inbox: str,
 ) -> Client:
     """Connect, within `patience_s` of trying, and stay connected; `on_reconnect` runs each time
-    the server is back. Raises BusUnavailable."""
+    the server is back; replies come below the subject `inbox`. Raises BusUnavailable."""
     client = DirectClient()
     server = url.rpartition("@")[2]  # what stands before it is a secret
 
@@ -46,6 +51,7 @@ async def connect(
             await client.connect(
                 url,
                 name=name,
+                inbox_prefix=inbox,
                 error_cb=failed,
                 disconnected_cb=disconnected,
                 reconnected_cb=reconnected,

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
 from pml_common.bus.errors import BusError, Fenced, QueryFailed, Rejected, Retryable
+from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, Recorded
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, MessageType, QueryType
@@ -68,6 +69,7 @@ class Receiver:
     """Runs handlers on what one replica receives."""
 
     payloads: Payloads
+    identity: Identity
     publish: Callable[[Message], Awaitable[object]]
 
     async def handle(
@@ -79,7 +81,7 @@ class Receiver:
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
             span.set_attribute("messaging.consumer.group.name", consumer.durable)
             try:
-                for fact in await handler(await self.open(consumer.message.model, envelope)):
+                for fact in await handler(await self.open_signed(consumer.message, envelope)):
                     await self.publish(fact)
             except Exception as error:
                 tracing.mark_failed(span, error)
@@ -99,7 +101,7 @@ class Receiver:
         destination = names.prefix_of(message_type)
         with tracing.receiving("hear", message_type.name, destination, envelope.headers) as span:
             try:
-                await handler(await self.open(message_type.model, envelope))
+                await handler(await self.open_signed(message_type, envelope))
             except Exception as error:
                 tracing.mark_failed(span, error)
                 log.exception("%s was heard but not handled", envelope.subject)
@@ -149,8 +151,13 @@ class Receiver:
         return None if message is None else Recorded(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:
-        model = codec.model_of(envelope.subject)
-        return None if model is None else await self.open(model, envelope)
+        entry = codec.type_on(envelope.subject)
+        return None if entry is None else await self.open_signed(entry, envelope)
+
+    async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
+        """The message inside, once its sender's signature is seen. Raises Rejected."""
+        codec.require_signature(entry, envelope, self.identity)
+        return await self.open(entry.model, envelope)
 
     async def open_reply(self, query_type: QueryType[Q, R], envelope: Envelope) -> R:
         """The answer inside. Raises QueryFailed where it is none."""

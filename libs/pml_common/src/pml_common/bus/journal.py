@@ -90,6 +90,23 @@ class NatsJournal:
         )
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        """See `port.Journal`: one direct get."""
+        subject = names.subject_of(message_type, scope, entity)
+        stream = names.stream_of(message_type.kind, message_type.owner)
+        with server_errors(self._client, f"read the last of {subject}"):
+            stored = await self._client.request(
+                f"$JS.API.DIRECT.GET.{stream}.{subject}", b"", timeout=REPLY_TIMEOUT_S
+            )
+        status = (stored.headers or {}).get("Status")
+        if status == "404":
+            return None
+        if status is not None:
+            raise BusUnavailable(f"read the last of {subject}: server status {status}")
+        return await self._record(stored)
+
     async def _read(self, stream: str, subject: str) -> list[Recorded]:
         stored = await read_stored(self._client, stream, subject)
         records = [await self._record(message) for message in stored]

@@ -11,8 +11,10 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetter
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
 from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.bus.identity import Identity, everyone
 from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
+from pml_common.bus.memory_payloads import MemoryPayloads
 from pml_common.bus.port import Bus, Handler, Recorded
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
@@ -24,26 +26,17 @@ Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
 
-class _MemoryPayloads:
-    def __init__(self, broker: MemoryBroker) -> None:
-        self._broker = broker
-
-    async def put(self, key: str, data: bytes) -> None:
-        self._broker.require(f"store payload {key}")
-        self._broker.payloads[key] = data
-
-    async def get(self, key: str) -> bytes | None:
-        self._broker.require(f"read payload {key}")
-        return self._broker.payloads.get(key)
-
-
 class MemoryBus(Bus):
-    """One replica's view of a `MemoryBroker`; replicas and services that talk share one."""
+    """One replica's view of a `MemoryBroker`; replicas and services that talk share one. Without an
+    identity it may state what any service states."""
 
-    def __init__(self, broker: MemoryBroker | None = None) -> None:
+    def __init__(
+        self, broker: MemoryBroker | None = None, identity: Identity | None = None
+    ) -> None:
         self.broker = broker or MemoryBroker()
-        self._payloads = _MemoryPayloads(self.broker)
-        self._receiver = Receiver(self._payloads, self.publish)
+        self._identity = identity or everyone()
+        self._payloads = MemoryPayloads(self.broker)
+        self._receiver = Receiver(self._payloads, self._identity, self.publish)
         self._replicas: list[tuple[Consumer[Message], Replica]] = []
         self._leave: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -53,7 +46,9 @@ class MemoryBus(Bus):
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         self._require(f"publish {type(message).__name__}")
         with tracing.publishing(message) as headers:
-            sealed = await codec.seal(message, headers, self._payloads, expected_last)
+            sealed = await codec.seal(
+                message, headers, self._payloads, expected_last, self._identity
+            )
             return self.broker.store(sealed)
 
     async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -102,6 +97,12 @@ class MemoryBus(Bus):
             for stream in self.broker.streams.values()
         ]
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
+
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        stored = await self.history(scope, entity, of=message_type)
+        return stored[-1] if stored else None
 
     async def _record(self, stored: Stored) -> Recorded | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)

@@ -81,6 +81,11 @@ def stream_subjects(kind: Kind, owner: str) -> str:
     return f"pml.{kind}.{owner}.>"
 
 
+def inbox_of(service: str) -> str:
+    """Where replies to a service come; no other may subscribe there."""
+    return f"_INBOX.{service}"
+
+
 def dead_subject(durable: str) -> str:
     """Where a durable consumer buries what it cannot handle."""
     return f"pml.dead.{durable}"

@@ -19,6 +19,7 @@ from pml_common.bus.connection import flush, server_errors, subscribe
 from pml_common.bus.consume import PullLoop
 from pml_common.bus.dead_letters import DeadLetter, bury, read_dead
 from pml_common.bus.delivery import Disposition, Receiver
+from pml_common.bus.identity import Identity
 from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.memos import NatsMemos
@@ -40,14 +41,17 @@ R = TypeVar("R", bound=Contract)
 class NatsBus(Bus):
     """One service replica's connection; see `port.Bus` for what each method promises."""
 
-    def __init__(self, client: Client, *, service: str, instance: str, replicas: int) -> None:
+    def __init__(
+        self, client: Client, *, service: str, instance: str, replicas: int, identity: Identity
+    ) -> None:
         self._client = client
+        self._service = service
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
         self._replicas = replicas
         self._payloads = NatsPayloads(client, self._js)
         self._memos = NatsMemos(client, self._js)
-        self._publisher = NatsPublisher(client, self._js, self._payloads)
-        self._receiver = Receiver(self._payloads, self.publish)
+        self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
+        self._receiver = Receiver(self._payloads, identity, self.publish)
         self._journal = NatsJournal(client, self._receiver)
         self._asker = NatsAsker(client, self._receiver)
         self._queries = QueryServer(client, self._receiver, service, instance)
@@ -62,12 +66,14 @@ class NatsBus(Bus):
         url: str,
         *,
         service: str,
+        identity: Identity,
         instance: str | None = None,
         replicas: int = 1,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
-        """Connect and see that streams and consumers exist; `replicas` is of each stream in a
-        cluster, `patience_s` how long to wait for a server. Raises BusUnavailable."""
+        """Connect and see that streams and our consumers exist; `identity` signs what is published
+        and verifies what is read, `replicas` is of each stream in a cluster, `patience_s` how long
+        to wait for a server. Raises BusUnavailable."""
         instance = instance or uuid4().hex[:8]
         buses: list[Self] = []
 
@@ -76,8 +82,10 @@ class NatsBus(Bus):
                 await bus.restart()
 
         name = f"pml-{service}-{instance}"
-        client = await connection.connect(url, name, reconnected, patience_s)
-        bus = cls(client, service=service, instance=instance, replicas=replicas)
+        client = await connection.connect(
+            url, name, reconnected, patience_s, inbox=names.inbox_of(service)
+        )
+        bus = cls(client, service=service, instance=instance, replicas=replicas, identity=identity)
         try:
             await bus.ensure()
         except BaseException:
@@ -87,9 +95,9 @@ class NatsBus(Bus):
         return bus
 
     async def ensure(self) -> None:
-        """Create or change streams and consumers as the catalogue says."""
+        """Create the catalogue's streams, change our own, create or change our consumers."""
         with server_errors(self._client, "create streams"):
-            await streams.ensure_all(self._js, self._replicas)
+            await streams.ensure_all(self._js, self._service, self._replicas)
 
     async def restart(self) -> None:
         """Ask for messages anew after a lost connection."""
@@ -106,6 +114,11 @@ class NatsBus(Bus):
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
     ) -> Sequence[Recorded]:
         return await self._journal.history(scope, entity, of=of)
+
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        return await self._journal.last_of(message_type, scope, entity)
 
     async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
         await self._memos.remember(key, value, ttl_s)

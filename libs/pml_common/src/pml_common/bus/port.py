@@ -62,6 +62,13 @@ class Journal(Protocol):
         comparable), else of every owner, by time stored. Raises BusUnavailable."""
         ...
 
+    async def last_of(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Recorded | None:
+        """The last stored message of a type about one entity; None without one. Raises BusError
+        where it cannot be read, BusUnavailable."""
+        ...
+
 
 class Memos(Protocol):
     """Small values under keys, shared by all services, each for a time."""

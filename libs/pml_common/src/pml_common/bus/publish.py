@@ -11,6 +11,7 @@ from pml_common.bus import codec, tracing
 from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
 from pml_common.bus.errors import Fenced
+from pml_common.bus.identity import Identity
 from pml_common.contracts.base import Message
 
 _WRONG_LAST_SEQUENCE = (10071, 10164)
@@ -19,15 +20,20 @@ _WRONG_LAST_SEQUENCE = (10071, 10164)
 class NatsPublisher:
     """Publishes contracts under the names of the catalogue."""
 
-    def __init__(self, client: Client, js: JetStreamContext, payloads: Payloads) -> None:
+    def __init__(
+        self, client: Client, js: JetStreamContext, payloads: Payloads, identity: Identity
+    ) -> None:
         self._client = client
         self._js = js
         self._payloads = payloads
+        self._identity = identity
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         """See `port.Publisher`."""
         with tracing.publishing(message) as headers:
-            sealed = await codec.seal(message, headers, self._payloads, expected_last)
+            sealed = await codec.seal(
+                message, headers, self._payloads, expected_last, self._identity
+            )
             return await self.store(sealed.subject, sealed.data, headers, expected_last)
 
     async def store(

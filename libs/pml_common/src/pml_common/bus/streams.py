@@ -10,7 +10,7 @@ from nats.js.errors import BadRequestError
 from pml_common.bus import names
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.catalog import Consumer, Service
 
 DAY = 24 * 3600.0
 MESSAGE_AGE_S = 7 * DAY
@@ -69,14 +69,26 @@ def stream_of(consumer: Consumer[Message]) -> str:
     return names.stream_of(consumer.message.kind, consumer.message.owner)
 
 
-async def ensure_all(js: JetStreamContext, replicas: int) -> None:
-    """Create what is missing and change what differs, for every service: any may start first."""
+KEEPER: Service = "gateway"
+"""Changes the streams that no service owns: dead letters and buckets."""
+
+
+def changed_by(service: str, stream: str) -> bool:
+    """Whether a service may change a stream that exists: its owner may."""
+    owned = {names.stream_of(entry.kind, entry.owner): entry.owner for entry in catalog.MESSAGES}
+    return owned.get(stream, KEEPER) == service
+
+
+async def ensure_all(js: JetStreamContext, service: str, replicas: int) -> None:
+    """Create the streams that are missing, as any service may start first; change those of the
+    service's own that differ, and create or change its consumers."""
     await asyncio.gather(
-        *(_ensure_stream(js, config) for config in stream_configs(replicas)),
-        _ensure_payloads(js, replicas),
-        _ensure_memos(js, replicas),
+        *(_ensure_stream(js, config, service) for config in stream_configs(replicas)),
+        _ensure_payloads(js, replicas, service),
+        _ensure_memos(js, replicas, service),
     )
-    await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in catalog.CONSUMERS))
+    own = (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
+    await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in own))
 
 
 async def ensure_consumer(js: JetStreamContext, consumer: Consumer[Message]) -> None:
@@ -84,16 +96,17 @@ async def ensure_consumer(js: JetStreamContext, consumer: Consumer[Message]) -> 
     await js.add_consumer(stream_of(consumer), consumer_config(consumer))
 
 
-async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig, service: str) -> None:
     try:
         await js.add_stream(config)
     except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
             raise
-        await js.update_stream(config)
+        if changed_by(service, config.name or ""):
+            await js.update_stream(config)
 
 
-async def _ensure_payloads(js: JetStreamContext, replicas: int) -> None:
+async def _ensure_payloads(js: JetStreamContext, replicas: int, service: str) -> None:
     try:
         await js.create_object_store(
             names.PAYLOAD_BUCKET,
@@ -102,12 +115,14 @@ async def _ensure_payloads(js: JetStreamContext, replicas: int) -> None:
     except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
             raise
+        if service != KEEPER:
+            return
         config = (await js.stream_info(f"OBJ_{names.PAYLOAD_BUCKET}")).config
         config.max_age, config.num_replicas = PAYLOAD_AGE_S, replicas
         await js.update_stream(config)
 
 
-async def _ensure_memos(js: JetStreamContext, replicas: int) -> None:
+async def _ensure_memos(js: JetStreamContext, replicas: int, service: str) -> None:
     try:
         await js.create_key_value(
             api.KeyValueConfig(
@@ -117,6 +132,8 @@ async def _ensure_memos(js: JetStreamContext, replicas: int) -> None:
     except BadRequestError as error:
         if error.err_code != _NAME_IN_USE:
             raise
+        if service != KEEPER:
+            return
         config = (await js.stream_info(f"KV_{names.MEMO_BUCKET}")).config
         config.max_age, config.num_replicas = MEMO_AGE_S, replicas
         await js.update_stream(config)

@@ -1,23 +1,28 @@
 """A bus under test, the same on the twin and on a real server: what its contract suite needs."""
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 from uuid import UUID
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from pml_common.bus import names
+from pml_common.bus import codec, names
 from pml_common.bus.clock import ScaledClock
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetter, read_dead
+from pml_common.bus.identity import SIGNATURE, everyone, everyones_keys, statement
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus, Handler
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
+from pml_common.signing import TrustedKeys
 
 M = TypeVar("M", bound=Message)
 
@@ -37,7 +42,7 @@ class BusWorld(Protocol):
         ...
 
     async def inject(self, envelope: Envelope) -> None:
-        """Store bytes that no sender of ours would send."""
+        """Store bytes that no sender of ours would send, signed unless it has a signature."""
         ...
 
     async def forget_payloads(self) -> None:
@@ -74,7 +79,7 @@ class MemoryWorld:
 
     async def inject(self, envelope: Envelope) -> None:
         """See BusWorld."""
-        self.broker.store(envelope)
+        self.broker.store(_signed(envelope))
 
     async def forget_payloads(self) -> None:
         """See BusWorld."""
@@ -106,7 +111,9 @@ class NatsWorld:
 
     async def connect(self, service: str) -> Bus:
         """See BusWorld."""
-        self._buses.append(await _MortalBus.connect(self._url, service=service))
+        self._buses.append(
+            await _MortalBus.connect(self._url, service=service, identity=everyone())
+        )
         return self._buses[-1]
 
     async def kill(self, bus: Bus) -> None:
@@ -119,7 +126,7 @@ class NatsWorld:
         """See BusWorld."""
         client = await self._client()
         await JetStreamContext(client).publish(
-            envelope.subject, envelope.data, headers=dict(envelope.headers)
+            envelope.subject, envelope.data, headers=dict(_signed(envelope).headers)
         )
         await client.close()
 
@@ -145,6 +152,25 @@ class NatsWorld:
         client = Client()
         await client.connect(self._url)
         return client
+
+
+def _signed(envelope: Envelope) -> Envelope:
+    entry = codec.type_on(envelope.subject)
+    if entry is None or SIGNATURE in envelope.headers:
+        return envelope
+    digest = hashlib.sha256(envelope.data).hexdigest()
+    content = statement(envelope.subject, envelope.headers[codec.MSG_ID], digest)
+    signature = everyone().sign(entry.sender, content)
+    return replace(envelope, headers={**envelope.headers, SIGNATURE: signature})
+
+
+def key_files(folder: Path, service: str) -> dict[str, str]:
+    """What a service's own process is told so that it and this one believe each other; the files
+    are written to `folder`."""
+    private, trusted = folder / f"{service}.pem", folder / "trusted.json"
+    next(key for key in everyones_keys() if key.service == service).save(private)
+    trusted.write_text(TrustedKeys(key.public for key in everyones_keys()).to_json())
+    return {"PML_SIGNING_KEY": str(private), "PML_TRUSTED_KEYS": str(trusted)}
 
 
 class Recorder:

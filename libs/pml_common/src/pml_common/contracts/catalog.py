@@ -20,12 +20,22 @@ R_co = TypeVar("R_co", bound=Contract, covariant=True)
 
 @dataclass(frozen=True)
 class MessageType(Generic[M_co]):
-    """One published message: `name` is the fact or the verb-noun in its subject."""
+    """One published message: `name` is the fact or the verb-noun in its subject. An event is
+    published by its owner, a command by the service `sent_by`; the server lets no other. What is
+    `signed` besides is believed for its signature alone: what decides what runs, what it may do and
+    how it ended."""
 
     owner: Service
     name: str
     model: type[M_co]
     version: int = 1
+    sent_by: Service | None = None
+    signed: bool = True
+
+    @property
+    def sender(self) -> Service:
+        """The one service that may publish it."""
+        return self.sent_by or self.owner
 
     @property
     def kind(self) -> Literal["evt", "cmd"]:
@@ -35,12 +45,13 @@ class MessageType(Generic[M_co]):
 
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
-    """One question and the shape of its answer."""
+    """One question, who may ask its owner, and the shape of the answer."""
 
     owner: Service
     name: str
     model: type[Q_co]
     reply: type[R_co]
+    asked_by: tuple[Service, ...]
     version: int = 1
 
 
@@ -71,18 +82,26 @@ class Consumer(Generic[M_co]):
 EXECUTION_REQUESTED = MessageType("gateway", "execution-requested", gateway.ExecutionRequested)
 APPROVAL_REQUESTED = MessageType("gateway", "approval-requested", gateway.ApprovalRequested)
 APPROVAL_DECIDED = MessageType("gateway", "approval-decided", gateway.ApprovalDecided)
-WORKFLOW_FINISHED = MessageType("gateway", "workflow-finished", gateway.WorkflowFinished)
+WORKFLOW_FINISHED = MessageType(
+    "gateway", "workflow-finished", gateway.WorkflowFinished, signed=False
+)
 TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
 EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
 ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
-RUN_WORKFLOW = MessageType("executor", "run-workflow", executor.RunWorkflow, version=2)
-CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, version=2)
-TRACE_RECORDED = MessageType("executor", "trace-recorded", executor.TraceRecorded, version=2)
+RUN_WORKFLOW = MessageType(
+    "executor", "run-workflow", executor.RunWorkflow, version=2, sent_by="gateway"
+)
+CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, version=2, sent_by="gateway")
+TRACE_RECORDED = MessageType(
+    "executor", "trace-recorded", executor.TraceRecorded, version=2, signed=False
+)
 WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked, version=2)
 RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
-LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated)
-EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved)
-CAPABILITY_CHANGED = MessageType("registry", "capability-changed", registry.CapabilityChanged)
+LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated, signed=False)
+EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved, signed=False)
+CAPABILITY_CHANGED = MessageType(
+    "registry", "capability-changed", registry.CapabilityChanged, signed=False
+)
 CATALOG_CHANGED = MessageType("registry", "catalog-changed", registry.CatalogChanged)
 
 MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
@@ -104,25 +123,55 @@ MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
     CATALOG_CHANGED,
 )
 
-CALL_TOOL = QueryType("gateway", "call-tool", gateway.CallTool, gateway.ToolOutcome, version=2)
-LIST_TRACES = QueryType("learner", "list-traces", learner.ListTraces, learner.TracePage)
+CALL_TOOL = QueryType(
+    "gateway",
+    "call-tool",
+    gateway.CallTool,
+    gateway.ToolOutcome,
+    version=2,
+    asked_by=("executor",),
+)
+LIST_TRACES = QueryType(
+    "learner", "list-traces", learner.ListTraces, learner.TracePage, asked_by=("gateway",)
+)
 RESOLVE_CAPABILITY = QueryType(
-    "registry", "resolve-capability", registry.ResolveCapability, CapabilityRecord
+    "registry",
+    "resolve-capability",
+    registry.ResolveCapability,
+    CapabilityRecord,
+    asked_by=("gateway",),
 )
 SET_CACHE_POLICY = QueryType(
-    "registry", "set-cache-policy", registry.SetCachePolicy, CapabilityRecord
+    "registry",
+    "set-cache-policy",
+    registry.SetCachePolicy,
+    CapabilityRecord,
+    asked_by=("gateway",),
 )
 DESCRIBE_CAPABILITIES = QueryType(
     "registry",
     "describe-capabilities",
     registry.DescribeCapabilities,
     registry.CapabilityDescriptions,
+    asked_by=("analyzer", "gateway"),
 )
 LIST_CAPABILITIES = QueryType(
-    "registry", "list-capabilities", registry.ListCapabilities, registry.CapabilityPage
+    "registry",
+    "list-capabilities",
+    registry.ListCapabilities,
+    registry.CapabilityPage,
+    asked_by=("gateway",),
 )
-LIST_TOOLS = QueryType("registry", "list-tools", registry.ListTools, registry.ToolCatalog)
-DISCOVER = QueryType("registry", "discover", registry.Discover, registry.DiscoveryPage)
+LIST_TOOLS = QueryType(
+    "registry",
+    "list-tools",
+    registry.ListTools,
+    registry.ToolCatalog,
+    asked_by=("analyzer", "gateway"),
+)
+DISCOVER = QueryType(
+    "registry", "discover", registry.Discover, registry.DiscoveryPage, asked_by=("gateway",)
+)
 
 QUERIES: tuple[QueryType[Query, Contract], ...] = (
     CALL_TOOL,
@@ -164,6 +213,23 @@ CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
     EXECUTOR_ON_CANCEL_RUN,
     LEARNER_ON_RUN_FINISHED,
 )
+
+HEARD: tuple[tuple[Service, MessageType[Event] | MessageType[Command]], ...] = (
+    ("gateway", WORKFLOW_FINISHED),
+    ("gateway", APPROVAL_REQUESTED),
+    ("gateway", CAPABILITY_CHANGED),
+    ("gateway", RUN_FINISHED),
+    ("analyzer", CATALOG_CHANGED),
+    ("analyzer", CAPABILITY_CHANGED),
+    ("executor", CANCEL_RUN),
+)
+"""Who hears what on a plain subscription, in every replica and at most once."""
+
+HISTORIES: tuple[tuple[Service, Service], ...] = (
+    *(("gateway", owner) for owner in SERVICES),
+    ("executor", "executor"),
+)
+"""Who reads whose stored events; the gateway also follows them live, for its callers."""
 
 _TYPES: dict[type[Message], MessageType[Event] | MessageType[Command]] = {
     entry.model: entry for entry in MESSAGES

@@ -119,6 +119,7 @@ class WorkflowParked(Event):
 
     `beside` are the other calls that wait at that moment. `grant_digest` names what it ran under by
     `command_id`; `task_results` and `nested` are the calls made until then, as in `RunFinished`.
+    `journal_sequence` is that of the append that parked it.
     """
 
     workflow_id: UUID
@@ -128,6 +129,7 @@ class WorkflowParked(Event):
     grant_digest: str
     task_results: tuple[TaskResult, ...] = ()
     nested: tuple[NestedRun, ...] = ()
+    journal_sequence: int | None = None
 
 
 class RunFinished(Event):
@@ -135,7 +137,8 @@ class RunFinished(Event):
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before those they call.
+    callers before those they call. `journal_sequence` is the sequence of the append that closed the
+    journal: the end is taken only if it is the journal's last.
     """
 
     workflow_id: UUID
@@ -153,3 +156,4 @@ class RunFinished(Event):
     trace_id: UUID
     started_at: float
     duration_ms: float
+    journal_sequence: int | None = None

@@ -14,12 +14,15 @@ from pml_common.contracts.structure import Argument
 
 class GrantedNode(Contract):
     """A call that the approver was shown: of a tool, or of a capability (`capability_id`) on the
-    way to one. Each argument shown as known is bound. `repeats`: more than once in a run."""
+    way to one. Each argument shown as known is bound. `repeats`: more than once in a run. Of a
+    `source` bound arguments of other nodes are parts of the results: a call there must be as it was
+    shown, whatever its tool."""
 
     tool: str | None = None
     capability_id: UUID | None = None
     arguments: dict[str, Argument] = Field(default_factory=dict)
     repeats: bool = True
+    source: bool = False
 
 
 class GrantedCall(Contract):
@@ -45,7 +48,8 @@ class Grant(Contract):
     """What one run may call, and with what.
 
     `tools` maps each granted tool to its definition hash. Calls of those in `bound` must fit a node
-    of `nodes`, one of `calls`, or `rest`; the others may be called with any arguments. `nodes` are
+    of `nodes`, one of `calls`, or `rest`; the others may be called with any arguments, but at nodes
+    that are a source. `nodes` are
     keyed by node id, those of a nested capability by `<capability id>/<node id>`. `capabilities`
     maps each capability, by id, to its code hash, and `texts` to the SHA-256 of the text that runs;
     `text_hash` is that of the program's own, `args_hash` that of the caller's arguments.
@@ -77,9 +81,12 @@ class Grant(Contract):
     signature: str = ""
 
     def signed_bytes(self) -> bytes:
-        """Everything but the signature, in one canonical form."""
+        """Everything but the signature, in one canonical form; it begins with its purpose, so that
+        no signature of anything else is valid for it."""
         content = self.model_dump(mode="json", exclude={"signature"})
-        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        return (
+            b"pml-grant-v1\n" + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+        )
 
     def digest(self) -> str:
         """SHA-256 of the signed grant, hex: what calls name it by."""

@@ -29,8 +29,22 @@ class ToolAnnotations(Contract):
     open_world: bool | None = None
 
 
+def _is_none(value: object) -> bool:
+    """Fields that say nothing are left out of messages and of the hash."""
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class ToolDefinition(Contract):
-    """One tool as its server declares it; schemas are JSON Schema objects."""
+    """One tool as its server declares it; schemas are JSON Schema objects.
+
+    `annotations` are hints that count. Where the configuration does not trust the server, what it
+    says stands in `claims`, which counts for nothing. `meta` is MCP's `_meta` without keys that
+    differ from one listing to the next; in it and in `icons` long texts are told by their digest.
+    """
 
     server: str
     name: str
@@ -39,6 +53,9 @@ class ToolDefinition(Contract):
     input_schema: JsonObject = Field(default_factory=lambda: {"type": "object"})
     output_schema: JsonObject | None = None
     annotations: ToolAnnotations = ToolAnnotations()
+    claims: ToolAnnotations | None = Field(default=None, exclude_if=_is_none)
+    meta: JsonObject = Field(default_factory=dict[str, JsonValue], exclude_if=_is_empty)
+    icons: tuple[JsonObject, ...] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def tool_id(self) -> str:

@@ -2,13 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import partial
 from typing import Final, NamedTuple
 
-from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection, analyze
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.text.readable import Limits
-from pml_analyzer.handlers.library import read
+from pml_analyzer.ports import Engine
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
@@ -35,7 +34,8 @@ class Analyses:
     for: what is read of a catalogue anew is other tools. Programs that call capabilities, and dry
     runs, are read every time."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, engine: Engine, most: int = MOST) -> None:
+        self.engine = engine
         self._most = most
         self._kept: OrderedDict[_Asked, tuple[Sequence[ToolDefinition], Analysis]] = OrderedDict()
 
@@ -48,13 +48,13 @@ class Analyses:
     ) -> Analysis | Rejection:
         """What reading a request's program tells."""
         if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _LONGEST:
-            return await _read(request, tools, library, limits)
+            return await self.engine.analyze(request, tools, library, limits)
         asked = _Asked(request.scope, request.code, request.policy, request.known_as, limits)
         kept = self._kept.get(asked)
         if kept is not None and kept[0] is tools:
             self._kept.move_to_end(asked)
             return kept[1]
-        outcome = await _read(request, tools, library, limits)
+        outcome = await self.engine.analyze(request, tools, library, limits)
         if isinstance(outcome, Analysis):
             self._keep(asked, tools, outcome)
         return outcome
@@ -64,22 +64,3 @@ class Analyses:
         self._kept.move_to_end(asked)
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
-
-
-async def _read(
-    request: ExecutionRequested,
-    tools: Sequence[ToolDefinition],
-    library: Library,
-    limits: Limits,
-) -> Analysis | Rejection:
-    work = partial(
-        analyze,
-        request.code,
-        tools=tools,
-        policy=request.policy,
-        limits=limits,
-        capabilities=library,
-        known_as=request.known_as,
-        dry_run=request.dry_run,
-    )
-    return await read(request.code, work)

@@ -1,21 +1,13 @@
 """The capabilities that a program reaches, looked up level by level."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
-from pml_analysis.capability_reading import read_capability
 from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
 from pml_analysis.text.readable import Limits
-from pml_analyzer.ports import Capabilities
+from pml_analyzer.ports import Capabilities, Engine
 from pml_common.contracts.scope import Scope
-
-T = TypeVar("T")
-
-_INLINE: Final = 8 * 1024
-"""Characters whose analysis (about 10 ms) may hold up the event loop; longer ones get a thread."""
 
 _MOST_PROGRAMS: Final = 4
 """How many programs of the greatest length may be read for one that calls them."""
@@ -23,13 +15,12 @@ _MOST_PROGRAMS: Final = 4
 _TOO_LONG: Final = "its program and those before it are too long to be read for one program."
 
 
-async def read(code: str, work: Callable[[], T]) -> T:
-    """Do what takes as long as reading this program does."""
-    return work() if len(code) <= _INLINE else await asyncio.to_thread(work)
-
-
 async def library_for(
-    scope: Scope, references: Sequence[str], capabilities: Capabilities, limits: Limits
+    scope: Scope,
+    references: Sequence[str],
+    capabilities: Capabilities,
+    limits: Limits,
+    engine: Engine,
 ) -> Library:
     """Those named, those named in their programs, and so on down to what may run; of more than
     may be reached, enough to tell that they are too many, and of programs that are too long
@@ -51,9 +42,8 @@ async def library_for(
                 continue
             if about.capability_id not in known:
                 left -= len(about.code)
-                work = partial(read_capability, about, limits)
                 known[about.capability_id] = (
-                    await read(about.code, work)
+                    await engine.read_capability(scope, about, limits)
                     if left >= 0
                     else Capability(about, fault=_TOO_LONG)
                 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.text.readable import Limits
 from pml_analyzer.handlers.analyses import Analyses
+from pml_analyzer.handlers.compile_check import CompileCheck
 from pml_analyzer.handlers.library import library_for
 from pml_analyzer.handlers.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog
@@ -20,21 +21,24 @@ async def on_execution_requested(
     catalog: Catalog,
     capabilities: Capabilities,
     limits: Limits,
+    analyses: Analyses,
+    compiles: CompileCheck,
     types: TypeCheck | None = None,
-    analyses: Analyses | None = None,
 ) -> Sequence[Message]:
     """Analyse one program; the same program, tools, capabilities and policy give equal events
     every time."""
-    scope, library, analyses = request.scope, NO_CAPABILITIES, analyses or Analyses(most=0)
+    scope, library, engine = request.scope, NO_CAPABILITIES, analyses.engine
     tools = await catalog.tools(scope)
     outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_capabilities:
-        library = await library_for(scope, outcome.missing_capabilities, capabilities, limits)
+        names = outcome.missing_capabilities
+        library = await library_for(scope, names, capabilities, limits, engine)
         outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
         tools = await catalog.reread(scope)
         outcome = await analyses.of(request, tools, library, limits)
+    outcome = await compiles.of(scope, request.code, outcome)
     if types is not None:
         outcome = await types.of(request.code, outcome, tools, library.definitions)
     return [

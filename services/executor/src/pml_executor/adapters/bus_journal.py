@@ -47,6 +47,11 @@ class BusJournal:
             self._journal.add((first,))
         return self._journal
 
+    @property
+    def sequence(self) -> int:
+        """See JournalStore."""
+        return self._last
+
     def note(self, entry: TraceEvent) -> None:
         """See JournalStore."""
         self._queued.append(entry)

@@ -144,7 +144,8 @@ class DenoSandbox:
 
     def pause(self) -> None:
         """See Sandbox."""
-        self._wire.write(Pause().model_dump_json().encode(), "program")
+        if not self._finished:
+            self._wire.write(Pause().model_dump_json().encode(), "program")
 
     def finish(self) -> None:
         """See Sandbox."""
@@ -162,6 +163,7 @@ class DenoSandbox:
         try:
             async with asyncio.timeout(self._command.stop_patience_s):
                 await self._stopped()
+                await self._wire.check()
             self._watchdog.stop()
             async with asyncio.timeout(self._command.start_patience_s):
                 await self._started()

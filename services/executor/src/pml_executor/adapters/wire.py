@@ -1,12 +1,20 @@
 """Messages to and from a child process that speaks in frames."""
 
 import asyncio
+import secrets
 from collections import deque
 
 from pml_executor.adapters.child import Child
 from pml_executor.domain import frames
 from pml_executor.domain.frames import ForgedOutput, FrameDecoder, Origin
-from pml_executor.domain.protocol import Breach, HostSaid, Order, ProgramMessage, read
+from pml_executor.domain.protocol import (
+    Breach,
+    HostSaid,
+    Order,
+    ProgramMessage,
+    host_nonce,
+    read,
+)
 from pml_executor.ports import SandboxBroken
 
 _READ_BYTES = 65_536
@@ -27,9 +35,22 @@ class Wire:
         """Say something, the first time to nobody in particular."""
         self._child.write(frames.encode(body, to))
 
-    def order(self, order: Order) -> None:
+    def order(self, order: Order, nonce: str = "") -> None:
         """Tell the host what to do."""
-        self.write(order.encode(), "host")
+        self.write(f"{order} {nonce}".rstrip().encode(), "host")
+
+    async def check(self) -> None:
+        """Return once a nonce has gone there and back, and one of the host's back and there: it
+        reads its input, and gets all of it. Raises SandboxBroken."""
+        nonce = secrets.token_hex(16)
+        self.order("check", nonce)
+        try:
+            own = host_nonce(nonce, await self.read())
+        except Breach as error:
+            raise SandboxBroken("internal", str(error)) from error
+        self.order("confirm", own)
+        if (said := await self.read()) != HostSaid(kind="confirmed", message=own):
+            raise SandboxBroken("internal", f"a nonce was confirmed with {said}")
 
     async def read(self) -> ProgramMessage | HostSaid | None:
         """What is said next; None once the output has ended. Raises SandboxBroken."""

@@ -16,9 +16,11 @@ from pml_executor.domain.executed_path import executed_path
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
 
-def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
+def finished(
+    command: RunWorkflow, entries: Sequence[TraceEvent], sequence: int | None = None
+) -> RunFinished:
     """The fact that ends a run. `entries` are a whole journal: its first and last entries are the
-    start and the end of the outermost capability."""
+    start and the end of the outermost capability; `sequence` is that of its last append."""
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
@@ -41,6 +43,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         trace_id=end.trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms,
+        journal_sequence=sequence,
     )
 
 

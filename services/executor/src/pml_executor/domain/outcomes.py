@@ -12,7 +12,13 @@ from pml_executor.domain.journal import Call
 
 
 def question(
-    command: RunWorkflow, call: Call, timeout_s: float, started: float, *, again: bool = False
+    command: RunWorkflow,
+    call: Call,
+    grant_digest: str,
+    timeout_s: float,
+    started: float,
+    *,
+    again: bool = False,
 ) -> CallTool:
     """What the gateway is asked; `again` where the first outcome of a repeatable call is unknown.
 
@@ -29,7 +35,7 @@ def question(
         attempt="again" if again else "first",
         tool=call.tool,
         args=call.args,
-        grant_digest=command.grant.digest(),
+        grant_digest=grant_digest,
         timeout_s=max(0.001, timeout_s),
         asked_first_at=datetime.fromtimestamp(started / 1000, UTC) if is_first else None,
     )

@@ -26,7 +26,12 @@ class Parking(Exception):
 
     def __init__(self, wanted: Sequence[WantedCall]) -> None:
         super().__init__(", ".join(sorted({call.tool for call in wanted})))
-        self.wanted = tuple(wanted[:MOST_AT_ONCE])
+        self.wanted = most_at_once(wanted)
+
+
+def most_at_once(wanted: Sequence[WantedCall]) -> tuple[WantedCall, ...]:
+    """The calls of one question."""
+    return tuple(wanted[:MOST_AT_ONCE])
 
 
 def wanted_call(command: RunWorkflow, call: Call, made: CallMade, why: str) -> WantedCall:
@@ -81,9 +86,13 @@ def parked_ms(marks: Sequence[ParkMark]) -> float:
 
 
 def workflow_parked(
-    command: RunWorkflow, wanted: Sequence[WantedCall], entries: Sequence[TraceEvent]
+    command: RunWorkflow,
+    wanted: Sequence[WantedCall],
+    entries: Sequence[TraceEvent],
+    sequence: int | None = None,
 ) -> WorkflowParked:
-    """The fact that a run waits; stated again, it is the same."""
+    """The fact that a run waits; stated again, it is the same. `sequence` is that of the journal's
+    last append."""
     first, *beside = wanted
     waiting = {(call.node_id, call.occurrence) for call in wanted}
     return WorkflowParked(
@@ -100,4 +109,5 @@ def workflow_parked(
             if (done.node_id, done.occurrence) not in waiting  # the gateway has not made them
         ),
         nested=nested_runs(command, entries),
+        journal_sequence=sequence,
     )

@@ -35,8 +35,10 @@ class Pause(Contract):
     kind: Literal["pause"] = "pause"
 
 
-Order = Literal["start", "stop"]
-"""What the main isolate is told to do with its Worker: one at a time, each for one program."""
+Order = Literal["start", "stop", "check", "confirm"]
+"""What the main isolate is told to do: with its Worker (one at a time, each for one program), and
+to show that nobody else reads the process's input: `check` has a nonce, which it returns with one
+of its own, and `confirm` has that one."""
 
 
 class Program(Contract):
@@ -180,7 +182,7 @@ class Threw(Failure):
 class HostSaid(Contract):
     """What the process's main isolate reports of itself."""
 
-    kind: Literal["ready", "stopped", "breach", "oversize", "lost", "ended"]
+    kind: Literal["ready", "stopped", "checked", "confirmed", "breach", "oversize", "lost", "ended"]
     message: str = ""
 
 
@@ -192,6 +194,15 @@ _PROGRAM: TypeAdapter[ProgramMessage] = TypeAdapter(
 
 class Breach(Exception):
     """A frame says nothing that a well-behaved sandbox would."""
+
+
+def host_nonce(nonce: str, said: ProgramMessage | HostSaid | None) -> str:
+    """The host's own nonce, in its answer to a `check` with this one. Raises Breach."""
+    if isinstance(said, HostSaid) and said.kind == "checked":
+        returned, _, own = said.message.partition(" ")
+        if returned == nonce and own:
+            return own
+    raise Breach(f"a check was answered with {said}")
 
 
 def read(frame: Frame) -> list[ProgramMessage | HostSaid]:

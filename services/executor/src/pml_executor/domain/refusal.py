@@ -6,6 +6,7 @@ from pml_common.binding.canonical import sha256_of_text
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import args_hash
+from pml_executor.domain.journal import Call
 
 
 def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
@@ -30,6 +31,11 @@ def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
     return None
 
 
+def unsigned() -> WorkflowError:
+    """The grant is not as a gateway signed it."""
+    return _denied("the grant's signature is no gateway's")
+
+
 def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError | None:
     """Why this call ends the run though nobody has been asked about it, or None: capabilities that
     the grant does not cover are not there, and in a dry run nobody is asked."""
@@ -42,6 +48,16 @@ def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError
         message = f"{tool} is not among the tools granted to this run ({granted})"
         return WorkflowError(kind="denied", message=message, tool=tool, node_id=node_id)
     return None
+
+
+def refused_unasked(command: RunWorkflow, call: Call, why: str) -> WorkflowError | None:
+    """Why a call that is not what was approved ends the run, or None: a person is asked about it.
+    In a dry run nobody is."""
+    if not command.grant.dry_run:
+        return None
+    return WorkflowError(
+        kind="denied", message=why, tool=call.tool, node_id=call.node_id, arguments=call.args
+    )
 
 
 def _denied(message: str) -> WorkflowError:

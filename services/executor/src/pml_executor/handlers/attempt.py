@@ -1,7 +1,6 @@
 """One attempt at one run: a conversation between a program, the journal and the tools."""
 
 import asyncio
-import math
 from dataclasses import dataclass
 
 from pydantic_core import to_json
@@ -17,11 +16,11 @@ from pml_executor.domain.capabilities import Nesting, injected
 from pml_executor.domain.deadline import seconds_left
 from pml_executor.domain.dry_run import mock_of
 from pml_executor.domain.endings import Ending, RunEnded
-from pml_executor.domain.journal import Call, CallKey, RunJournal, left_out
+from pml_executor.domain.journal import Call, CallKey, RunJournal
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.limits import Allowance
 from pml_executor.domain.outcomes import ends_run, question, within
-from pml_executor.domain.parking import Parking, wanted_call
+from pml_executor.domain.parking import Parking, most_at_once
 from pml_executor.domain.protocol import (
     Answer,
     CallMade,
@@ -32,21 +31,18 @@ from pml_executor.domain.protocol import (
     Noted,
     Paused,
     Program,
-    ProgramMessage,
     Returned,
     Threw,
 )
 from pml_executor.domain.refusal import refused_call
 from pml_executor.handlers.executor import Executor
+from pml_executor.handlers.waiting import Waiting
 from pml_executor.ports import (
     GatewayUnreachable,
     JournalStore,
     Sandbox,
     SandboxBroken,
 )
-
-_PAUSE_S = 1.0
-"""How long a program that keeps its thread busy has to tell what else it calls."""
 
 
 @dataclass
@@ -66,8 +62,8 @@ class Attempt:
         self._failed: dict[int, ToolEnd] = {}
         self._nesting = Nesting(self.command, self.journal)
         self._binding = Binding(self.command.grant, self.command.args)
-        self._waiting: list[WantedCall] = []
-        self._parks_at = math.inf
+        self._grant_digest = self.command.grant.digest()
+        self._waiting = Waiting(self.command, self.journal, self.sandbox)
         self._under_way: set[asyncio.Task[None]] = set()
         self._over = False
         self._in_order = False
@@ -86,23 +82,26 @@ class Attempt:
         async with asyncio.TaskGroup() as calls:
             await self.sandbox.run(program)
             try:
-                return await self._converse(calls)
+                ending = await self._converse(calls)
             except RunEnded as ended:
-                return Ending(error=ended.error)
+                ending = Ending(error=ended.error)
             except Parking as parking:
-                return parking.wanted
+                ending = parking.wanted
             finally:
                 self._over = True
                 if self._in_order and not self._under_way:  # else it would go on as long as they
                     self.sandbox.finish()
                 else:
                     self.sandbox.kill()
+        if self._waiting.wanted and (self._in_order or isinstance(ending, tuple)):
+            return most_at_once(self._waiting.wanted)  # the gateway may have wanted more meanwhile
+        return ending
 
     async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
         while True:
             self._deliver()
             try:
-                message = await self._receive()
+                message = await self._waiting.receive()
             except SandboxBroken as broken:
                 return Ending(error=WorkflowError(kind=broken.kind, message=str(broken)))
             match message:
@@ -112,8 +111,8 @@ class Attempt:
                     self._on_notes(message)
                 case Entered() | Left() | Failed():
                     self._on_capability(message)
-                case Returned() | Threw() | Paused() if self._waiting:
-                    raise Parking(self._waiting)
+                case Returned() | Threw() | Paused() if self._waiting.wanted:
+                    raise Parking(self._waiting.wanted)
                 case Paused():
                     pass
                 case Returned():
@@ -126,22 +125,6 @@ class Attempt:
         self.journal.complete()
         self._in_order = True
         return ending
-
-    async def _receive(self) -> ProgramMessage:
-        """The program's next message; a replay waits only so long for what must come."""
-        awaited, now = self.journal.awaited(), asyncio.get_running_loop().time()
-        until = math.inf if awaited is None else now + awaited[1] / 1000
-        bound = min(until, self._parks_at)
-        patience = asyncio.timeout_at(None if bound == math.inf else bound)
-        try:
-            async with patience:
-                return await self.sandbox.receive()
-        except TimeoutError:
-            if not patience.expired():
-                raise
-            if awaited is None or self._parks_at < until:
-                raise Parking(self._waiting) from None
-            raise left_out(awaited[0]) from None
 
     def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
         node_id = message.node or f"dyn:{message.tool}"
@@ -158,9 +141,9 @@ class Attempt:
         self._asked_as[call.key] = message.id
         if call.ended:
             return
-        why = self._binding.misfit(call.made, self.journal.results)
+        why = self._misfit(call)
         if why is not None:
-            self._wait_for_person(call, message, why)
+            self._waiting.add(call, message, why)
             return
         start = call.start
         if start is None:  # noted here, so that the journal tells what happens in its order
@@ -171,12 +154,11 @@ class Attempt:
         self._under_way.add(making)
         making.add_done_callback(self._under_way.discard)
 
-    def _wait_for_person(self, call: Call, message: CallMade, why: str) -> None:
-        """Park once the program has told what else it calls at this moment."""
-        self._waiting.append(wanted_call(self.command, call, message, why))
-        if len(self._waiting) == 1:
-            self._parks_at = asyncio.get_running_loop().time() + _PAUSE_S
-            self.sandbox.pause()
+    def _misfit(self, call: Call) -> str | None:
+        """Why a call is not what was approved; a mock answers whatever is asked."""
+        if call.tool in self.command.mocks:
+            return None
+        return self._binding.misfit(call.made, self.journal.results)
 
     def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
         hold_before_layer(self.command, self.journal.marks, node_id, tool, args)
@@ -214,7 +196,7 @@ class Attempt:
         mock = mock_of(self.command, start, self.journal.entries)
         outcome = mock or await self._ask(call, start)
         if outcome.status == "ask":
-            self._wait_for_person(call, message, outcome.message or "")
+            self._waiting.add(call, message, outcome.message or "")
             return
         outcome, size = within(outcome, self.executor.limits.max_message_bytes)
         self._allowance.store(size)
@@ -234,7 +216,7 @@ class Attempt:
     async def _ask_once(self, call: Call, start: ToolStart, *, again: bool = False) -> ToolOutcome:
         left = seconds_left(self.command, self.journal, self.executor.now())
         timeout_s = min(left, self.executor.limits.tool_timeout_s)
-        asked = question(self.command, call, timeout_s, start.ts, again=again)
+        asked = question(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
         try:
             return await self.executor.tools.call(asked)
         except GatewayUnreachable as error:

@@ -23,4 +23,4 @@ async def on_cancel_run(command: CancelRun, executor: Executor) -> Sequence[Mess
             await store.append(events.run_ended(run, ending, began(journal), executor.now()))
     except Fenced as error:
         raise Retryable(str(error)) from error
-    return [finished(run, journal.entries)]
+    return [finished(run, journal.entries, store.sequence)]

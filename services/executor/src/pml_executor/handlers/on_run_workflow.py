@@ -21,7 +21,7 @@ from pml_executor.domain.parking import (
     workflow_parked,
 )
 from pml_executor.domain.process_owner import process_owner
-from pml_executor.domain.refusal import refused_run
+from pml_executor.domain.refusal import refused_run, unsigned
 from pml_executor.handlers.attempt import Attempt
 from pml_executor.handlers.executor import Executor as Executor
 from pml_executor.ports import (
@@ -50,8 +50,8 @@ async def on_run_workflow(command: RunWorkflow, executor: Executor) -> Sequence[
             wanted = ending
             await store.mark(park_mark(command, wanted, now))
     if not wanted or journal.closed:
-        return [finished(command, journal.entries)]
-    return [workflow_parked(command, wanted, journal.entries)]
+        return [finished(command, journal.entries, store.sequence)]
+    return [workflow_parked(command, wanted, journal.entries, store.sequence)]
 
 
 async def _ending(
@@ -59,6 +59,8 @@ async def _ending(
 ) -> Ending | tuple[WantedCall, ...]:
     """How the run ended, or the calls at which it parks."""
     refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
+    if refused is None and not executor.is_signed(command.grant):
+        refused = unsigned()
     if refused is not None:
         return Ending(error=refused)
     limit = asyncio.timeout(seconds_left(command, journal, executor.now()))

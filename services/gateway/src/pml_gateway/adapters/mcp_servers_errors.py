@@ -22,13 +22,14 @@ def in_words(error: BaseException) -> str:
     return str(leaf) or type(leaf).__name__
 
 
-def outcome_of_error(error: Exception) -> ToolOutcome | None:
-    """How a call ended that raised; None where the server certainly never saw it."""
+def outcome_of_error(error: Exception, broken_by: str = "") -> ToolOutcome | None:
+    """How a call ended that raised; None where the server certainly never saw it. `broken_by` is
+    what the server did that ended the connection, where it did."""
     match error:
         case MCPError(data=data) if data == NOT_SENT:
             return None
         case MCPError(code=code) if code == CONNECTION_CLOSED:
-            return ToolOutcome(status="unknown", message=_unknown(error))
+            return ToolOutcome(status="unknown", message=_unknown(error, broken_by))
         case MCPError(code=code):
             status = "timeout" if code == REQUEST_TIMEOUT else "tool_error"
             return ToolOutcome(status=status, message=error.message)
@@ -43,8 +44,9 @@ def outcome_of_error(error: Exception) -> ToolOutcome | None:
             return ToolOutcome(status="unknown", message=_unknown(error))
 
 
-def _unknown(error: Exception) -> str:
-    return f"{in_words(error)}: the call was sent, and nobody can say whether it took effect"
+def _unknown(error: Exception, broken_by: str = "") -> str:
+    why = broken_by or in_words(error)
+    return f"{why}: the call was sent, and nobody can say whether it took effect"
 
 
 def _first_leaf(error: BaseException) -> BaseException:

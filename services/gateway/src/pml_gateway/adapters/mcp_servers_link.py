@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -18,6 +18,8 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_servers_transport import Notes, open_streams
 from pml_gateway.domain.mcp_tools import definitions_of
 from pml_gateway.domain.server_config import ServerConfig
+from pml_gateway.domain.server_trust import trusts_hints
+from pml_gateway.domain.tool_meta import MetaKey, has_meta, unstable_keys
 
 log = logging.getLogger(__name__)
 _MAX_PAGES = 100
@@ -53,9 +55,13 @@ class Link:
         self.notes = Notes()
         self.client: Client | None = None
         self.tools: tuple[ToolDefinition, ...] = ()
+        self.warnings: tuple[str, ...] = ()
         self.end_reason = ""
         self._name = name
         self._limits = limits
+        self._trusted_hints = trusts_hints(server)
+        self._listed: Sequence[JsonObject] | None = None
+        self._unstable: set[MetaKey] = set()
         self._listing_stale = anyio.Event()
         self._suspected = anyio.Event()
         self._trusted = anyio.Event()
@@ -161,6 +167,29 @@ class Link:
                 self._trusted.set()
 
     async def _list(self, client: Client) -> tuple[ToolDefinition, ...]:
+        """The tools; listed twice at first where `_meta` may change by itself."""
+        listed = await self._pages(client)
+        if self._listed is None and has_meta(listed):
+            self._listed, listed = listed, await self._pages(client)
+        self._unstable |= unstable_keys(self._listed or (), listed)
+        self._listed = listed
+        tools, faults = definitions_of(
+            self._name, listed, trusted=self._trusted_hints, unstable=self._unstable
+        )
+        left_out = (
+            f"{tool}: _meta {key!r} differs between listings, so it is not part of the definition"
+            for tool, key in sorted(self._unstable)
+        )
+        self._warn((*faults, *left_out))
+        return tools
+
+    def _warn(self, warnings: tuple[str, ...]) -> None:
+        for warning in warnings:
+            if warning not in self.warnings:
+                log.warning("%s: %s", self._name, warning)
+        self.warnings = warnings
+
+    async def _pages(self, client: Client) -> Sequence[JsonObject]:
         if client.server_capabilities.tools is None:
             return ()
         listed: list[JsonObject] = []
@@ -173,10 +202,7 @@ class Link:
                 break
         else:
             log.warning("%s lists more than %d pages of tools: cut", self._name, _MAX_PAGES)
-        tools, faults = definitions_of(self._name, listed)
-        for fault in faults:
-            log.warning("%s offers a tool that cannot be used: %s", self._name, fault)
-        return tools
+        return listed
 
 
 def _can_subscribe(client: Client) -> bool:

@@ -15,6 +15,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_servers_errors import NotConnected, in_words, outcome_of_error
 from pml_gateway.adapters.mcp_servers_link import Limits, Link
 from pml_gateway.domain.server_config import ServerConfig
+from pml_gateway.domain.server_trust import trusts_hints
 from pml_gateway.domain.tool_result import outcome_of
 from pml_gateway.ports import ServerState, ServerStatus
 
@@ -46,6 +47,7 @@ class McpServer:
         self._environment = environment
         self._limits = limits
         self._on_tools = on_tools
+        self._warnings: tuple[str, ...] = ()
         self._state: ServerState = "connecting"
         self._error: str | None = None
         self._since = datetime.now(UTC)
@@ -63,7 +65,12 @@ class McpServer:
     def status(self) -> ServerStatus:
         """How it stands now."""
         return ServerStatus(
-            state=self._state, error=self._error, tools=len(self.tools), since=self._since
+            state=self._state,
+            error=self._error,
+            tools=len(self.tools),
+            since=self._since,
+            hints_trusted=trusts_hints(self._server),
+            warnings=self._warnings,
         )
 
     def start(self) -> None:
@@ -139,7 +146,7 @@ class McpServer:
             return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
-            outcome = outcome_of_error(error)
+            outcome = outcome_of_error(error, link.notes.fault)
             if outcome is not None:
                 return outcome
             sent.clear()
@@ -185,19 +192,19 @@ class McpServer:
             self._turn("ready", None)
 
         def on_tools() -> None:
-            self.tools = link.tools
+            self.tools, self._warnings = link.tools, link.warnings
             self._news.set()
 
         def on_end() -> None:
             self._link = None
-            self._turn("connecting", link.end_reason or None)
+            self._turn("connecting", link.end_reason or link.notes.fault or None)
 
         try:
             await link.hold(on_ready, on_tools, on_end)
-            reason = link.end_reason or "it closed the connection"
+            reason = link.end_reason or link.notes.fault or "it closed the connection"
         except Exception as error:
             log.debug("%s: connection ended", self.name, exc_info=True)
-            reason = in_words(error)
+            reason = link.notes.fault or in_words(error)
         words = link.notes.last_words
         told = f"{reason} ({words})" if words and words not in reason else reason
         return max(0.0, time.monotonic() - ready_at), told

@@ -34,25 +34,36 @@ async def stderr_log(server: str, heard: Callable[[str], None]) -> AsyncGenerato
 
 
 class _Lines(asyncio.Protocol):
-    """Cuts a pipe's bytes into lines, and off them what is too long to log."""
+    """Cuts a pipe's bytes into lines; of one that is too long its beginning is told, once."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
         self._rest = b""
+        self._told = False
 
     def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > _LONGEST_LINE:
-            lines.append(self._rest)
-            self._rest = b""
+        *lines, rest = data.split(b"\n")
         for line in lines:
-            self._tell(line)
+            self._more(line)
+            self._end()
+        self._more(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._tell(self._rest)
-        self._rest = b""
+        self._end()
 
-    def _tell(self, line: bytes) -> None:
+    def _more(self, part: bytes) -> None:
+        if self._told:
+            return
+        self._rest += part[: _LONGEST_LINE + 1 - len(self._rest)]
+        if len(self._rest) > _LONGEST_LINE:
+            self._tell(self._rest[:_LONGEST_LINE], " (cut)")
+            self._rest, self._told = b"", True
+
+    def _end(self) -> None:
+        self._tell(self._rest)
+        self._rest, self._told = b"", False
+
+    def _tell(self, line: bytes, cut: str = "") -> None:
         text = line.decode(errors="replace").strip()
         if text:
-            self._take(text[:_LONGEST_LINE])
+            self._take(f"{text}{cut}")

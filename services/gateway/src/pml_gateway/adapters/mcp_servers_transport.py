@@ -6,24 +6,26 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import httpx2
-from mcp import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED
 
 from pml_gateway.adapters.mcp_servers_stderr import stderr_log
-from pml_gateway.domain.server_config import ServerConfig, StdioServer, child_environment
+from pml_gateway.adapters.mcp_servers_stdio import child_streams
+from pml_gateway.domain.server_config import ServerConfig, StdioServer
 
 NOT_SENT = "pml/not-sent"
 """`data` of the error a call gets when its server certainly never saw it."""
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
+"""Of one message of a server: a line over stdio, a body or an event over HTTP."""
 _HTTP_CONNECT_S = 10.0
 _SESSION_HEADER = "mcp-session-id"
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
 _NEVER_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -36,14 +38,20 @@ Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessa
 
 @dataclass
 class Notes:
-    """What a connection's transport noticed: that it ended, and the last words it heard."""
+    """What a connection's transport noticed: that it ended, the last words it heard, and what the
+    server did that ended it."""
 
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     last_words: str = ""
+    fault: str = ""
 
     def hear(self, words: str) -> None:
         """Keep what may explain the end."""
         self.last_words = words
+
+    def fail(self, fault: str) -> None:
+        """Keep why the connection ends."""
+        self.fault = fault
 
 
 @asynccontextmanager
@@ -55,16 +63,13 @@ async def open_streams(
 ) -> AsyncGenerator[Streams]:
     """Streams to one server; a child process started for them is gone when this is left."""
     if isinstance(server, StdioServer):
-        parameters = StdioServerParameters(
-            command=server.command,
-            args=list(server.args),
-            env=child_environment(server, environment),
-            cwd=server.cwd,
-        )
-        async with (
-            stderr_log(name, notes.hear) as errlog,
-            _child(parameters, errlog) as (reads, writes),
-        ):
+        async with stderr_log(name, notes.hear) as errlog, AsyncExitStack() as stack:
+            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, notes.fail)
+            try:
+                reads, writes = await stack.enter_async_context(child)
+            except OSError as error:  # on uvloop it does not name the command
+                error.filename = error.filename or server.command
+                raise
             errlog.close()
             yield _EndNoticed(reads, notes.ended), writes
         return
@@ -77,18 +82,6 @@ async def open_streams(
         ) as (reads, writes),
     ):
         yield _EndNoticed(reads, notes.ended), writes
-
-
-@asynccontextmanager
-async def _child(parameters: StdioServerParameters, errlog: TextIO) -> AsyncGenerator[Streams]:
-    """The SDK's stdio client; where the command cannot start the error names it, also on uvloop."""
-    async with AsyncExitStack() as stack:
-        try:
-            streams = await stack.enter_async_context(stdio_client(parameters, errlog=errlog))
-        except OSError as error:
-            error.filename = error.filename or parameters.command
-            raise
-        yield streams
 
 
 class _EndNoticed:
@@ -143,8 +136,10 @@ class _Http(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
             response = await super().send(request, **options)
-            if response.headers.get("content-type", "").startswith("application/json"):
-                await response.aread()
+            if response.headers.get("content-type", "").lower().startswith("application/json"):
+                response = await _read(response, request)
+        except _TooLarge as error:
+            return self._failed(request, str(error), None, None)
         except _NEVER_SENT as error:
             return self._failed(
                 request, f"cannot connect to {_shown(request.url)}", error, NOT_SENT
@@ -166,6 +161,25 @@ class _Http(httpx2.AsyncClient):
         error = {"code": CONNECTION_CLOSED, "message": message, "data": data}
         body = {"jsonrpc": "2.0", "id": None, "error": error}
         return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=body, request=request)
+
+
+class _TooLarge(Exception):
+    """A body is longer than any we read."""
+
+
+async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+    """The same with its whole body at hand. Raises _TooLarge."""
+    parts: list[bytes] = []
+    length = 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        length += len(part)
+        if length > MAX_RESULT_BYTES:
+            await response.aclose()
+            raise _TooLarge(f"its answer is longer than {MAX_RESULT_BYTES} bytes")
+    headers = [(n, v) for n, v in response.headers.multi_items() if n.lower() not in _OF_THE_WIRE]
+    body = b"".join(parts)
+    return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
 
 def _shown(url: httpx2.URL) -> str:

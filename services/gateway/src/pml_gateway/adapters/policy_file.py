@@ -1,6 +1,8 @@
 """The policies that a file states, read again whenever it changes."""
 
 import logging
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +16,26 @@ log = logging.getLogger(__name__)
 _Version = tuple[int, int, int]
 _NEVER: Final[_Version] = (0, 0, 0)
 
+GONE_AFTER_S: Final = 10.0
+"""For so long a missing file counts as one that an editor is replacing."""
+
 
 class PolicyFile:
-    """Without a file, `otherwise` holds in every scope. One that can no longer be read changes
-    nothing: what it said last holds. Raises CannotStart when what it says at first is wrong."""
+    """Without a file, `otherwise` holds in every scope, and again once it is gone for more than
+    GONE_AFTER_S. One that cannot be read changes nothing: what it said last holds. `monotonic` is
+    a clock in seconds. Raises CannotStart when what it says at first is wrong."""
 
-    def __init__(self, file: Path | None, otherwise: Policy) -> None:
+    def __init__(
+        self,
+        file: Path | None,
+        otherwise: Policy,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._file = file
-        self._policies = Policies(otherwise)
+        self._otherwise = Policies(otherwise)
+        self._monotonic = monotonic
+        self._missed_at: float | None = None
+        self._policies = self._otherwise
         self._seen: _Version | None = None
         self._fault: str | None = None
         self._read()
@@ -46,9 +60,13 @@ class PolicyFile:
             return
         try:
             version = _version(self._file)
+            if version is None:
+                self._miss(self._file)
+                return
+            self._missed_at = None
             if version == self._seen:
                 return
-            text = None if version is None else self._file.read_text(encoding="utf-8")
+            text = self._file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             self._tell(f"{self._file} cannot be read: {error}")
             self._seen = _NEVER
@@ -56,10 +74,22 @@ class PolicyFile:
         self._take(text)
         self._seen = version
 
-    def _take(self, text: str | None) -> None:
-        if text is None:
-            self._tell(f"{self._file} is gone; what it said holds on")
+    def _miss(self, file: Path) -> None:
+        """Count the time from the first look that does not find a file which was there."""
+        if self._seen is None:
             return
+        self._seen = _NEVER
+        now = self._monotonic()
+        self._missed_at = now if self._missed_at is None else self._missed_at
+        if now - self._missed_at <= GONE_AFTER_S:
+            hold = f"what it said holds for {GONE_AFTER_S:g} s more"
+            self._tell(f"{file} is gone; {hold}", logging.WARNING)
+            return
+        default = f"{file} is gone for more than {GONE_AFTER_S:g} s: the default policy holds"
+        self._tell(default, logging.WARNING)
+        self._policies = self._otherwise
+
+    def _take(self, text: str) -> None:
         try:
             self._policies = parse_policies(text)
         except PolicyInvalid as invalid:
@@ -68,9 +98,9 @@ class PolicyFile:
         self._fault = None
         log.info("policies are those of %s", self._file)
 
-    def _tell(self, fault: str) -> None:
+    def _tell(self, fault: str, level: int = logging.ERROR) -> None:
         if fault != self._fault:
-            log.error("%s", fault)
+            log.log(level, "%s", fault)
         self._fault = fault
 
 

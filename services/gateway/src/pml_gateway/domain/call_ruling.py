@@ -84,9 +84,9 @@ def ruling(
         return None  # its executor has compared it with what mocks answered, too
     if granted is None:
         return Ruling("ask", f"{call.tool} was not seen when the program was analysed")
-    if verdict == "allow":
+    if verdict == "allow" and not run.binding.is_source(made):
         return None
-    if not run.binding.is_approved(made):
+    if verdict == "ask" and not run.binding.is_approved(made):
         return Ruling("ask", f"nobody was asked about {call.tool} before it ran. {reason}")
     misfit = run.binding.misfit(made, results)
     return None if misfit is None else Ruling("ask", misfit)

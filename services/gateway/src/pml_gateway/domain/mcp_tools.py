@@ -1,30 +1,45 @@
 """Tools as MCP lists them (`Tool`, as JSON), on the way in and on the way out."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition, ToolId
+from pml_gateway.domain.tool_meta import MetaKey, icons_of, meta_of
 
 _TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
 _HEADER_HINT = "x-mcp-header"
 
 
 def definitions_of(
-    server: str, tools: Iterable[JsonObject]
+    server: str,
+    tools: Sequence[JsonObject],
+    *,
+    trusted: bool,
+    unstable: Collection[MetaKey] = (),
 ) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
-    """A server's usable tools in name order, and for each of the others why it is left out."""
+    """A server's usable tools in name order, and for each other name why it is left out.
+
+    Of tools with one name none is used, even if they are equal: which of them a call would reach,
+    only the server knows. The others are, so that one mistake does not take away a server. Hints
+    count where the server is `trusted`.
+    """
     usable: dict[str, ToolDefinition] = {}
-    faults: list[str] = []
+    times = Counter(str(tool.get("name")) for tool in tools)
+    faults = [
+        f"{name}: listed {count} times, so none of them is used"
+        for name, count in times.items()
+        if count > 1
+    ]
     for tool in tools:
         name = str(tool.get("name"))
-        if name in usable:
-            faults.append(f"{name}: listed twice")
+        if times[name] > 1:
             continue
         try:
             _TOOL_ID.validate_python(f"{server}:{name}")
-            usable[name] = _definition(server, name, tool)
+            usable[name] = _definition(server, name, tool, trusted, unstable)
         except ValidationError as error:
             faults.append(f"{name}: {error.errors()[0]['msg']}")
     return tuple(usable[name] for name in sorted(usable)), tuple(faults)
@@ -59,9 +74,20 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _definition(server: str, name: str, tool: JsonObject) -> ToolDefinition:
+def _definition(
+    server: str, name: str, tool: JsonObject, trusted: bool, unstable: Collection[MetaKey]
+) -> ToolDefinition:
     hints = tool.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
+    said = ToolAnnotations.model_validate(
+        {
+            "read_only": hints.get("readOnlyHint"),
+            "destructive": hints.get("destructiveHint"),
+            "idempotent": hints.get("idempotentHint"),
+            "open_world": hints.get("openWorldHint"),
+        }
+    )
+    unknown = ToolAnnotations()
     return ToolDefinition.model_validate(
         {
             "server": server,
@@ -70,12 +96,10 @@ def _definition(server: str, name: str, tool: JsonObject) -> ToolDefinition:
             "description": tool.get("description") or "",
             "input_schema": tool.get("inputSchema"),
             "output_schema": tool.get("outputSchema"),
-            "annotations": {
-                "read_only": hints.get("readOnlyHint"),
-                "destructive": hints.get("destructiveHint"),
-                "idempotent": hints.get("idempotentHint"),
-                "open_world": hints.get("openWorldHint"),
-            },
+            "annotations": said if trusted else unknown,
+            "claims": None if trusted or said == unknown else said,
+            "meta": meta_of(tool, unstable),
+            "icons": icons_of(tool),
         }
     )
 

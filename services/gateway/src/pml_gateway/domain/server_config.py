@@ -64,6 +64,8 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
     disabled: bool = False
+    trust: Literal["hints", "none"] | None = None
+    """Whether its hints count; None: see `server_trust`."""
 
     @property
     def ignored_fields(self) -> tuple[str, ...]:

@@ -104,13 +104,16 @@ class ToolList(Contract):
 
 
 class ServerView(Contract):
-    """How the connection to one MCP server stands; `tools` counts the last listing."""
+    """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
+    what of it is not used. Where its hints are not trusted, they count for nothing."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
     error: str | None
     tools: int
     since: AwareDatetime
+    hints_trusted: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 class ServerList(Contract):

@@ -30,6 +30,7 @@ from pml_gateway.domain.happenings import (
     RunEnded,
     Settled,
 )
+from pml_gateway.domain.provenance import is_of
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.run_command import granted, run_command
 from pml_gateway.domain.verdicts import judged
@@ -53,7 +54,7 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
     """The workflow after something happened, and what follows from it; what does not fit the
     state, or concerns another workflow, changes nothing."""
     match workflow.state, happening:
-        case "requested", Analyzed() if _concerns(workflow, happening.analysis):
+        case "requested", Analyzed() if is_of(workflow.requested, happening.analysis):
             analysis = judged(happening.analysis, happening.verdicts)
             return _decide(replace(workflow, analysis=analysis), analysis, happening, rules)
         case "requested", NotAnalyzed() if _concerns(workflow, happening.rejection):
@@ -74,7 +75,7 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
 
 def _concerns(
     workflow: Workflow,
-    message: ExecutionAnalyzed | AnalysisRejected | WorkflowParked | RunFinished,
+    message: AnalysisRejected | WorkflowParked | RunFinished,
 ) -> bool:
     return (message.scope, message.workflow_id) == (workflow.scope, workflow.workflow_id)
 

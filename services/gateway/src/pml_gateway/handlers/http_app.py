@@ -1,6 +1,6 @@
 """The REST interface as one application: route → handler (F8)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from pml_common.bus.port import Bus
 from pml_common.health import Checks
+from pml_gateway.domain.origin import Names
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.cancel import Cancellations
 from pml_gateway.handlers.decide import Decisions
@@ -17,6 +18,7 @@ from pml_gateway.handlers.http_callers import caller_of
 from pml_gateway.handlers.http_cancel import cancel_routes
 from pml_gateway.handlers.http_capabilities import capability_routes
 from pml_gateway.handlers.http_discover import discover_routes
+from pml_gateway.handlers.http_docs import docs_routes
 from pml_gateway.handlers.http_errors import add_error_handlers
 from pml_gateway.handlers.http_events import event_routes
 from pml_gateway.handlers.http_execute import execute_routes
@@ -30,9 +32,9 @@ from pml_gateway.ports import Callers
 
 @dataclass(frozen=True)
 class Limits:
-    """What the guard lets through: requests to one of `hosts`, with a body of limited size."""
+    """Requests the guard lets through: those to one of `names`, with a body of limited size."""
 
-    hosts: Collection[str]
+    names: Names
     max_body_bytes: int
 
 
@@ -57,6 +59,8 @@ def rest_app(
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
+        docs_url=None,
+        redoc_url=None,
         summary="Procedural memory for agents: programs that are read before they run, and kept.",
     )
     for router in (
@@ -70,9 +74,10 @@ def rest_app(
         trace_routes(bus, who),
         tool_routes(agents, tools, who),
         health_routes(health.checks, tools, health.policy_fault),
+        docs_routes(),
     ):
         app.include_router(router)
     app.router.routes.extend(mounted)
     add_error_handlers(app)
-    app.add_middleware(Guard, hosts=limits.hosts, max_body_bytes=limits.max_body_bytes)
+    app.add_middleware(Guard, names=limits.names, max_body_bytes=limits.max_body_bytes)
     return app

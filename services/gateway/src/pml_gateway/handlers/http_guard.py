@@ -1,25 +1,26 @@
 """What is refused before any route sees it: foreign web pages, oversize bodies."""
 
-from collections.abc import Collection
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pml_gateway.domain.origin import foreign
+from pml_gateway.domain.origin import Names
 from pml_gateway.handlers.http_errors import problem
 
 PROBES = ("/healthz", "/livez")
 """Asked by supervisors, who name us as they like; they tell nothing worth stealing."""
 
+ALLOWED_HOSTS = "PML_GATEWAY_ALLOWED_HOSTS"
+
 
 class Guard:
     """An ASGI middleware around everything."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, names: Names, max_body_bytes: int) -> None:
         self._app = app
-        self._hosts = hosts
+        self._names = names
         self._limit = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,11 +29,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        stranger = foreign(headers.get("host"), headers.get("origin"), self._hosts)
+        _, port = scope.get("server") or ("", None)
+        stranger = self._names.foreign(headers.getlist("host"), headers.getlist("origin"), port)
         if stranger is not None and scope["path"] not in PROBES:
-            await problem(HTTPStatus.FORBIDDEN, f"{stranger}; name us by 127.0.0.1 or localhost")(
-                scope, receive, send
-            )
+            remedy = f"name us by 127.0.0.1:{port}, or list your name in {ALLOWED_HOSTS}"
+            await problem(HTTPStatus.FORBIDDEN, f"{stranger}; {remedy}")(scope, receive, send)
             return
         announced = headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > self._limit:

@@ -21,7 +21,10 @@ def health_routes(
         not count: a server that is away fails its own calls only, and of a file with a fault what
         it said before holds."""
         status, body = await report(checks)
-        states = {name: each.error or each.state for name, each in servers.status().items()}
+        states = {
+            name: each.error or "; ".join((each.state, *each.warnings))
+            for name, each in servers.status().items()
+        }
         told = {"policy": policy_fault() or "ok", "mcp_servers": states}
         return JSONResponse({**body, **told}, status_code=status)
 

@@ -28,6 +28,8 @@ def tool_routes(allowed: AllowedTools, servers: ToolServers, caller_of: CallerOf
                 error=status.error,
                 tools=status.tools,
                 since=status.since,
+                hints_trusted=status.hints_trusted,
+                warnings=status.warnings,
             )
             for name, status in sorted(servers.status().items())
         ]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from pml_common.bus.errors import Retryable
+from pml_common.bus.port import Journal
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
@@ -14,6 +15,7 @@ from pml_gateway.domain.parking import wanted_calls
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.founded import require_founded
 from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore, still_connecting
@@ -23,6 +25,7 @@ _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 
 async def on_workflow_parked(
     parked: WorkflowParked,
+    journal: Journal,
     workflows: WorkflowStore,
     newsroom: Newsroom,
     runs: Runs,
@@ -32,7 +35,9 @@ async def on_workflow_parked(
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Keep the question and state it; a redelivery states the same. Raises Retryable while the
-    server of a wanted tool is connected for the first time."""
+    server of a wanted tool is connected for the first time, Rejected for a park that is not the
+    journal's."""
+    await require_founded(parked, journal)
     calls, present = wanted_calls(parked), policy_of(parked.scope)
     wanted = list(dict.fromkeys(call.tool for call in calls))
     if parked.wanted.layer is None and (away := still_connecting(tools, wanted)) is not None:

@@ -49,8 +49,10 @@ def says(*texts: str, error: bool = False) -> CallToolResult:
 class Program:
     """The tools: each method after `tools` is one."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, odd: bool) -> None:
         self._log = log
+        self._odd = odd
+        self._listings = 0
         self._echoes = ["echo"]
         self.changes = InMemorySubscriptionBus()
 
@@ -71,7 +73,11 @@ class Program:
         ]
         others = [Tool(name=name, input_schema=anything) for name in self._others()]
         lie = Tool(name="lie", input_schema=anything, output_schema=TEXT)
-        return ListToolsResult(tools=[*echoes, *others, lie])
+        self._listings += 1
+        meta: Any = {"version": 1, "at": self._listings}
+        changing = Tool(name="changing", input_schema=anything, _meta=meta)
+        odd = [changing, lie] if self._odd else []
+        return ListToolsResult(tools=[*echoes, *others, lie, *odd])
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         args = params.arguments or {}
@@ -85,8 +91,15 @@ class Program:
         return await run(ctx, args)
 
     def _others(self) -> dict[str, Run]:
-        runs = (self.count, self.slow, self.blocks, self.die, self.freeze, self.variable)
-        return {run.__name__: run for run in (*runs, self.grow)}
+        runs = (
+            self.count,
+            self.slow,
+            self.blocks,
+            self.die,
+            self.freeze,
+            self.variable,
+        )
+        return {run.__name__: run for run in (*runs, self.grow, self.huge)}
 
     def _note(self, line: str) -> None:
         with self._log.open("a") as file:
@@ -125,6 +138,12 @@ class Program:
     async def variable(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         return says(os.environ.get(args["name"], "absent"))
 
+    async def huge(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Write a line on stderr, and answer with one."""
+        self._note("huge")
+        sys.stderr.write("y" * args["stderr"])
+        return says("x" * args["size"])
+
     async def grow(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         self._echoes.append(args["name"])
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -154,8 +173,9 @@ def main() -> None:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--legacy", action="store_true")
+    parser.add_argument("--odd", action="store_true", help="list one tool twice")
     options = parser.parse_args()
-    program = Program(options.log)
+    program = Program(options.log, options.odd)
     server = Server(
         "for-tests",
         on_list_tools=program.list_tools,

@@ -30,9 +30,13 @@ def folder(tmp_path: Path) -> Path:
 def _servers(folder: Path) -> dict[str, ServerConfig]:
     package = "npm:@modelcontextprotocol/server-filesystem"
     return {
-        "fs": StdioServer(command=str(SCRIPTS / "deno"), args=("run", "-A", package, str(folder))),
+        "fs": StdioServer(
+            command=str(SCRIPTS / "deno"), args=("run", "-A", package, str(folder)), trust="hints"
+        ),
         "git": StdioServer(
-            command=str(SCRIPTS / "mcp-server-git"), args=("--repository", str(folder))
+            command=str(SCRIPTS / "mcp-server-git"),
+            args=("--repository", str(folder)),
+            trust="hints",
         ),
     }
 

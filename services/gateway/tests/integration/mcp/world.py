@@ -32,7 +32,7 @@ class ServerWorld:
     def stdio(self, *flags: str, env: Mapping[str, str] | None = None) -> StdioServer:
         """A server to be run as a child."""
         args = (str(PROGRAM), "--log", str(self.log), *flags)
-        return StdioServer(command=sys.executable, args=args, env=dict(env or {}))
+        return StdioServer(command=sys.executable, args=args, env=dict(env or {}), trust="hints")
 
     @asynccontextmanager
     async def http(
@@ -44,7 +44,7 @@ class ServerWorld:
         process = await asyncio.create_subprocess_exec(sys.executable, *args)
         try:
             await eventually(lambda: _listens(port), within=30.0)
-            yield HttpServer(url=f"http://127.0.0.1:{port}/mcp"), process
+            yield HttpServer(url=f"http://127.0.0.1:{port}/mcp", trust="hints"), process
         finally:
             if process.returncode is None:
                 process.kill()

@@ -10,7 +10,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.admission import Admission, admit, wanted_names
 from pml_registry.domain.standing import Held
-from pml_registry.ports import CapabilityStore, Embedder
+from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
 
 log = logging.getLogger(__name__)
 
@@ -18,14 +18,19 @@ _CONSUMER = catalog.REGISTRY_ON_EXECUTION_ANALYZED.durable
 
 
 async def on_execution_analyzed(
-    analysis: ExecutionAnalyzed, capabilities: CapabilityStore, embedder: Embedder
+    analysis: ExecutionAnalyzed,
+    capabilities: CapabilityStore,
+    embedder: Embedder,
+    hashing: CodeHashing,
 ) -> Sequence[Message]:
     """Create the capability, unlisted, or complete it; a redelivery states the same facts. A dry
-    run makes none: nothing of it is learned."""
+    run makes none: nothing of it is learned. Raises Rejected for code that is not what its hash
+    says."""
     if analysis.dry_run:
         return ()
     if "\x00" in analysis.code:
         raise Rejected("the code holds a NUL character, which cannot be stored")
+    await _require_own_hash(analysis, hashing)
     identity, scope = analysis.capability, analysis.scope
     seen = await capabilities.seen(analysis.event_id, _CONSUMER, scope, identity.capability_id)
     if seen.replayed is not None:
@@ -44,6 +49,16 @@ async def on_execution_analyzed(
             embedded = await embedder.embed([admission.document])
             await handling.admit(analysis, admission, embedded)
         return handling.conclude(_facts(analysis, admission))
+
+
+async def _require_own_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> None:
+    """A capability is found by its hash: under another's, code would run in that one's place."""
+    told = analysis.capability
+    found = await hashing.hash_of(analysis.code)
+    if found != told.code_hash:
+        raise Rejected(f"the code's hash is {found}, not {told.code_hash}")
+    if told.capability_id != ids.capability_id(analysis.scope, told.code_hash):
+        raise Rejected(f"{told.capability_id} is not the id of {told.code_hash}")
 
 
 def _complete(analysis: ExecutionAnalyzed, held: Held) -> bool:

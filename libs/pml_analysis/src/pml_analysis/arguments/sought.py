@@ -1,0 +1,113 @@
+"""Where a value is looked for: a part of what an expression stands for."""
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from pml_analysis.names.bindings import Binding
+from pml_analysis.structure.expansion import Instance
+from pml_analysis.structure.marks import INLINE
+from pml_analysis.syntax.patterns import Path, Step, key_of
+from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+
+_NOT_DATA: Final = frozenset(
+    {
+        *("__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "length"),
+        *("propertyIsEnumerable", "toLocaleString", "toString", "valueOf"),
+    }
+)
+"""Members that values have which JSON does not say."""
+
+_LAST_INDEX: Final = 2**32 - 2
+
+
+Taken = Literal["value", "element", "resolved"]
+"""What of another value a name is given: itself or parts of it, an element of it, what it resolves
+to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The part of an expression's value that is meant. `is_awaited`: what the value resolves to."""
+
+    value: Node
+    at: Instance
+    path: Path = ()
+    is_awaited: bool = False
+    default: tuple[JsonValue, ...] = ()
+
+    def inside(self, value: Node, path: Path) -> "Sought":
+        """The same part, of a value that this one is a part of, or all of."""
+        is_awaited = self.is_awaited and not path
+        return replace(self, value=value, path=(*path, *self.path), is_awaited=is_awaited)
+
+    def of(self, value: Node, path: Path, taken: Taken) -> "Sought":
+        """The same part of a name's value, of the value that the name is taken from."""
+        found = self.inside(value, (None, *path) if taken == "element" else path)
+        return replace(found, is_awaited=True) if taken == "resolved" else found
+
+
+def data_key(step: Step) -> Step:
+    """A step that leads to what JSON says of a value; None for every other."""
+    if isinstance(step, int):
+        return step if 0 <= step <= _LAST_INDEX else None
+    if step is None or step in _NOT_DATA:
+        return None
+    is_index = step.isascii() and step.isdigit() and str(int(step)) == step
+    return data_key(int(step)) if is_index and len(step) <= len(str(_LAST_INDEX)) else step
+
+
+def data_path(path: Path) -> Path | None:
+    """A path of such steps; None for every other."""
+    found = tuple(map(data_key, path))
+    return None if None in found else found
+
+
+def only_result(function: Node) -> Node | None:
+    """The expression that a function certainly returns, if it does not throw."""
+    body = function["body"]
+    if body.kind != "statement_block":
+        return body
+    found = _returns_in(body)
+    last = body.children[-1] if body.children else None
+    return last.operand if last is not None and found == [last] else None
+
+
+def _returns_in(body: Node) -> list[Node]:
+    """The return statements of a function's body."""
+    found: list[Node] = []
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == "return_statement":
+            found.append(node)
+        elif node.kind not in FUNCTIONS:
+            waiting.extend(node.children)
+    return found
+
+
+def is_of_callback(declared: Node) -> bool:
+    """Whether a parameter is one of a function without a name, which nobody else can run."""
+    node = declared
+    while node.kind not in FUNCTIONS:
+        node = node.above
+    return node.kind in INLINE and node.child("name") is None
+
+
+def is_iterated(binding: Binding, value: Node) -> bool:
+    """Whether a name is that of a `for` loop over a value."""
+    is_fresh = binding.kind in ("const", "let")
+    return is_fresh and value.above.kind == "for_in_statement" and value.field == "right"
+
+
+def is_left(tree: Tree, declared: Node, path: Path) -> bool:
+    """Whether a part of the rest of an object, `{ a, ...rest }`, is the same part of the whole."""
+    pattern = declared.above.above
+    if pattern.kind != "object_pattern" or not path:
+        return False
+    taken: list[Step] = []
+    for child in pattern.children[:-1]:
+        inner = child.children[0] if child.children else child
+        taken.append(key_of(tree, inner))
+    return None not in taken and path[0] not in taken and isinstance(path[0], str)

@@ -1,0 +1,44 @@
+"""Spreads: which keys of a call's arguments may come from what only the run can tell."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pml_common.contracts.structure import (
+    Argument,
+    ArrayArgument,
+    ObjectArgument,
+    ReferenceArgument,
+)
+from pml_common.provides.json_schema import Described
+
+SPREAD: Final = "..."
+"""Begins the key of what is given as a whole, `f(options)` is `f({...options})`, and of a value
+under a key that only the run can tell, `...[key]`."""
+
+
+def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Argument]:
+    """Arguments whose spreads say which keys they may set: what a tool takes by its schema, less
+    what stands after them. Where the schema lists nothing, any."""
+    found: dict[str, Argument] = {}
+    after: set[str] = set()
+    known = tuple(wanted.properties)
+    for key, argument in reversed(list(given.items())):
+        if not key.startswith(SPREAD):
+            after.add(key)
+            found[key] = _inside(argument, wanted.at((key,)))
+        elif isinstance(argument, ReferenceArgument) and argument.keys is None and known:
+            left = tuple(name for name in known if name not in after)
+            found[key] = argument.model_copy(update={"keys": left})
+        else:
+            found[key] = argument
+    return dict(reversed(list(found.items())))
+
+
+def _inside(argument: Argument, wanted: Described) -> Argument:
+    match argument:
+        case ObjectArgument(fields=fields):
+            return ObjectArgument(fields=with_keys(fields, wanted))
+        case ArrayArgument(items=items):
+            return ArrayArgument(items=tuple(_inside(item, wanted.items) for item in items))
+        case _:
+            return argument

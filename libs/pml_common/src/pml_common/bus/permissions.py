@@ -1,0 +1,90 @@
+"""What each service may do on the server, derived from the catalogue. Pure.
+
+Everything else is refused by the server: to publish another's message, to answer another's
+questions, to change or delete another's stream, to read another's inbox. Replies are allowed to
+whoever was asked, once per question.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pml_common.bus import names, streams
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer, Service
+
+_PAYLOADS = f"OBJ_{names.PAYLOAD_BUCKET}"
+_MEMOS = f"KV_{names.MEMO_BUCKET}"
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Subjects that a service may publish to, and those that it may subscribe to."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def permissions_of(service: Service) -> Permissions:
+    """What one service may do."""
+    publish = (
+        *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
+        *(names.query_subject(each) for each in catalog.QUERIES if service in each.asked_by),
+        *_streams(service),
+        *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
+        *_reading(service),
+        *_buckets(service),
+    )
+    return Permissions(publish, tuple(_subscriptions(service)))
+
+
+def _consumers(service: Service) -> Iterator[Consumer[Message]]:
+    return (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
+
+
+def _streams(service: Service) -> Iterator[str]:
+    """Any may create what is missing; the server refuses to create an existing one otherwise."""
+    yield "$JS.API.INFO"
+    for name in (*(config.name or "" for config in streams.stream_configs(1)), _PAYLOADS, _MEMOS):
+        yield f"$JS.API.STREAM.CREATE.{name}"
+        if streams.changed_by(service, name):
+            yield f"$JS.API.STREAM.INFO.{name}"
+            yield f"$JS.API.STREAM.UPDATE.{name}"
+
+
+def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
+    durable = f"{streams.stream_of(consumer)}.{consumer.durable}"
+    yield f"$JS.API.CONSUMER.CREATE.{durable}.{names.filter_of(consumer.message)}"
+    yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
+    yield f"$JS.ACK.{durable}.>"
+    yield names.dead_subject(consumer.durable)
+
+
+def _reading(service: Service) -> Iterator[str]:
+    for reader, owner in catalog.HISTORIES:
+        if reader == service:
+            stream = names.stream_of("evt", owner)
+            yield f"$JS.API.DIRECT.GET.{stream}"
+            yield f"$JS.API.DIRECT.GET.{stream}.>"
+            yield f"$JS.API.STREAM.MSG.GET.{stream}"
+
+
+def _buckets(service: Service) -> Iterator[str]:
+    """Bodies are kept under their own digest, so all services may share the store."""
+    yield f"$O.{names.PAYLOAD_BUCKET}.>"
+    yield f"$JS.API.DIRECT.GET.{_PAYLOADS}"
+    yield f"$JS.API.STREAM.MSG.GET.{_PAYLOADS}"
+    if service == streams.KEEPER:
+        yield f"$KV.{names.MEMO_BUCKET}.>"
+        yield f"$JS.API.DIRECT.GET.{_MEMOS}.>"
+
+
+def _subscriptions(service: Service) -> Iterator[str]:
+    yield f"{names.inbox_of(service)}.>"
+    answered = [each for each in catalog.QUERIES if each.owner == service]
+    yield from (names.query_subject(each) for each in answered)
+    if answered:
+        yield "$SRV.>"  # the standard tools' questions to a NATS micro service
+    yield from (names.filter_of(entry) for listener, entry in catalog.HEARD if listener == service)
+    if all((service, owner) in catalog.HISTORIES for owner in catalog.SERVICES):
+        yield "pml.evt.>"

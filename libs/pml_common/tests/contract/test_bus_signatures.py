@@ -1,0 +1,166 @@
+"""Messages are believed for their sender's signature, not because they arrived."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from pml_common.bus import codec
+from pml_common.bus.codec import Envelope
+from pml_common.bus.errors import BusError
+from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, everyone, statement
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.testing import BusWorld, Recorder
+from pml_common.contracts import catalog
+from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+from pml_common.signing import SigningKey, TrustedKeys
+
+SCOPE = Scope(org="acme", project="webapp")
+SUBJECT = "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
+
+Change = Callable[[Envelope], Envelope]
+
+
+def tools_listed() -> ToolsListed:
+    return ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=())
+
+
+def entry(workflow: UUID) -> TraceRecorded:
+    return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=())
+
+
+def stated(message: ToolsListed, sender: str = "gateway") -> Envelope:
+    """A message as `sender` would sign it."""
+    data, message_id = codec.encode(message), str(message.event_id)
+    content = statement(SUBJECT, message_id, hashlib.sha256(data).hexdigest())
+    headers = {codec.MSG_ID: message_id, SIGNATURE: everyone().sign(sender, content)}
+    return Envelope(SUBJECT, data, headers)
+
+
+def with_header(envelope: Envelope, name: str, value: str) -> Envelope:
+    return replace(envelope, headers={**envelope.headers, name: value})
+
+
+def by_a_stranger(envelope: Envelope) -> Envelope:
+    stranger = Identity([SigningKey.generate("gateway")], TrustedKeys())
+    content = statement(SUBJECT, envelope.headers[codec.MSG_ID], "0" * 64)
+    return with_header(envelope, SIGNATURE, stranger.sign("gateway", content))
+
+
+FORGERIES: dict[str, Change] = {
+    "no signature": lambda it: with_header(it, SIGNATURE, " "),
+    "no key": lambda it: with_header(it, SIGNATURE, it.headers[SIGNATURE].partition(".")[2]),
+    "another body": lambda it: replace(it, data=it.data.replace(b"fs", b"xx")),
+    "another id": lambda it: with_header(it, codec.MSG_ID, "another"),
+    "another scope": lambda it: replace(it, subject=it.subject.replace("acme", "evil")),
+    "another service's signature": lambda it: stated(tools_listed(), "executor"),
+    "a stranger's signature": by_a_stranger,
+    "a body kept elsewhere": lambda it: with_header(replace(it, data=b""), codec.PAYLOAD, "0" * 64),
+}
+
+
+def test_what_is_stated_by_its_sender_has_no_fault() -> None:
+    codec.require_signature(catalog.TOOLS_LISTED, stated(tools_listed()), everyone())
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+async def test_a_forged_message_is_buried_and_reaches_no_handler(
+    world: BusWorld, forgery: str
+) -> None:
+    bus, recorder = await world.connect("registry"), Recorder()
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    forged = FORGERIES[forgery](stated(tools_listed()))
+    await world.inject(forged)
+    message = tools_listed()
+    await bus.publish(message)
+    await recorder.has_seen(1)
+    assert recorder.seen == [message.event_id]
+    [letter] = await world.dead_letters()
+    assert letter.reason.startswith("not believed: its signature")
+    assert letter.subject == forged.subject
+
+
+async def test_a_forged_message_is_not_heard(world: BusWorld) -> None:
+    bus, heard = await world.connect("gateway"), asyncio.Queue[ToolsListed]()
+    await bus.listen(catalog.TOOLS_LISTED, heard.put)
+    await world.inject(FORGERIES["another body"](stated(tools_listed())))
+    message = tools_listed()
+    await bus.publish(message)
+    async with asyncio.timeout(15):
+        assert await heard.get() == message
+
+
+async def test_a_history_with_a_forged_message_is_not_read(world: BusWorld) -> None:
+    bus = await world.connect("gateway")
+    await bus.publish(tools_listed())
+    await world.inject(FORGERIES["another body"](stated(tools_listed())))
+    with pytest.raises(BusError, match="message 2 cannot be read: not believed"):
+        await bus.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)
+
+
+async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_signature(
+    world: BusWorld,
+) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    await bus.publish(entry(workflow))
+    assert len(await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)) == 1
+    unsigned = {each.name for each in catalog.MESSAGES if not each.signed}
+    assert unsigned == {
+        "workflow-finished",
+        "trace-recorded",
+        "learning-updated",
+        "edges-observed",
+        "capability-changed",
+    }
+
+
+async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
+    bus, recorder = MemoryBus(), Recorder()
+    tool = ToolDefinition(server="fs", name="t", description="x" * codec.INLINE_LIMIT)
+    big = tools_listed().model_copy(update={"tools": (tool,)})
+    await bus.publish(big)
+    for key in bus.broker.payloads:
+        bus.broker.payloads[key] = codec.encode(tools_listed())
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    await bus.broker.settled()
+    assert recorder.seen == []
+    assert "is no longer in PML_PAYLOADS" in bus.broker.dead[0].reason
+
+
+async def test_a_service_states_only_what_is_its_own() -> None:
+    key = SigningKey.generate("learner")
+    learner = MemoryBus(identity=Identity([key], TrustedKeys([key.public])))
+    with pytest.raises(NotOurs, match="only the gateway may publish this; we are learner"):
+        await learner.publish(tools_listed())
+    assert not learner.broker.streams
+
+
+async def test_a_replica_that_trusts_the_new_key_reads_what_it_signs() -> None:
+    old, new = SigningKey.generate("gateway"), SigningKey.generate("gateway")
+    trusted = TrustedKeys([old.public, new.public])
+    sender = MemoryBus(identity=Identity([old], trusted))
+    successor = MemoryBus(sender.broker, Identity([new], trusted))
+    reader, late = (MemoryBus(sender.broker, Identity([], keys)) for keys in (trusted, trusted))
+    recorder = Recorder()
+    await reader.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
+    for bus in (sender, successor):
+        await bus.publish(tools_listed())
+    await recorder.has_seen(2)
+    assert len(await late.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)) == 2
+
+
+def test_what_is_remembered_is_bounded_and_bound_to_its_content() -> None:
+    key = SigningKey.generate("gateway")
+    identity = Identity([key], TrustedKeys([key.public]))
+    signed = [identity.sign("gateway", b"%d" % number) for number in range(600)]
+    assert identity.fault("gateway", b"599", signed[599]) is None
+    assert identity.fault("gateway", b"0", signed[0]) is None  # forgotten, verified anew
+    assert identity.fault("gateway", b"1", signed[599]) is not None
+    assert identity.fault("learner", b"599", signed[599]) is not None
+    assert identity.fault("gateway", b"599", None) is not None

@@ -1,0 +1,51 @@
+"""Who may do what on the server: the table that the catalogue makes."""
+
+import pytest
+
+from pml_common.bus import names
+from pml_common.bus.permissions import permissions_of
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import SERVICES, Consumer, MessageType, Service
+
+
+@pytest.mark.parametrize("entry", catalog.MESSAGES, ids=lambda entry: entry.name)
+def test_one_service_alone_publishes_a_message(entry: MessageType[Message]) -> None:
+    subject = names.filter_of(entry)
+    publishers = [each for each in SERVICES if subject in permissions_of(each).publish]
+    assert publishers == [entry.sender]
+    assert (entry.sender == entry.owner) == (entry.kind == "evt")
+
+
+@pytest.mark.parametrize("consumer", catalog.CONSUMERS, ids=lambda consumer: consumer.durable)
+def test_one_service_alone_takes_from_a_durable_consumer(consumer: Consumer[Message]) -> None:
+    def may(service: Service, end: str) -> bool:
+        return any(subject.endswith(end) for subject in permissions_of(service).publish)
+
+    for end in (f".{consumer.durable}", f".{consumer.durable}.>"):
+        assert [each for each in SERVICES if may(each, end)] == [consumer.service]
+
+
+def test_an_inbox_is_read_by_its_service_alone() -> None:
+    inboxes = [
+        subject
+        for service in SERVICES
+        for subject in permissions_of(service).subscribe
+        if subject.startswith("_INBOX")
+    ]
+    assert inboxes == [f"_INBOX.{service}.>" for service in SERVICES]
+
+
+def test_only_the_executor_asks_for_tool_calls() -> None:
+    asked = names.query_subject(catalog.CALL_TOOL)
+    assert [each for each in SERVICES if asked in permissions_of(each).publish] == ["executor"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_nobody_deletes_purges_or_reads_without_need(service: Service) -> None:
+    allowed = permissions_of(service)
+    assert not [s for s in allowed.publish if "DELETE" in s or "PURGE" in s or s in (">", "$JS.>")]
+    assert ">" not in allowed.subscribe
+    assert ("pml.evt.>" in allowed.subscribe) == (service == "gateway")
+    journal = "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"
+    assert (journal in allowed.publish) == (service in ("gateway", "executor"))

@@ -1,0 +1,55 @@
+"""Which of the user's variables a service gets. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+COMMON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "OTEL_*",
+    "PML_LOG_LEVEL",
+    "PML_START_PATIENCE_S",
+    "PML_SHUTDOWN_TIMEOUT_S",
+)
+"""What every service gets: to start, to tell what it does, and when to give up. `*` ends a
+prefix."""
+
+FOR_MCP_SERVERS = (
+    *("USER", "LOGNAME", "SHELL", "TERM"),
+    *("XDG_CACHE_HOME", "DENO_DIR", "UV_CACHE_DIR", "npm_config_cache"),
+    *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "DENO_CERT", "DENO_TLS_CA_STORE"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    *("NPM_CONFIG_REGISTRY", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+)
+"""What the gateway hands on to MCP servers that run here."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def own_variables(service: str) -> tuple[str, ...]:
+    """The settings of one service, by their names."""
+    return (f"PML_{service.upper()}_*",)
+
+
+def named_in(text: str) -> tuple[str, ...]:
+    """The variables that an `mcpServers` file refers to."""
+    return tuple(dict.fromkeys(_VARIABLE.findall(text)))
+
+
+def chosen(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """The variables of these names; one that ends with `*` stands for all that begin so."""
+    exact = {name for name in names if not name.endswith("*")}
+    heads = tuple(name[:-1] for name in names if name.endswith("*"))
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in exact or (heads and name.startswith(heads))
+    }

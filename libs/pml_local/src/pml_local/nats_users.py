@@ -1,0 +1,41 @@
+"""The server's users: one per service, with its permissions, and one for the operator.
+
+`python -m pml_local.nats_users` prints them for a server of one's own, where each password is a
+variable of the server's environment (`PML_NATS_PASSWORD_GATEWAY`, …).
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+
+from pml_common.bus.permissions import permissions_of
+from pml_common.contracts.catalog import SERVICES
+
+OPERATOR = "pml"
+"""May do everything; no service is it."""
+_REPLY_WITHIN = "10m"
+
+
+def authorization(passwords: Mapping[str, str]) -> str:
+    """The block of the server's configuration; a password for each service and the operator, as
+    the configuration's language writes it (a quoted string, or a variable)."""
+    users = [f'{{ user: "{OPERATOR}", password: {passwords[OPERATOR]} }}']
+    for service in SERVICES:
+        allowed = permissions_of(service)
+        users.append(
+            f'{{ user: "{service}", password: {passwords[service]}, permissions: {{\n'
+            f"  publish: {{ allow: {_subjects(allowed.publish)} }}\n"
+            f"  subscribe: {{ allow: {_subjects(allowed.subscribe)} }}\n"
+            f'  allow_responses: {{ max: 1, expires: "{_REPLY_WITHIN}" }}\n'
+            "} }"
+        )
+    return "authorization { users: [\n" + "\n".join(users) + "\n] }\n"
+
+
+def _subjects(allowed: Iterable[str]) -> str:
+    return json.dumps(list(allowed), indent=4)
+
+
+if __name__ == "__main__":
+    variables = {name: f"$PML_NATS_PASSWORD_{name.upper()}" for name in (*SERVICES, OPERATOR)}
+    sys.stdout.write(authorization(variables))

@@ -1,0 +1,199 @@
+"""Forgeries that the server itself refuses, each by the service that would profit."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import TimeoutError as NoReplyInTime
+
+from pml_common.bus.connection import subscribe
+from pml_common.bus.identity import everyone
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.contracts import catalog
+from pml_common.contracts.catalog import SERVICES
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolDefinition
+from pml_local.testing import RunningNats, eventually
+
+pytestmark = pytest.mark.integration
+
+SCOPE = Scope(org="acme", project="webapp")
+
+
+@pytest.fixture
+async def operator(nats_server: RunningNats) -> AsyncIterator[Client]:
+    """Sees everything, on a server that has all streams."""
+    bus = await NatsBus.connect(nats_server.url, service="gateway", identity=everyone())
+    await bus.drain()
+    client = Client()
+    await client.connect(nats_server.url)
+    yield client
+    await client.close()
+
+
+class Intruder:
+    """One service's user, and what the server refused it."""
+
+    def __init__(self) -> None:
+        self.client = Client()
+        self.refused: list[str] = []
+
+    async def note(self, error: Exception) -> None:
+        """Keep what the server said."""
+        self.refused.append(str(error).lower())
+
+    async def is_refused(self, kind: str, subject: str) -> None:
+        """Wait until the server has refused a subject."""
+        said = f'permissions violation for {kind} to "{subject}"'.lower()
+        await eventually(lambda: any(said in each for each in self.refused))
+
+
+@asynccontextmanager
+async def intruding(server: RunningNats, service: str) -> AsyncGenerator[Intruder]:
+    """A client with the credentials of a service."""
+    intruder = Intruder()
+    await intruder.client.connect(
+        server.url_of(service), error_cb=intruder.note, inbox_prefix=f"_INBOX.{service}"
+    )
+    try:
+        yield intruder
+    finally:
+        await intruder.client.close()
+
+
+FORGED = [
+    ("executor", "pml.evt.analyzer.execution-analyzed.v1.acme.webapp.w"),
+    ("learner", "pml.evt.executor.run-finished.v1.acme.webapp.w"),
+    ("analyzer", "pml.evt.executor.trace-recorded.v1.acme.webapp.w"),
+    ("executor", "pml.cmd.executor.run-workflow.v1.acme.webapp.w"),
+    ("registry", "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"),
+    ("analyzer", "pml.qry.gateway.call-tool.v1"),
+    ("learner", "pml.dead.gateway-on-run-finished"),
+    ("executor", "_INBOX.gateway.guessed.7"),
+    ("analyzer", "$JS.API.STREAM.DELETE.PML_EXECUTOR_EVT"),
+    ("executor", "$JS.API.STREAM.PURGE.PML_EXECUTOR_EVT"),
+    ("executor", "$JS.API.STREAM.MSG.DELETE.PML_EXECUTOR_EVT"),
+    ("analyzer", "$JS.API.STREAM.UPDATE.PML_EXECUTOR_EVT"),
+    ("registry", "$JS.API.CONSUMER.DELETE.PML_EXECUTOR_EVT.gateway-on-run-finished"),
+    ("learner", "$JS.API.CONSUMER.MSG.NEXT.PML_EXECUTOR_CMD.executor-on-run-workflow"),
+    ("learner", "$JS.API.CONSUMER.CREATE.PML_GATEWAY_EVT.spy"),
+    ("analyzer", "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"),
+    ("executor", "$JS.ACK.PML_EXECUTOR_EVT.gateway-on-run-finished.1.1.1.1.0"),
+    ("learner", "$KV.PML_MEMOS.result.acme.webapp.x"),
+]
+
+
+@pytest.mark.parametrize(("service", "subject"), FORGED)
+async def test_what_a_service_has_no_business_with_is_refused(
+    nats_server: RunningNats, operator: Client, service: str, subject: str
+) -> None:
+    arrived: list[Msg] = []
+
+    async def note(message: Msg) -> None:
+        arrived.append(message)
+
+    await subscribe(operator, subject, note)
+    await operator.flush()
+    async with intruding(nats_server, service) as intruder:
+        await intruder.client.publish(subject, b"{}")
+        await intruder.is_refused("publish", subject)
+    await operator.flush()
+    assert arrived == []
+
+
+SPYING = [
+    ("registry", "_INBOX.gateway.>"),
+    ("learner", "_INBOX.>"),
+    ("analyzer", "pml.cmd.>"),
+    ("executor", "pml.evt.>"),
+    ("learner", "pml.qry.registry.list-tools.v1"),
+    ("executor", "pml.qry.gateway.call-tool.v1"),
+    ("analyzer", ">"),
+]
+
+
+@pytest.mark.parametrize(("service", "subject"), SPYING)
+async def test_what_is_meant_for_another_is_not_read(
+    nats_server: RunningNats, operator: Client, service: str, subject: str
+) -> None:
+    async def read(message: Msg) -> None:
+        raise AssertionError(message.subject)
+
+    async with intruding(nats_server, service) as intruder:
+        await subscribe(intruder.client, subject, read)
+        await intruder.is_refused("subscription", subject)
+
+
+async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: RunningNats) -> None:
+    questions: list[Msg] = []
+
+    async def answer(message: Msg) -> None:
+        questions.append(message)
+        await message.respond(b"first")
+
+    async with (
+        intruding(nats_server, "registry") as registry,
+        intruding(nats_server, "gateway") as gateway,
+    ):
+        subject = "pml.qry.registry.list-tools.v1"
+        await subscribe(registry.client, subject, answer)
+        await registry.client.flush()
+        assert (await gateway.client.request(subject, b"", timeout=5)).data == b"first"
+        await questions[0].respond(b"second")
+        await registry.is_refused("publish", questions[0].reply)
+
+
+async def test_a_stream_that_exists_is_not_changed_by_creating_it(
+    nats_server: RunningNats, operator: Client
+) -> None:
+    config = {"name": "PML_EXECUTOR_EVT", "subjects": ["pml.evt.executor.>"], "max_msgs": 1}
+    async with intruding(nats_server, "learner") as intruder:
+        reply = await intruder.client.request(
+            "$JS.API.STREAM.CREATE.PML_EXECUTOR_EVT", json.dumps(config).encode(), timeout=5
+        )
+        assert json.loads(reply.data)["error"]["err_code"] == 10058
+        with pytest.raises(NoReplyInTime):
+            await intruder.client.request("$JS.API.STREAM.CREATE.MINE", b"{}", timeout=0.3)
+
+
+async def test_services_that_may_do_only_this_do_their_work(nats_server: RunningNats) -> None:
+    heard: asyncio.Queue[ToolsListed] = asyncio.Queue()
+    buses = {
+        service: await NatsBus.connect(
+            nats_server.url_of(service), service=service, identity=everyone()
+        )
+        for service in reversed(SERVICES)
+    }
+    gateway, registry = buses["gateway"], buses["registry"]
+    big = ToolDefinition(server="fs", name="read", description="x" * 400_000)
+    message = ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=(big,))
+
+    async def handle(listed: ToolsListed) -> list[ToolsListed]:
+        await heard.put(listed)
+        return []
+
+    async def tools(question: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=(big,))
+
+    await registry.consume(catalog.REGISTRY_ON_TOOLS_LISTED, handle)
+    await registry.serve(catalog.LIST_TOOLS, tools)
+    async with gateway.follow(SCOPE, "fs") as events, asyncio.timeout(30):
+        await gateway.publish(message)
+        assert await anext(events) == message
+        assert await heard.get() == message
+    for asker in (gateway, buses["analyzer"]):
+        answer = await asker.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+        assert answer == ToolCatalog(tools=(big,))
+    assert [each.message for each in await gateway.history(SCOPE, "fs")] == [message]
+    await gateway.remember("a.b", b"c", 60)
+    assert await gateway.recall("a.b") == b"c"
+    for bus in buses.values():
+        assert await bus.healthy()
+        await bus.drain(1)

@@ -1,0 +1,68 @@
+"""The compiler: V8 and the transpiler inside Deno, in processes that may do nothing else."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from pml_analysis.compiled import Misfit
+from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
+from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_common.contracts.scope import Scope
+
+_SCRIPT: Final = Path(__file__).parents[1] / "compiler" / "compile.js"
+_FLAGS: Final = (
+    *("--quiet", "--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock"),
+    *("--no-check", "--no-code-cache"),
+)
+_HEAP_MIB: Final = 256
+
+
+def compiler_command(deno: str) -> ChildCommand:
+    """It gets no permission, keeps nothing on disk, and evaluates nothing but its own script."""
+    flags = (*_FLAGS, f"--v8-flags=--max-old-space-size={_HEAP_MIB}")
+    environment = {"DENO_DIR": "/dev/null/none", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
+    return ChildCommand((deno, "run", *flags, str(_SCRIPT)), environment)
+
+
+@asynccontextmanager
+async def deno_compiler(deno: str, limits: WorkerLimits) -> AsyncGenerator["DenoCompiler"]:
+    """A compiler for as long as the block runs."""
+    async with workers("compiler", compiler_command(deno), limits) as pool:
+        yield DenoCompiler(pool)
+
+
+class DenoCompiler:
+    """See Compiler."""
+
+    def __init__(self, pool: Workers) -> None:
+        self._pool = pool
+
+    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
+        """See Compiler."""
+        body = code.encode()
+
+        async def talk(child: ChildProcess) -> Misfit | None:
+            return _read(await child.ask(body))
+
+        try:
+            return await self._pool.run(scope, talk)
+        except OutOfTime:
+            seconds = f"{self._pool.deadline_s:g} s of processor time"
+            return Misfit(0, 0, f"the compiler takes more than {seconds}: make it simpler")
+        except ChildLost:
+            return Misfit(0, 0, "it ended the compiler, twice: make it simpler")
+
+    async def health(self) -> str | None:
+        """Why there is no compiler, or None."""
+        return await self._pool.health()
+
+
+def _read(answer: bytes) -> Misfit | None:
+    """What an answer says. Raises ChildLost where it says nothing."""
+    try:
+        found = json.loads(answer)
+        return None if found is None else Misfit(**found)
+    except (ValueError, TypeError) as error:
+        raise ChildLost(f"the compiler cannot be understood: {error}") from error

@@ -1,0 +1,78 @@
+"""Turns: how much of what is shared one scope may take."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Set
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from pml_analyzer.ports import ScopeBusy
+from pml_common.contracts.scope import Scope
+
+_LINE: Final = 4
+"""How many of a scope may wait for as long as it takes."""
+
+_GRACE_S: Final = 0.5
+"""How long work may take before more than a line of its scope's may not wait for it."""
+
+
+@dataclass
+class _Share:
+    """One scope's: `at_work` by when each began, oldest first; `waiting` count."""
+
+    slots: asyncio.Semaphore
+    at_work: list[float] = field(default_factory=list[float])
+    waiting: int = 0
+
+
+class Turns:
+    """At most `per_scope` pieces of work of a scope go on at a time; its others wait, in order.
+
+    Behind work that takes long only a short line may wait: the rest is sent away with ScopeBusy, to
+    come again, so that one scope's messages do not fill the places for everybody's.
+    """
+
+    def __init__(self, per_scope: int, *, line: int = _LINE, grace_s: float = _GRACE_S) -> None:
+        self._per_scope = per_scope
+        self._line = line
+        self._grace_s = grace_s
+        self._shares: dict[Scope, _Share] = {}
+
+    @property
+    def scopes(self) -> Set[Scope]:
+        """Those that have a turn or wait for one."""
+        return self._shares.keys()
+
+    @asynccontextmanager
+    async def of(self, scope: Scope) -> AsyncGenerator[None]:
+        """A turn for as long as the block runs. Raises ScopeBusy."""
+        clock = asyncio.get_running_loop().time
+        share = self._shares.get(scope)
+        if share is None:
+            share = self._shares[scope] = _Share(asyncio.Semaphore(self._per_scope))
+        try:
+            await self._wait(scope, share, clock())
+            began = clock()
+            share.at_work.append(began)
+            try:
+                yield
+            finally:
+                share.at_work.remove(began)
+                share.slots.release()
+        finally:
+            if not share.at_work and not share.waiting:
+                self._shares.pop(scope, None)
+
+    async def _wait(self, scope: Scope, share: _Share, now: float) -> None:
+        patience = None
+        if share.waiting >= self._line:
+            oldest = min(share.at_work, default=now)
+            patience = max(0.0, oldest + self._grace_s - now)
+        share.waiting += 1
+        try:
+            async with asyncio.timeout(patience):
+                await share.slots.acquire()
+        except TimeoutError as error:
+            raise ScopeBusy(f"{scope} has long work going on, and more waiting") from error
+        finally:
+            share.waiting -= 1

@@ -1,0 +1,34 @@
+"""Requests handled as the analyzer does, without processes."""
+
+from collections.abc import Sequence
+
+from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analyzer.adapters.inline_engine import InlineEngine
+from pml_analyzer.adapters.memory_compiler import MemoryCompiler
+from pml_analyzer.handlers.analyses import Analyses
+from pml_analyzer.handlers.compile_check import CompileCheck
+from pml_analyzer.handlers.on_execution_requested import on_execution_requested
+from pml_analyzer.handlers.type_check import TypeCheck
+from pml_analyzer.ports import Capabilities, Catalog, Compiler
+from pml_common.contracts.base import Message
+from pml_common.contracts.gateway import ExecutionRequested
+
+
+async def handled(
+    request: ExecutionRequested,
+    catalog: Catalog,
+    capabilities: Capabilities,
+    limits: Limits = DEFAULT_LIMITS,
+    types: TypeCheck | None = None,
+    compiler: Compiler | None = None,
+) -> Sequence[Message]:
+    """The events that a request leads to; nothing is kept for another."""
+    return await on_execution_requested(
+        request,
+        catalog,
+        capabilities,
+        limits,
+        analyses=Analyses(InlineEngine(), most=0),
+        compiles=CompileCheck(compiler or MemoryCompiler()),
+        types=types,
+    )

@@ -1,0 +1,82 @@
+"""Real programs that wait for a person, killed at every append and every call."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
+from pml_common.contracts.grant import GrantedNode
+from pml_common.contracts.structure import LiteralArgument
+from pml_executor.adapters.deno_pool import DenoPool
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.ports import Tools
+from services.executor.tests.asking import agreed, bound, waiting
+
+pytestmark = pytest.mark.integration
+
+ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
+SAFE = GrantedNode(tool="fs:write", arguments={"path": LiteralArgument(value="/safe")})
+PROGRAMS = {
+    "side by side": (
+        """const late = new Promise((done) => setTimeout(done, 5));
+        const all = await Promise.all([
+          __pml.at("n2", mcp.api.a)({ r: Math.random() }),
+          __pml.at("n1", mcp.fs.write)({ path: "/evil", r: Math.random() }),
+          __pml.at("n1", mcp.fs.write)({ path: "/safe" }),
+          mcp.call("mail:send", { id: crypto.randomUUID() }),
+        ]);
+        await late;
+        return [all.length, (await __pml.at("n3", mcp.api.b)({ all })) !== null];""",
+        [4, True],
+        {"api:a": 1, "api:b": 1, "fs:write": 2, "mail:send": 1},
+    ),
+    "left behind": (
+        """const first = await __pml.at("n2", mcp.api.a)({ now: Date.now() });
+        __pml.at("n1", mcp.fs.write)({ path: "/evil" });
+        return first !== null;""",
+        True,
+        {"api:a": 1, "fs:write": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("name", list(PROGRAMS))
+async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
+    make_command: Callable[..., RunWorkflow],
+    make_executor: Callable[..., Executor],
+    short_life: ShortLife,
+    deno_pool: DenoPool,
+    name: str,
+    after: bool,
+) -> None:
+    """Each executor dies at its n-th effect, before the park and after it, and one takes over."""
+    code, result, made = PROGRAMS[name]
+    for effects in range(1, 30):
+        bus, tools, deaths = MemoryBus(), MemoryTools(), 0
+        command = bound(make_command(code), {"n1": SAFE})
+        asked = list[tuple[str, int]]()
+        while True:
+            mortal_bus, mortal_tools, _ = short_life(bus, tools, effects, after)
+            try:
+                mortal = make_executor(mortal_bus, deno_pool, mortal_tools)
+                (fact,) = await on_run_workflow(command, mortal)
+            except (RuntimeError, ExceptionGroup):
+                deaths += 1
+                (fact,) = await on_run_workflow(command, make_executor(bus, deno_pool, tools))
+            if not isinstance(fact, WorkflowParked):
+                break
+            asked += [(call.node_id, call.occurrence) for call in waiting(fact)]
+            assert len(set(asked)) == len(asked)
+            command = agreed(fact, command)
+        assert isinstance(fact, RunFinished)
+        assert (fact.error, fact.result) == (None, result)
+        assert tools.made == made
+        assert len(fact.task_results) == sum(made.values())
+        if not deaths:
+            assert effects > 4
+            return
+    raise AssertionError("no executor lived long enough")

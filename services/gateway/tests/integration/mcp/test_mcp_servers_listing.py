@@ -1,0 +1,48 @@
+"""What of a server's listing counts, and what is told of the rest."""
+
+import logging
+
+import pytest
+
+from pml_common.contracts.tool import ToolAnnotations
+from pml_local.testing import eventually
+from services.gateway.tests.integration.mcp.world import ServerWorld, connected
+
+pytestmark = pytest.mark.integration
+
+UNSTABLE = "changing: _meta 'at' differs between listings, so it is not part of the definition"
+TWICE = "lie: listed 2 times, so none of them is used"
+
+
+@pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
+async def test_what_is_left_out_of_a_listing_is_told_and_stays_so(
+    world: ServerWorld, flags: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected({"box": world.stdio("--odd", *flags)}) as pool:
+        assert pool.status()["box"].warnings == (TWICE, UNSTABLE)
+        before = {tool.name: tool for tool in pool.list_tools()["box"]}
+        assert before["changing"].meta == {"version": 1}
+        assert "lie" not in before
+        assert (await pool.call("box:grow", {"name": "again"}, 20)).status == "ok"
+        await eventually(lambda: len(pool.list_tools()["box"]) == len(before) + 1)
+        after = {tool.name: tool for tool in pool.list_tools()["box"]}
+        assert after["changing"].definition_hash == before["changing"].definition_hash
+    told = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert [one.getMessage() for one in told] == [f"box: {TWICE}", f"box: {UNSTABLE}"]
+
+
+async def test_hints_count_where_the_server_is_trusted(world: ServerWorld) -> None:
+    trusted = world.stdio()
+    servers = {"mine": trusted, "theirs": trusted.model_copy(update={"trust": None})}
+    async with connected(servers) as pool:
+        listed = {
+            server: next(tool for tool in tools if tool.name == "echo")
+            for server, tools in pool.list_tools().items()
+        }
+        assert {name: status.hints_trusted for name, status in pool.status().items()} == {
+            "mine": True,
+            "theirs": False,
+        }
+    hints = ToolAnnotations(read_only=True, idempotent=True)
+    assert (listed["mine"].annotations, listed["mine"].claims) == (hints, None)
+    assert (listed["theirs"].annotations, listed["theirs"].claims) == (ToolAnnotations(), hints)

@@ -1,0 +1,94 @@
+"""An end, or a park, is taken only as the run's journal says it."""
+
+from typing import cast
+from uuid import uuid4
+
+import pytest
+
+from pml_common.bus.errors import Rejected, Retryable
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, WorkflowParked
+from pml_common.contracts.trace import CapabilityEnd
+from pml_gateway.domain.provenance import unfounded
+from pml_gateway.handlers.founded import require_founded
+from services.gateway.tests.examples import finished, workflow
+from services.gateway.tests.layered import running
+from services.gateway.tests.peers import closing, founded
+from services.gateway.tests.standing import parked
+
+OURS = workflow()
+END = finished(OURS, result={"n": 1}).model_copy(update={"journal_sequence": 7})
+LAST = closing(END)
+PARK = parked(running()[1]).model_copy(update={"journal_sequence": 7})
+
+
+def marked(park: WorkflowParked, **changed: object) -> TraceRecorded:
+    """The append that parked the run."""
+    mark = ParkMark(command_id=park.command_id, ts=1.0, wanted=park.wanted)
+    return LAST.model_copy(update={"entries": (), "mark": mark.model_copy(update=changed)})
+
+
+def closed_otherwise(**changed: object) -> TraceRecorded:
+    """The last append, its last entry changed."""
+    end = cast("CapabilityEnd", LAST.entries[-1])
+    return LAST.model_copy(update={"entries": (end.model_copy(update=changed),)})
+
+
+def test_an_end_that_the_journal_says_is_founded() -> None:
+    assert unfounded(END, 7, LAST) is None
+    assert unfounded(PARK, 7, marked(PARK)) is None
+
+
+@pytest.mark.parametrize(
+    ("fact", "sequence", "last", "why"),
+    [
+        (END, 0, None, "no journal"),
+        (END, 8, LAST, "names append 7 of the journal, whose last is 8"),
+        (finished(OURS), 7, LAST, "names append None"),
+        (END, 7, LAST.model_copy(update={"entries": ()}), "not say that the run has ended"),
+        (END, 7, closed_otherwise(parent_trace_id=uuid4()), "not say that the run has ended"),
+        (END, 7, closed_otherwise(result={"n": 2}), "ended otherwise"),
+        (END, 7, closed_otherwise(success=False), "ended otherwise"),
+        (
+            END,
+            7,
+            closed_otherwise(error=WorkflowError(kind="timeout", message="late")),
+            "ended otherwise",
+        ),
+        (PARK, 7, LAST, "not say that the run is parked"),
+        (PARK, 7, marked(PARK, wanted=None), "not say that the run is parked"),
+        (PARK, 7, marked(PARK, command_id=uuid4()), "not say that the run is parked"),
+    ],
+)
+def test_an_end_that_the_journal_does_not_say_is_not(
+    fact: RunFinished | WorkflowParked, sequence: int, last: TraceRecorded | None, why: str
+) -> None:
+    assert why in (unfounded(fact, sequence, last) or "")
+
+
+@pytest.mark.parametrize(
+    "forged", [{"journal_sequence": None}, {"journal_sequence": 0}, {"result": "forged"}]
+)
+async def test_a_forged_end_is_rejected(forged: dict[str, object]) -> None:
+    bus = MemoryBus()
+    end = await founded(bus, finished(OURS))
+    await require_founded(end, bus)
+    with pytest.raises(Rejected, match="not taken"):
+        await require_founded(end.model_copy(update=forged), bus)
+
+
+async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> None:
+    bus = MemoryBus()
+    stale = await founded(bus, finished(OURS))
+    another = closing(finished(OURS)).model_copy(update={"event_id": uuid4()})
+    await bus.publish(another)
+    with pytest.raises(Rejected, match="names append 1 of the journal, whose last is 2"):
+        await require_founded(stale, bus)
+
+
+async def test_an_end_whose_append_is_not_to_be_seen_yet_is_looked_at_again() -> None:
+    bus = MemoryBus()
+    end = await founded(bus, finished(OURS))
+    with pytest.raises(Retryable, match="names append 2"):
+        await require_founded(end.model_copy(update={"journal_sequence": 2}), bus)

@@ -199,6 +199,14 @@ def other_capabilities(lie: Lie) -> ExecutionAnalyzed:
     return lie.analysis.model_copy(update={"injected": injected})
 
 
+def dry(lie: Lie) -> ExecutionAnalyzed:
+    """This is a dry run, in which mocks answer everything."""
+    decision = allowed(lie).decision
+    tools = tuple(one.model_copy(update={"mocked": True}) for one in decision.tools)
+    told = {"decision": decision.model_copy(update={"tools": tools}), "dry_run": True}
+    return lie.analysis.model_copy(update=told)
+
+
 def everything(lie: Lie) -> ExecutionAnalyzed:
     """Another text runs, nothing of it is told, and nobody need be asked."""
     text = Lie(other_text(lie), lie.runs)
@@ -221,6 +229,7 @@ LIES: Final[dict[str, Callable[[Lie], ExecutionAnalyzed]]] = {
         read_instead,
         other_text,
         other_capabilities,
+        dry,
         everything,
     )
 }

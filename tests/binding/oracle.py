@@ -34,10 +34,15 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Asked:
-    """A call that a person agreed to by itself."""
+    """A call that a person agreed to by itself; `node` is where it said it stands."""
 
     tool: str
     args: Mapping[str, Json]
+    node: str = ""
+
+    def is_same(self, call: Arrived) -> bool:
+        """Whether this is the call that was agreed to."""
+        return self.tool == call.tool and same(dict(self.args), dict(call.args))
 
 
 @dataclass(frozen=True)
@@ -105,9 +110,7 @@ class Oracle:
             if one.tool == call.tool and self._fits(one.arguments, call.args, before)
         ]
         asked = [
-            len(self.shown) + number
-            for number, one in enumerate(self.asked)
-            if one.tool == call.tool and same(dict(one.args), dict(call.args))
+            len(self.shown) + number for number, one in enumerate(self.asked) if one.is_same(call)
         ]
         return sorted([*shown, *asked], key=lambda cover: not self._repeats(cover))
 
@@ -177,13 +180,18 @@ class Oracle:
     def _results(
         self, node: str, path: Sequence[str | int | None], before: Sequence[Arrived]
     ) -> list[object]:
-        """What stood at a path in the earlier results of a node: of its tool, called as shown."""
-        producers = [one for one in self.shown if one.node == node]
+        """What stood at a path in the earlier results of a node: of its tool, called as shown, or
+        with arguments that a person agreed to there."""
+        shown = [one for one in self.shown if one.node == node]
+        asked = [one for one in self.asked if one.node == node]
         return [
             found
-            for one in producers
             for number, call in enumerate(before)
-            if call.tool == one.tool and self._fits(one.arguments, call.args, before[:number])
+            if any(one.is_same(call) for one in asked)
+            or any(
+                call.tool == one.tool and self._fits(one.arguments, call.args, before[:number])
+                for one in shown
+            )
             for found in at(call.result, path)
         ]
 

@@ -71,6 +71,7 @@ TOOLS: Final[dict[str, tuple[tuple[str, ...], Callable[[Args], Args]]]] = {
     "write": (("path", "content"), _done),
     "send": (("to", "body"), _done),
     "erase": (("path",), _done),
+    "query": (("about", "limit"), _give),
     "read": (("path",), _read),
     "list": (("path",), _list),
     "give": (("value",), _give),

@@ -24,7 +24,7 @@ WITHIN_S = 60.0
 LANE = "$T"
 """In the text of a program: the name of the lane's tool server."""
 
-ASKED = ("write", "send")
+ASKED = ("write", "send", "query")
 DENIED = ("erase",)
 
 
@@ -124,7 +124,11 @@ async def stage(home: Path, *, lanes: int = 3, lying: bool = False) -> AsyncGene
 def _servers(folder: Path, lanes: Sequence[Lane]) -> Path:
     program = str(HERE / "recording_server.py")
     servers = {
-        lane.name: {"command": sys.executable, "args": [program, str(lane.record)]}
+        lane.name: {
+            "command": sys.executable,
+            "args": [program, str(lane.record)],
+            "trust": "hints",
+        }
         for lane in lanes
     }
     file = folder / "servers.json"

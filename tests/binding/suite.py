@@ -11,6 +11,7 @@ from tests.binding.lies import LIES
 from tests.binding.stage import WITHIN_S, Lane, Stage
 from tests.binding.trial import Manner, Result, Trial, tried
 
+TOLD_EVERY = 500
 MANNERS: Sequence[Manner] = ("agrees", "refuses")
 
 
@@ -84,6 +85,8 @@ async def suite(
             async with asyncio.timeout(WITHIN_S):
                 result = await tried(stage, lane, trial)
             results.append(result)
+            if len(results) % TOLD_EVERY == 0:
+                say(f"{len(results)} of {len(trials)} runs")
             for fault in result.faults:
                 say(f"{trial.name}: {fault}")
 

@@ -77,7 +77,10 @@ class _Conversation:
             return "approve"
         if self.trial.manner == "refuses" or self.questions > MOST_QUESTIONS:
             return "deny"
-        self.asked += [Asked(call["tool"], _real(call["arguments"])) for call in approval["calls"]]
+        self.asked += [
+            Asked(call["tool"], _real(call["arguments"]), call["node_id"])
+            for call in approval["calls"]
+        ]
         return "approve"
 
 

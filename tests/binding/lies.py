@@ -213,6 +213,9 @@ def everything(lie: Lie) -> ExecutionAnalyzed:
     return allowed(Lie(other_capabilities(Lie(fewer(text), lie.runs)), lie.runs))
 
 
+NOT_TAKEN: Final = "dry"
+"""A lie that is found out: its analysis is dropped, and the workflow waits for another."""
+
 LIES: Final[dict[str, Callable[[Lie], ExecutionAnalyzed]]] = {
     told.__name__: told
     for told in (

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from tests.binding.attacks import Attack
 from tests.binding.expected import Json
+from tests.binding.lies import NOT_TAKEN
 from tests.binding.oracle import Asked, Oracle, Verdict
 from tests.binding.shown import ShownCall, shown_calls
 from tests.binding.stage import Lane, Stage
@@ -96,14 +97,16 @@ async def tried(stage: Stage, lane: Lane, trial: Trial) -> Result:
     intent = None if trial.lie is None else f"lie:{trial.lie}:{lane.text(attack.runs)}"
     request = {"code": lane.text(attack.code), "args": lane_args(lane, attack)}
     conversation = _Conversation(stage, trial)
+    timeout_s = 1.0 if trial.lie == NOT_TAKEN else TIMEOUT_S
     body = await conversation.answered(
-        await stage.execute(**request, intent=intent, timeout=TIMEOUT_S)
+        await stage.execute(**request, intent=intent, timeout=timeout_s)
     )
     arrived = lane.arrived()[before:]
     bound = [number for number, one in enumerate(arrived) if lane.is_bound(one.tool)]
     verdict = Oracle(conversation.shown, conversation.asked, arrived).verdict(bound)
     kind = body["error"]["kind"] if body["status"] == "error" else body["status"]
-    odd = (f"it ended as {kind}: {body.get('error')}",) if kind in ODD else ()
+    is_odd = kind in ODD and not (kind == "running" and trial.lie == NOT_TAKEN)
+    odd = (f"it ended as {kind}: {body.get('error')}",) if is_odd else ()
     return Result(trial, kind, verdict, conversation.questions, odd)
 
 

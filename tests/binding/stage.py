@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 
+from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import ServiceSpec, pml_services
@@ -70,7 +71,13 @@ class Stage:
     async def decide(self, workflow: str, approval: str, decision: str) -> Json:
         """Answer a question, and wait for the next one or the end."""
         body = {"decision": decision, "approval_id": approval, "wait": True}
-        return _told(await self.http.post(f"/api/workflows/{workflow}/approval", json=body))
+        headers = approver_headers(self.stack.approver_key)
+        path = f"/api/workflows/{workflow}/approval"
+        return _told(await self.http.post(path, json=body, headers=headers))
+
+    async def approval(self, workflow: str) -> Json:
+        """GET /api/workflows/{id}/approval: all calls, with whole values."""
+        return _told(await self.http.get(f"/api/workflows/{workflow}/approval"))
 
     async def workflow(self, workflow: str) -> Json:
         """GET /api/workflows/{id}."""

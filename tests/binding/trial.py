@@ -2,7 +2,7 @@
 that the run stops at is agreed to by itself, or not at all."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -73,22 +73,24 @@ class _Conversation:
         return body
 
     async def _decision(self, workflow: str, approval: Json) -> str:
+        listed = (await self.stage.approval(workflow))["calls"]
         if not approval["begun"]:
-            self.shown += shown_calls(await self.stage.workflow(workflow))
+            places = {(call["node_id"], call["tool"]) for call in listed}
+            told = shown_calls(await self.stage.workflow(workflow))
+            self.shown += [one for one in told if (one.node, one.tool) in places]
             return "approve"
         if self.trial.manner == "refuses" or self.questions > MOST_QUESTIONS:
             return "deny"
         self.asked += [
-            Asked(call["tool"], _real(call["arguments"]), call["node_id"])
-            for call in approval["calls"]
+            Asked(call["tool"], _real(call["arguments"]), call["node_id"]) for call in listed
         ]
         return "approve"
 
 
-def _real(arguments: Mapping[str, Json]) -> dict[str, Json]:
+def _real(arguments: Sequence[Json]) -> dict[str, Json]:
     """The very arguments of a call that waits."""
-    assert all(one["type"] == "literal" for one in arguments.values()), arguments
-    return {name: one["value"] for name, one in arguments.items()}
+    assert all(one["kind"] == "literal" for one in arguments), arguments
+    return {one["name"]: json.loads(one["text"]) for one in arguments}
 
 
 async def tried(stage: Stage, lane: Lane, trial: Trial) -> Result:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import httpx2
@@ -33,6 +33,8 @@ class Caller:
 
     http: httpx2.AsyncClient
     meanwhile: Meanwhile = nothing
+    approver: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The headers of a request that decides."""
     repeats: bool = False
     """Decides again where no answer came: the decision may not have been heard."""
 
@@ -74,7 +76,8 @@ class Caller:
         """Decide once; if the gateway dies meanwhile, see how it stands."""
         body = {"decision": "approve", "approval_id": approval, "wait": True}
         try:
-            answer = await self.http.post(f"/api/workflows/{workflow}/approval", json=body)
+            path = f"/api/workflows/{workflow}/approval"
+            answer = await self.http.post(path, json=body, headers=self.approver)
         except httpx2.TransportError:
             return await self._executed(request)
         assert answer.is_success, answer.text

@@ -19,6 +19,7 @@ from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
@@ -51,9 +52,14 @@ class Ground:
     diaries: Diaries
     folder: Path
 
+    @property
+    def approver(self) -> dict[str, str]:
+        """The headers of a request that decides."""
+        return approver_headers(self.stack.approver_key)
+
     async def learn(self, capability: str, code: str) -> None:
         """Run a program once, and wait until it is known under this name."""
-        await Caller(self.http).execute(
+        await Caller(self.http, approver=self.approver).execute(
             code, f"learns-{capability}", {**ARGS, "n": 1}, name=capability
         )
 
@@ -72,7 +78,8 @@ class Ground:
         repeats: bool = False,
     ) -> Answer:
         """Run a program, agree to what is asked, and wait for its answer; see Caller."""
-        caller, args = Caller(self.http, meanwhile, repeats), {**ARGS, "linger": linger_ms}
+        caller = Caller(self.http, meanwhile, self.approver, repeats)
+        args: JsonObject = {**ARGS, "linger": linger_ms}
         return await caller.execute(PROGRAMS[program].code, run, args)
 
     async def settled(self, workflow: UUID) -> list[Line]:

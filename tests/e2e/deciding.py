@@ -13,7 +13,8 @@ from tests.e2e.world import Json, World
 
 async def decide(world: World, workflow: str, **body: object) -> httpx2.Response:
     """Answer what a workflow waits for."""
-    return await world.http.post(f"/api/workflows/{workflow}/approval", json=body)
+    path = f"/api/workflows/{workflow}/approval"
+    return await world.http.post(path, json=body, headers=world.approver)
 
 
 async def waiting(world: World, workflow: str, before: object) -> Json:

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from pml_local.testing import eventually
+from tests.e2e.deciding import decide
 from tests.e2e.world import Json, World
 
 pytestmark = pytest.mark.e2e
@@ -71,9 +72,7 @@ async def test_what_waits_for_approval_is_cancelled_and_nothing_of_it_runs(world
     workflow = asked.json()["workflowId"]
     answer = await world.http.post(f"/api/workflows/{workflow}/cancel", json={})
     assert answer.json()["error"]["message"] == "local cancelled it. Nothing of it had run."
-    late = await world.http.post(
-        f"/api/workflows/{workflow}/approval", json={"decision": "approve"}
-    )
+    late = await decide(world, workflow, decision="approve")
     assert late.status_code == 409, late.text
     assert world.steps()[820] == 0
 

@@ -154,7 +154,7 @@ async def test_what_a_nested_capability_changes_is_asked_for(
     assert answer["status"] == "approval_required"
     (reason,) = answer["approval"]["reasons"]
     assert "through capability nest:step on line 1 with n = 4242." in reason
-    assert [call["tool"] for call in answer["approval"]["calls"]] == ["cap:nest:step"]
+    assert answer["approval"]["calls"][0]["tool"] == "cap:nest:step"
     assert world.steps()[4242] == 0
 
 

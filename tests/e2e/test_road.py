@@ -7,6 +7,7 @@ import pytest
 from mcp.client.client import Client
 
 from pml_local.testing import eventually
+from tests.e2e.deciding import decide
 from tests.e2e.world import Json, World
 
 pytestmark = pytest.mark.e2e
@@ -73,10 +74,9 @@ async def test_nothing_runs_before_it_is_approved_and_nothing_after_it_is_denied
     ).json()
     assert asked["status"] == "approval_required"
     assert any("counting:step" in reason for reason in asked["approval"]["reasons"])
-    path = f"/api/workflows/{asked['workflowId']}/approval"
-    denied = await world.http.post(path, json={"decision": "deny"})
+    denied = await decide(world, str(asked["workflowId"]), decision="deny")
     assert denied.status_code == 200
-    again = await world.http.post(path, json={"decision": "approve"})
+    again = await decide(world, str(asked["workflowId"]), decision="approve")
     assert again.status_code == 409, again.text
     ended = await world.end_of(str(asked["workflowId"]))
     assert ended["status"] == "error"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx2
 
+from pml_local.approver import approver_headers
 from pml_local.stack import Stack
 from pml_local.testing import eventually
 from tests.e2e.collector import Collector
@@ -22,6 +23,11 @@ class World:
     folder: Path
     telemetry: Collector
 
+    @property
+    def approver(self) -> dict[str, str]:
+        """The headers of a request that decides."""
+        return approver_headers(self.stack.approver_key)
+
     async def execute(self, code: str, **more: object) -> Json:
         """POST /api/execute; approves what is asked for and waits for the end."""
         answer = await self.http.post("/api/execute", json={"code": code, **more})
@@ -35,7 +41,9 @@ class World:
     async def approve(self, workflow_id: str) -> None:
         """Decide for what waits."""
         answer = await self.http.post(
-            f"/api/workflows/{workflow_id}/approval", json={"decision": "approve"}
+            f"/api/workflows/{workflow_id}/approval",
+            json={"decision": "approve"},
+            headers=self.approver,
         )
         assert answer.status_code == 200, answer.text
 

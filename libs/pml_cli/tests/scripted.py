@@ -6,10 +6,14 @@ import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from pml_cli.app import main
+
+KEY = "the key of who decides"
+APPROVER = {"Authorization": f"Bearer {KEY}"}
 
 
 @dataclass
@@ -19,16 +23,22 @@ class Gateway:
     url: str
     answers: dict[str, tuple[int, object]] = field(default_factory=dict[str, tuple[int, object]])
     asked: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
+    keys: list[str] = field(default_factory=list[str])
+    """Authorization of the requests that had one."""
 
 
 @pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch) -> Generator[Gateway]:
+def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Gateway]:
+    """Listens on loopback; the command has the approver's key."""
+
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             length = int(self.headers.get("content-length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
             line = f"{self.command} {self.path.split('?')[0]}"
             scripted.asked.append((f"{self.command} {self.path}", body))
+            if key := self.headers.get("authorization"):
+                scripted.keys.append(f"{line} {key}")
             status, answer = scripted.answers[line]
             text = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
             self.send_response(status)
@@ -46,6 +56,9 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Generator[Gateway]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     monkeypatch.setenv("PML_URL", scripted.url)
+    key_file = tmp_path / "approver.key"
+    key_file.write_text(KEY)
+    monkeypatch.setenv("PML_APPROVER_KEY_FILE", str(key_file))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "200")
     yield scripted

@@ -37,7 +37,7 @@ def running(
 ) -> Workflow:
     """The workflow once a person let it run: it reads at n1 and writes at n2, both /notes.txt."""
     analysis = analysis or analyzed(of, "ask", (READ, WRITE))
-    at, verdicts = of.requested.requested_at, Verdicts((Policy(),), tools)
+    at, verdicts = of.requested.requested_at, Verdicts((Policy(),), tools, of.requested.dry_run)
     waiting, _ = after(of, Analyzed(analysis, at, verdicts=verdicts))
     if waiting.approval is None:
         return keep(waiting)

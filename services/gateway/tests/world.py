@@ -1,5 +1,6 @@
 """A gateway to test, in memory, with scripted peers."""
 
+import hashlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
 from services.gateway.tests.peers import Peers
 
 Json = dict[str, Any]
+APPROVER_KEY = "the key of who decides"
+APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
 READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 
 
@@ -59,6 +62,8 @@ def settings(**changed: object) -> GatewaySettings:
         "gateway_org": SCOPE.org,
         "gateway_project": SCOPE.project,
         "gateway_principal": "mira",
+        "gateway_approver": "noor",
+        "gateway_approver_key_sha256": hashlib.sha256(APPROVER_KEY.encode()).hexdigest(),
         "gateway_answer_margin_s": 0.0,
         "gateway_port": 0,
         **changed,
@@ -85,7 +90,8 @@ class World:
     async def decide(self, workflow_id: object, decision: str, **more: object) -> httpx2.Response:
         """POST /api/workflows/{id}/approval."""
         body = {"decision": decision, **more}
-        return await self.http.post(f"/api/workflows/{workflow_id}/approval", json=body)
+        path = f"/api/workflows/{workflow_id}/approval"
+        return await self.http.post(path, json=body, headers=APPROVER)
 
     async def workflow(self, workflow_id: object) -> Json:
         """GET /api/workflows/{id}, answered well."""

@@ -5,8 +5,9 @@ from typing import Final
 
 from pml_analysis.analysis import Rejection
 from pml_analysis.syntax.source import Source
-from pml_analysis.text.problems import Problem, diagnostic, visible
+from pml_analysis.text.problems import Problem, diagnostic
 from pml_common.contracts.structure import Diagnostic
+from pml_common.text.visible import visible
 
 _LONGEST: Final = 300
 

@@ -1,14 +1,15 @@
 """`pml approvals`: decide on what waits for a person."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pml_cli.options import Approval, AsJson, Reason, Url
+from pml_cli.options import Approval, AsJson, Full, KeyFile, Reason, Shown, Url
 from pml_cli.session import session
 
 if TYPE_CHECKING:
-    from pml_cli.commands.execution import Decision
+    from pml_cli.commands.deciding import Decided, Decision
 
 approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
 
@@ -16,10 +17,30 @@ approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a p
 @approvals.command("list")
 def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
     """What waits, and why."""
-    from pml_cli.commands import execution
+    from pml_cli.commands import deciding
 
     with session(url, as_json=as_json) as (client, out):
-        execution.list_approvals(client, out)
+        deciding.list_approvals(client, out)
+
+
+@approvals.command("show")
+def approvals_show(
+    workflow: str, full: Full = False, url: Url = None, as_json: AsJson = False
+) -> None:
+    """All calls of what waits, every argument and where it comes from."""
+    from pml_cli.commands import deciding
+
+    with session(url, as_json=as_json) as (client, out):
+        deciding.show(client, out, workflow, full=full)
+
+
+Covers = Annotated[
+    Literal["call", "calls", "node"] | None,
+    typer.Option(
+        help="Of a run that waits: its first call, all calls that wait (the default), or all "
+        "further calls of their nodes."
+    ),
+]
 
 
 def _goes_on(decision: "Decision", meaning: str) -> None:
@@ -30,11 +51,18 @@ def _goes_on(decision: "Decision", meaning: str) -> None:
         workflow: str,
         wait: bool = False,
         approval: Approval = None,
+        covers: Covers = None,
+        shown: Shown = None,
+        full: Full = False,
         reason: Reason = None,
+        key_file: KeyFile = None,
         url: Url = None,
         as_json: AsJson = False,
     ) -> None:
-        _decide(decision, workflow, url, approval, reason, wait=wait, as_json=as_json)
+        from pml_cli.commands.deciding import Decided
+
+        decided = Decided(decision, wait, approval, reason, covers, shown, full)
+        _decide(decided, workflow, url, key_file, as_json=as_json)
 
 
 def _ends(decision: "Decision", meaning: str) -> None:
@@ -43,10 +71,14 @@ def _ends(decision: "Decision", meaning: str) -> None:
         workflow: str,
         approval: Approval = None,
         reason: Reason = None,
+        key_file: KeyFile = None,
         url: Url = None,
         as_json: AsJson = False,
     ) -> None:
-        _decide(decision, workflow, url, approval, reason, wait=False, as_json=as_json)
+        from pml_cli.commands.deciding import Decided
+
+        decided = Decided(decision, approval_id=approval, reason=reason)
+        _decide(decided, workflow, url, key_file, as_json=as_json)
 
 
 _goes_on("approve", "Let a workflow run, or go on; --wait sees it through.")
@@ -57,17 +89,11 @@ _ends("replan", "Refuse, and have the agent send another program.")
 
 
 def _decide(
-    decision: "Decision",
-    workflow: str,
-    url: str | None,
-    approval: str | None,
-    reason: str | None,
-    *,
-    wait: bool,
-    as_json: bool,
+    decided: "Decided", workflow: str, url: str | None, key_file: Path | None, *, as_json: bool
 ) -> None:
-    from pml_cli.commands import execution
+    from pml_cli.commands import deciding
+    from pml_cli.credentials import deciding_headers
 
     with session(url, as_json=as_json) as (client, out):
-        decided = execution.Decided(decision, wait, approval, reason)
-        raise typer.Exit(execution.decide(client, out, workflow, decided))
+        approver = deciding_headers(client.url, key_file)
+        raise typer.Exit(deciding.decide(client, out, workflow, decided, approver))

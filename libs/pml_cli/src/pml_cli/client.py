@@ -52,9 +52,11 @@ class Client:
         chosen = {name: str(value) for name, value in params.items() if value is not None}
         return self._send("GET", path, params=chosen)
 
-    def post(self, path: str, body: Mapping[str, object]) -> Json:
+    def post(
+        self, path: str, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> Json:
         """POST a JSON object."""
-        return self._send("POST", path, json=dict(body))
+        return self._send("POST", path, json=dict(body), headers=headers)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Json:
         """PATCH a JSON object."""
@@ -72,8 +74,9 @@ class Client:
         *,
         params: Mapping[str, str] | None = None,
         json: Json | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Json:
-        answer = self._request(method, path, params=params, json=json)
+        answer = self._request(method, path, params=params, json=json, headers=headers)
         if answer.is_success:
             return _object(answer)
         raise _complaint(answer)
@@ -85,9 +88,10 @@ class Client:
         *,
         params: Mapping[str, str] | None = None,
         json: Json | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
         try:
-            return self._http.request(method, path, params=params, json=json)
+            return self._http.request(method, path, params=params, json=json, headers=headers)
         except httpx2.TransportError as error:
             raise CommandError(
                 f"no answer from {self.url} ({error}): run `pml up`, or name a gateway with --url",

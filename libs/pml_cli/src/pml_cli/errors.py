@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NoReturn
 
+from pml_common.text.visible import LAYOUT, visible
+
 USAGE, FAILED, UNREACHABLE, APPROVAL_REQUIRED, STILL_RUNNING = 2, 1, 4, 3, 5
 """Exit codes; 0 is success alone."""
 
@@ -32,5 +34,5 @@ def fail(error: CommandError, *, as_json: bool) -> NoReturn:
     if as_json:
         told = {"kind": error.kind, "message": str(error)}
         sys.stdout.write(json.dumps({"status": "error", "error": told}) + "\n")
-    sys.stderr.write(f"pml: {error}\n")
+    sys.stderr.write(f"pml: {visible(str(error), LAYOUT)}\n")
     raise SystemExit(error.exit_code)

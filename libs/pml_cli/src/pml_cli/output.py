@@ -4,7 +4,10 @@ import json
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
+
+from pml_cli.terminal import Terminal
+from pml_common.text.visible import LAYOUT, visible
 
 
 class Output:
@@ -12,8 +15,8 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.console = Console(highlight=False, soft_wrap=False)
-        self.notes = Console(stderr=True, highlight=False)
+        self.console = Terminal()
+        self.notes = Terminal(stderr=True)
 
     def show(self, data: object, *readable: RenderableType) -> None:
         """Print `data` as JSON, or its readable form: text in lines as they are, so that what a
@@ -25,6 +28,10 @@ class Output:
         for part in readable:
             self.console.print(part, soft_wrap=isinstance(part, str))
 
+    def document(self, text: str) -> None:
+        """A text to be kept, a program say: as it is, unless a terminal would see it."""
+        self.write(visible(text, LAYOUT) if self.console.is_terminal else text)
+
     def write(self, text: str) -> None:
         """Text as it is, at once."""
         self.console.file.write(text)
@@ -32,7 +39,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """A remark that is not part of the answer."""
-        self.notes.print(text, style="dim", soft_wrap=True)
+        self.notes.print(text, style="dim", soft_wrap=True, markup=False)
 
     @contextmanager
     def busy(self, text: str) -> Generator[None]:

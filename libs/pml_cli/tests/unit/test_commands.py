@@ -10,6 +10,13 @@ from libs.pml_cli.tests.scripted import Gateway, pml
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 CAPABILITY = "bfde1ab3-3f21-5896-84dd-b846b27ca7e8"
 EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"
+QUESTION: dict[str, object] = {
+    "workflow_id": WORKFLOW,
+    "approval_id": "a-1",
+    "outcome": None,
+    "shown_digest": "ab" * 32,
+    "whole": False,
+}
 
 
 def program(tmp_path: Path) -> str:
@@ -144,12 +151,13 @@ def test_a_decision_is_sent_for_the_workflow(
 ) -> None:
     path = f"POST /api/workflows/{WORKFLOW}/approval"
     gateway.answers[path] = (200, SUCCESS)
+    gateway.answers[path.replace("POST", "GET")] = (200, QUESTION)
     assert pml(monkeypatch, "approvals", "approve", WORKFLOW, "--wait") == 0
     assert "hello" in capsys.readouterr().out
     gateway.answers[path] = (200, {"status": "error", "workflowId": WORKFLOW})
     assert pml(monkeypatch, "approvals", "deny", WORKFLOW) == 0
-    assert [body for _, body in gateway.asked] == [
-        {"decision": "approve", "wait": True},
+    assert [body for _, body in gateway.asked if body] == [
+        {"decision": "approve", "wait": True, "shown": {"digest": "ab" * 32, "whole": False}},
         {"decision": "deny", "wait": False},
     ]
     gateway.asked.clear()

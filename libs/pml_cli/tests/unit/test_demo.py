@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from libs.pml_cli.tests.scripted import Gateway
+from libs.pml_cli.tests.scripted import APPROVER, Gateway
 from pml_cli.client import Client
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.runs import Runner
@@ -55,7 +55,7 @@ def told(narrator: Narrator) -> str:
 
 
 def runner(gateway: Gateway, narrator: Narrator) -> Runner:
-    return Runner(Session(Client(gateway.url)), narrator)
+    return Runner(Session(Client(gateway.url), APPROVER), narrator)
 
 
 def script(gateway: Gateway, **answers: dict[str, object]) -> None:
@@ -110,7 +110,7 @@ def test_the_gateways_complaints_about_servers_are_passed_on(gateway: Gateway) -
         {"name": "git", "state": "failed", "error": "it is not there"},
     ]
     gateway.answers["GET /api/servers"] = (200, {"servers": servers})
-    assert Session(Client(gateway.url)).complaints() == "git is failed: it is not there"
+    assert Session(Client(gateway.url), APPROVER).complaints() == "git is failed: it is not there"
 
 
 def test_a_run_is_asked_for_approved_and_looked_at(gateway: Gateway, narrator: Narrator) -> None:

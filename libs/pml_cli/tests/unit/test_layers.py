@@ -78,11 +78,15 @@ def test_a_layer_is_let_run_or_ends_the_dag(
 ) -> None:
     path = f"POST /api/workflows/{WORKFLOW}/approval"
     gateway.answers[path] = (200, {"status": "running", "workflowId": WORKFLOW})
+    question = {"outcome": None, "shown_digest": "ab" * 32, "whole": True}
+    gateway.answers[path.replace("POST", "GET")] = (200, question)
     assert pml(monkeypatch, "approvals", "continue", WORKFLOW, "--approval", "a-2") == 0
     assert pml(monkeypatch, "approvals", "abort", WORKFLOW, "--approval", "a-2") == 0
-    bodies = [body for _, body in gateway.asked]
-    assert bodies == [
-        {"decision": word, "wait": False, "approval_id": "a-2"} for word in ("continue", "abort")
+    sent = [body for _, body in gateway.asked if body]
+    shown = {"shown": {"digest": "ab" * 32, "whole": True}}
+    assert sent == [
+        {"decision": "continue", "wait": False, "approval_id": "a-2", **shown},
+        {"decision": "abort", "wait": False, "approval_id": "a-2"},
     ]
     assert "goes on" in (out := capsys.readouterr().out)
     assert "aborted" in out

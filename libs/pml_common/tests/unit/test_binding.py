@@ -206,7 +206,11 @@ def test_a_reference_is_that_part_of_some_earlier_result() -> None:
 
 
 def test_before_any_result_no_reference_fits() -> None:
-    assert Approved(task("n2", path=result("n1"))).misfit({"path": None}, "n2") is not None
+    approved = Approved(task("n2", path=result("n1")))
+    assert approved.misfit({"path": None}, "n2") is not None
+    call = MadeCall("n2", 0, WRITE, {"path": None}, "")
+    assert approved.binding.misfit(call, lambda _: (), beside_mocks=True) is None
+    assert approved.binding.misfit(call, lambda _: ("x",), beside_mocks=True) is not None
 
 
 def reading(node_id: str, repeats: bool = True, **arguments: Argument) -> TaskNode:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pml_common.contracts.catalog import SERVICES
 from pml_local.account import database_account
+from pml_local.approver import default_key_file, user_name, write_key
 from pml_local.environment import COMMON, chosen, named_in, own_variables
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
@@ -18,6 +19,8 @@ from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_
 
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
+APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
+APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class StackOptions:
     """As if the user had set them: each service gets those that it names."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
     """One of them is called `gateway`; its port makes the stack's URL."""
+    approver_key: Path | None = None
+    """Where the approver's key is written; None: see `approver.default_key_file`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Composition:
     postgres: PostgresServer
     services: Sequence[Service]
     keys: Path
+    approver_key: Path
 
     @property
     def url(self) -> str:
@@ -58,6 +64,7 @@ class Composition:
 def compose(options: StackOptions, folder: DataFolder) -> Composition:
     """Choose ports and build the parts; raises StackError. Blocks: call it in a thread."""
     account = database_account()
+    approver_key = options.approver_key or default_key_file(folder.home)
     passwords = {service: folder.secret(f"nats-{service}") for service in SERVICES}
     nats = NatsServer(folder.nats, folder.log("nats"), folder.secret("nats"), passwords=passwords)
     make_keys(folder.keys, SERVICES)
@@ -65,14 +72,19 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         folder.postgres(account), folder.log("postgres"), folder.secret("postgres"), account=account
     )
     users = {**os.environ, **options.env, "PML_HOME": str(folder.home)}
+    approver = {
+        APPROVER_VARIABLE: users.get(APPROVER_VARIABLE) or user_name(),
+        APPROVER_HASH_VARIABLE: write_key(approver_key, folder.home),
+    }
     services: list[Service] = []
-    made = Composition(nats, postgres, services, folder.keys)
+    made = Composition(nats, postgres, services, folder.keys, approver_key)
     for spec in options.services:
+        gateway = {**_gateway_environment(options, folder, users), **approver}
         told = {
             **chosen(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
             **(made.credentials(spec.name) if spec.name in SERVICES else {}),
             **({"PML_POSTGRES_DSN": postgres.dsn()} if spec.stores else {}),
-            **(_gateway_environment(options, folder, users) if spec.name == GATEWAY else {}),
+            **(gateway if spec.name == GATEWAY else {}),
         }
         services.append(Service(spec, _port_of(spec, options), folder, told))
     return made

@@ -47,6 +47,15 @@ class ProgramMissingError(StackError):
         super().__init__(f"{program} was not found: install the Python package {package}")
 
 
+class ApproverKeyError(StackError):
+    """The approver's key cannot be kept, or found, where it is looked for."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(
+            f"the approver's key {file} {why}: name another file with PML_APPROVER_KEY_FILE"
+        )
+
+
 class AccountError(StackError):
     """Postgres refuses to run as root, and no account to run it under could be made."""
 

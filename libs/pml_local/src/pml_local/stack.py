@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 from time import monotonic
 
 from pml_local.composition import Composition, StackOptions, compose
@@ -30,6 +31,7 @@ class Stack:
         self.url = ""
         self.nats_url = ""
         self.postgres_dsn = ""
+        self.approver_key = Path()
         self._options = options
         self._on_event = on_event
         self._servers: list[SupervisedPart] = []
@@ -75,6 +77,8 @@ class Stack:
         self._held.callback(remove_state, self.home)
         made = self._made = await asyncio.to_thread(compose, self._options, folder)
         self.url, self.nats_url, self.postgres_dsn = made.url, made.nats.url, made.postgres.dsn()
+        self.approver_key = made.approver_key
+        self._held.callback(made.approver_key.unlink, missing_ok=True)
         self._servers = self._supervise([made.nats, made.postgres])
         await _start_all(self._servers)
         self._services = self._supervise(made.services)
@@ -119,6 +123,7 @@ class Stack:
             nats_url=self.nats_url,
             postgres_dsn=self.postgres_dsn,
             parts=self.parts,
+            approver_key=self.approver_key,
         )
         write_state(self.home, state)
 

@@ -34,6 +34,7 @@ class StackState(BaseModel):
     nats_url: str
     postgres_dsn: str
     parts: Mapping[str, PartState]
+    approver_key: Path | None = None
 
 
 def read_state(home: Path) -> StackState | None:

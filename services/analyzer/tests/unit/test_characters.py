@@ -182,7 +182,7 @@ LOOK_ALIKES = {
     ),
     "what nobody sees": (
         "mcp.call('fs:re\u200bad', {});",
-        '1:1 "fs" has no tool "re\\u{200b}ad": it has U+200B ZERO WIDTH SPACE, which nobody sees.',
+        '1:1 "fs" has no tool "re\\u200bad": it has U+200B ZERO WIDTH SPACE, which nobody sees.',
     ),
     "mcp": (
         "mc\u0440.fs.read({});",

@@ -108,7 +108,7 @@ def test_a_dynamic_call_is_explained() -> None:
         ("Reads e.g.this", "Reads e.g.this"),
         ("Reads a file\n\nMore", "Reads a file"),
         ("\u8bfb\u53d6\u6587\u4ef6\u3002 \u5f88\u5feb", "\u8bfb\u53d6\u6587\u4ef6\u3002"),
-        ("Safe\u202e evil", "Safe\\u{202e} evil"),
+        ("Safe\u202e evil", "Safe\\u202e evil"),
         ("", ""),
         ("x" * 500, "x" * 160),
     ],

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from pml_executor.adapters.deno_sandbox import DenoSandbox
+from pml_local.approver import write_key
 from services.executor.tests.walled import BUILDS, attempted, site, standing
 
 pytestmark = [
@@ -85,3 +86,14 @@ async def test_a_process_has_namespaces_of_its_own_and_no_capability() -> None:
         assert "CapBnd:\t0000000000000000" in text(f"/proc/{sandbox.pid}/status")
     finally:
         await sandbox.close()
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+async def test_behind_walls_the_approvers_key_cannot_be_read(name: str, tmp_path: Path) -> None:
+    await standing(name)
+    runtime, key = tmp_path / "runtime", tmp_path / "state" / "approver.key"
+    runtime.mkdir()
+    write_key(key, tmp_path / "data")
+    command = await BUILDS[name](site(runtime))
+    found = await attempted(command, runtime, [1, os.getpid(), str(key), str(tmp_path / "x")])
+    assert cast("dict[str, str]", found["said"])["secret"] != "done"

@@ -44,7 +44,7 @@ from pml_gateway.handlers.on_run_finished import on_run_finished
 from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
 from pml_gateway.handlers.result_cache import ResultCache
 from pml_gateway.handlers.runs import Runs
-from pml_gateway.ports import Caller, KnownTools
+from pml_gateway.ports import KnownTools
 from pml_gateway.settings import GatewaySettings
 
 _FORGET_EVERY_S = 3600.0
@@ -257,7 +257,7 @@ def _telling(face: McpServerFace) -> OnTools:
 
 
 def _callers(settings: GatewaySettings) -> LocalCallers:
-    return LocalCallers(Caller(settings.scope, settings.gateway_principal))
+    return LocalCallers(settings.scope, settings.gateway_principal, settings.approver)
 
 
 def _now() -> datetime:

@@ -100,6 +100,14 @@ class Callers(Protocol):
         ...
 
 
+class Approvers(Callers, Protocol):
+    """What tells callers, and who may decide."""
+
+    async def approver(self, headers: Mapping[str, str]) -> Caller:
+        """The person who decides, if these headers show their key. Raises Unauthorized."""
+        ...
+
+
 class AllowedTools(Protocol):
     """What tells which real tools there are for whom."""
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from pml_common.contracts.decision import Policy
@@ -14,8 +14,11 @@ from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.acceptance import Terms
+from pml_gateway.domain.approver import PREFIX, Approver
 from pml_gateway.domain.origin import LOOPBACK, Names, is_loopback, names_of
 from pml_gateway.domain.rules import Rules
+
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class GatewaySettings(StorageSettings):
@@ -40,6 +43,10 @@ class GatewaySettings(StorageSettings):
     gateway_org: ScopeToken = "local"
     gateway_project: ScopeToken = "default"
     gateway_principal: str = "local"
+    gateway_approver: str = Field(default="local", description="The name of who decides.")
+    gateway_approver_key_sha256: (
+        Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None
+    ) = Field(default=None, description="Hash of the key to decide with; without one nobody can.")
     gateway_policy: Policy = Policy()
     gateway_policy_file: Path | None = Field(
         default=None, description="Policies of all scopes; read again whenever it changes."
@@ -75,6 +82,19 @@ class GatewaySettings(StorageSettings):
             return values | {"gateway_allowed_hosts": named}
         return values
 
+    @field_validator("gateway_principal")
+    @classmethod
+    def _no_approver(cls, principal: str) -> str:
+        if principal.startswith(PREFIX):
+            raise ValueError(f"PML_GATEWAY_PRINCIPAL names who asks: none begins with {PREFIX}")
+        return principal
+
+    @field_validator("gateway_allowed_hosts")
+    @classmethod
+    def _hosts_alone(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        names_of((), hosts)
+        return hosts
+
     @model_validator(mode="after")
     def _stay_local(self) -> Self:
         if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
@@ -89,6 +109,11 @@ class GatewaySettings(StorageSettings):
     def scope(self) -> Scope:
         """The one scope of an embedded gateway."""
         return Scope(org=self.gateway_org, project=self.gateway_project)
+
+    @property
+    def approver(self) -> Approver:
+        """The person who decides."""
+        return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
 
     @property
     def names(self) -> Names:

@@ -11,9 +11,11 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.approval import with_shown
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
 from pml_gateway.domain.parking import as_asked
+from pml_gateway.domain.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
@@ -121,7 +123,8 @@ async def test_an_approval_and_its_answer_are_kept(
 
     def step(before: Workflow) -> Step:
         assert before == found
-        return advance(before, yes, RULES)
+        after, effects = advance(before, yes, RULES)
+        return with_shown(after, ShownToApprover(digest="ab" * 32, whole=False)), effects
 
     await stores.outbox.claim(10)
     taken = await workflows.change(SCOPE, found.workflow_id, step)
@@ -130,6 +133,7 @@ async def test_an_approval_and_its_answer_are_kept(
     assert await workflows.get(SCOPE, found.workflow_id) == after
     assert after.approval is not None
     assert after.approval.reason == "looks fine"
+    assert after.approval.shown is not None
     put = [each.message for each in await stores.outbox.claim(10)]
     assert sorted(put, key=_type) == sorted(effects, key=_type)
 

@@ -1,5 +1,6 @@
 """Whole gateways on real NATS and Postgres, with scripted peers."""
 
+import hashlib
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ from pml_local.ports import free_port
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.peers import Peers
-from services.gateway.tests.world import Json, settings
+from services.gateway.tests.world import APPROVER, APPROVER_KEY, Json, settings
 
 STUB = {"gateway_stub_tools": True, "gateway_sweep_every_s": 0.05}
 
@@ -50,7 +51,8 @@ class Gateway:
     async def decide(self, workflow_id: object, decision: str, **more: object) -> httpx2.Response:
         """POST /api/workflows/{id}/approval."""
         body = {"decision": decision, **more}
-        return await self.http.post(f"/api/workflows/{workflow_id}/approval", json=body)
+        path = f"/api/workflows/{workflow_id}/approval"
+        return await self.http.post(path, json=body, headers=APPROVER)
 
     async def ends(self, workflow_id: object, status: str, within: float = 30.0) -> Json:
         """The workflow once it has this status."""
@@ -115,5 +117,6 @@ def process_environment(
         "PML_GATEWAY_ORG": SCOPE.org,
         "PML_GATEWAY_PROJECT": SCOPE.project,
         "PML_GATEWAY_STUB_TOOLS": "true",
+        "PML_GATEWAY_APPROVER_KEY_SHA256": hashlib.sha256(APPROVER_KEY.encode()).hexdigest(),
         **more,
     }

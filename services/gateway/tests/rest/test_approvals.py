@@ -41,12 +41,12 @@ async def test_an_approval_runs_it_and_who_waits_sees_the_end() -> None:
         answer = await w.decide(asked["workflowId"], "approve", wait=True, reason="fine")
         assert answer.json()["status"] == "success"
         (run,) = w.peers.runs
-        assert run.grant.approved_by == "mira"
+        assert run.grant.approved_by == "approver:noor"
         view = await w.workflow(asked["workflowId"])
         assert view["approval"]["outcome"] == "approved"
         assert view["approval"]["reason"] == "fine"
         (told,) = await _decided(w, asked["workflowId"])
-        assert (told.outcome, told.decided_by) == ("approved", "mira")
+        assert (told.outcome, told.decided_by) == ("approved", "approver:noor")
 
 
 async def test_without_waiting_an_approval_answers_that_it_runs() -> None:
@@ -61,7 +61,7 @@ async def test_a_denial_ends_it_and_nothing_runs() -> None:
         asked = await w.execute("ask")
         body = (await w.decide(asked["workflowId"], "deny", reason="no", wait=True)).json()
         assert body["status"] == "error"
-        assert body["error"]["message"] == "mira denied it: no"
+        assert body["error"]["message"] == "approver:noor denied it: no"
         assert w.peers.runs == []
 
 

@@ -61,9 +61,18 @@ async def test_what_must_be_asked_is_answered_with_what_would_run_and_why() -> N
         assert answer["status"] == "approval_required"
         assert answer["approval"]["tools"] == ["fs:read"]
         assert answer["approval"]["reasons"] == ["fs:read is for a person to decide"]
-        assert answer["approval"]["calls"][0]["arguments"] == {
-            "path": {"type": "literal", "value": "/notes.txt"}
-        }
+        (call,) = answer["approval"]["calls"]
+        assert (call["tool"], call["verdict"], call["line"]) == ("fs:read", "ask", 1)
+        assert call["arguments"] == [
+            {
+                "name": "path",
+                "kind": "literal",
+                "words": "literal",
+                "text": '"/notes.txt"',
+                "marks": ["absolute path"],
+            }
+        ]
+        assert answer["approval"]["wholeAt"] == f"/api/workflows/{answer['workflowId']}/approval"
         assert w.peers.runs == []
 
 

@@ -3,12 +3,11 @@
 import json
 from dataclasses import replace
 
-from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.structure import Argument, CapabilityNode
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.answer import answer_of, approval_asked, planned_calls, tasks_of
+from pml_gateway.domain.answer import answer_of, approval_asked, tasks_of
 from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded
+from pml_gateway.domain.shown_calls import program_shown
 from pml_gateway.domain.views import approval_of, summary_of, view_of
 from pml_gateway.domain.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import (
@@ -99,6 +98,9 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
         "reasons",
         "tools",
         "calls",
+        "moreCalls",
+        "shownDigest",
+        "wholeAt",
         "begun",
         "layer",
         "expiresAt",
@@ -108,17 +110,12 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
 def test_calls_of_capabilities_wait_for_what_they_reach_and_for_what_their_names_ask() -> None:
     through = with_capability(analyzed(NEW, "ask", (WRITE,)))
     by_name = with_capability(analyzed(NEW, "allow", (WRITE,)), "ask")
-    assert [(each.node_id, each.tool) for each in planned_calls(through)] == [
-        ("n1", "fs:write"),
-        ("n9", "cap:fs:look"),
-    ]
-    (call,) = planned_calls(by_name)
-    assert (call.tool, call.line, call.arguments) == ("cap:fs:look", 9, _arguments(by_name))
-
-
-def _arguments(analysis: ExecutionAnalyzed) -> dict[str, Argument]:
-    (node,) = [one for one in analysis.structure.nodes if isinstance(one, CapabilityNode)]
-    return node.arguments
+    for analysis, own in ((through, "ask"), (by_name, "allow")):
+        calls = program_shown(analysis, {}, whole=False).calls
+        assert [(each.node_id, each.tool, each.verdict) for each in calls] == [
+            ("n1", "fs:write", own),
+            ("n9", "cap:fs:look", "ask"),
+        ]
 
 
 def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:

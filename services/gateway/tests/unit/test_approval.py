@@ -6,9 +6,12 @@ from uuid import uuid4
 import pytest
 
 from pml_common.contracts.executor import RunWorkflow
-from pml_gateway.domain.approval import answerable
+from pml_gateway.domain import shown_calls
+from pml_gateway.domain.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.happenings import Analyzed, Settled
+from pml_gateway.domain.shown import shown_of
+from pml_gateway.domain.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
 from services.gateway.tests.standing import by_name, parked, parks
@@ -67,3 +70,24 @@ def test_a_decision_counts_in_time_and_for_its_own_approval() -> None:
         answerable(WAITING, None, later(3600))
     with pytest.raises(Conflict, match="not for"):
         answerable(WAITING, uuid4(), later(5))
+
+
+def test_a_decision_is_about_what_stands_now_where_it_says_what_it_saw() -> None:
+    digest = shown_of(WAITING, APPROVAL).digest()
+    agreed_on(WAITING, APPROVAL, Decide(decision="approve"))
+    seen = ShownToApprover(digest=digest, whole=True)
+    agreed_on(WAITING, APPROVAL, Decide(decision="approve", shown=seen))
+    assert with_shown(WAITING, seen).approval == replace(APPROVAL, shown=seen)
+    stale = ShownToApprover(digest="0" * 64, whole=True)
+    for decision in ("approve", "deny"):
+        with pytest.raises(Conflict, match="look at it again"):
+            agreed_on(WAITING, APPROVAL, Decide(decision=decision, shown=stale))
+    assert with_shown(WAITING, None) is WAITING
+    assert with_shown(NEW, seen) is NEW
+
+
+def test_what_cannot_be_shown_cannot_be_agreed_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown_calls, "MOST_CALLS", 0)
+    with pytest.raises(Conflict, match="more calls than can be shown"):
+        agreed_on(WAITING, APPROVAL, Decide(decision="approve"))
+    agreed_on(WAITING, APPROVAL, Decide(decision="deny"))

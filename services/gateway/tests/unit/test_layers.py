@@ -151,7 +151,7 @@ def test_of_a_wide_layer_a_few_are_named() -> None:
     assert layers.checkpoints(new.requested.layers, analysis)[0].node_ids == ("n6",)
     now, command = goes_on(*after(new, Analyzed(analysis, AT)))
     fact = waits(command, 2, "n6").fact
-    assert "r0 (fs:read), r1 (fs:read), 'r2\\x1b' (fs:read) and 2 more. Layer 2" in (
+    assert "r0 (fs:read), r1 (fs:read), r2\\x1b (fs:read) and 2 more. Layer 2" in (
         layers.sentence(now, fact)
     )
 

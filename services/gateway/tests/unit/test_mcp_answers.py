@@ -23,6 +23,8 @@ WAITING = ExecuteResponse(
         reasons=("fs:write changes things", "fs:move too"),
         tools=("fs:write",),
         calls=(),
+        shown_digest="",
+        whole_at="",
         expires_at=datetime(2030, 1, 2, 3, 4, tzinfo=UTC),
     ),
 )

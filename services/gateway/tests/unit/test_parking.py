@@ -87,7 +87,7 @@ def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
     assert told.approval.tools == ("fs:write",)
     (wanted,) = told.approval.calls
     assert (wanted.node_id, wanted.line) == ("dyn:fs:write", 4)
-    assert wanted.arguments["path"].model_dump() == {"type": "literal", "value": "/a"}
+    assert [(each.name, each.text) for each in wanted.arguments] == [("path", '"/a"')]
     assert [task.tool for task in told.tasks] == ["fs:read", "fs:read"]
     view = view_of(now)
     assert view.approval is not None
@@ -124,10 +124,8 @@ def test_all_calls_that_wait_are_one_question() -> None:
     assert "and 1 more calls wait beside it" in reason
     told = answer_of(now, None)
     assert told.approval is not None
-    assert [call.arguments["path"].model_dump()["value"] for call in told.approval.calls] == [
-        "/a",
-        "/b",
-    ]
+    shown = [call.arguments[0].text for call in told.approval.calls]
+    assert shown == ['"/a"', '"/b"']
     _, command = goes_on(*after(now, answer(now)))
     assert [call.occurrence for call in command.grant.calls] == [0, 1]
     assert {call.definition_hash for call in command.grant.calls} == {WRITE.definition_hash}

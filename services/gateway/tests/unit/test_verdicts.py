@@ -4,7 +4,7 @@ import pytest
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.capability import NestedCapability
-from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
+from pml_common.contracts.decision import ArgumentRule, DryRun, Policy, PolicyRule, Verdict
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_gateway.domain.verdicts import (
     NO_VERDICTS,
@@ -112,6 +112,10 @@ def test_only_a_dry_run_has_mocks() -> None:
         update={"decision": analysis.decision.model_copy(update={"tools": mocked})}
     )
     assert judged(lying, VERDICTS).decision.verdict == "ask"
-    dry = lying.model_copy(update={"dry_run": True})
-    assert judged(dry, VERDICTS).decision.verdict == "allow"
-    assert bound_tools(dry, VERDICTS) == ()
+    asked_dry = Verdicts(VERDICTS.policies, TOOLS, DryRun())
+    assert judged(lying, asked_dry).decision.verdict == "allow"
+    assert bound_tools(lying, asked_dry) == ()
+    asks = Verdicts((Policy(read_only="ask"),), TOOLS, DryRun())
+    decided = {tool.tool: tool.verdict for tool in judged(lying, asks).decision.tools}
+    assert decided == {"fs:read": "ask", "fs:write": "allow"}
+    assert Verdicts((Policy(),), {}, DryRun()).mocked(lying) == {"fs:read", "fs:write"}

@@ -8,7 +8,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from pml_analysis.decision.capabilities import Reached
-from pml_analysis.text.problems import visible
 from pml_common.contracts.structure import (
     Argument,
     ArrayArgument,
@@ -20,6 +19,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.text.visible import visible
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")
 _LONGEST_SENTENCE: Final = 160

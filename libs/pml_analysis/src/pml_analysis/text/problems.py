@@ -5,6 +5,7 @@ from typing import Literal
 
 from pml_analysis.syntax.source import Source
 from pml_common.contracts.structure import Diagnostic
+from pml_common.text.visible import visible
 
 _SHOWN = 200
 """Characters of a line that are shown at least; of a long one, half as many on each side."""
@@ -40,13 +41,3 @@ def _excerpt(line: str, column: int) -> str:
     if column <= _LONGEST_LINE:
         return line[: max(_SHOWN, column + beside)]
     return f"…{line[column - beside : column + beside]}"
-
-
-def visible(text: str) -> str:
-    """A text with what prints nothing, turns the line round, or is half a character shown by
-    number."""
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(char: str) -> str:
-    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"

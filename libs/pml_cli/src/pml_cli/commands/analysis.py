@@ -92,7 +92,7 @@ def _draw(out: Output, found: Analysis, form: Form) -> None:
     edges = len(found.structure.edges)
     if form == "mermaid" and edges > MOST_ARROWS:
         out.note(f"{edges} edges: Mermaid's viewers refuse more than {MOST_ARROWS}; --format dot")
-    out.write(draw(found.structure, dynamic=found.dynamic_calls, decision=found.decision))
+    out.document(draw(found.structure, dynamic=found.dynamic_calls, decision=found.decision))
 
 
 def explain(out: Output, found: Rejection, reader: Reader) -> None:

@@ -1,8 +1,7 @@
-"""Running programs and deciding on those that wait."""
+"""Running programs, and ending them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import cast
 from uuid import UUID
 
 from rich.markup import escape
@@ -10,6 +9,7 @@ from rich.markup import escape
 from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
 from pml_cli.output import Output
+from pml_cli.render.calls import call_lines
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.values import short
 
@@ -22,13 +22,6 @@ EXIT_CODES = {
 }
 BEFORE = ("approve", "deny", "replan")
 BETWEEN_LAYERS = ("continue", "abort", "replan")
-SAID = {
-    "approve": "approved",
-    "continue": "goes on",
-    "deny": "denied",
-    "abort": "aborted",
-    "replan": "sent back for another plan",
-}
 
 
 def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
@@ -85,7 +78,8 @@ def _failure(error: Json) -> str:
     place = f" at line {error['line']}{column}" if error.get("line") else ""
     node = f" in {error['node_id']}" if error.get("node_id") else ""
     tool = f" ({error['tool']})" if error.get("tool") else ""
-    lines = [f"[red]{error['kind']}[/]{place}{node}{tool}: {escape(str(error['message']))}"]
+    what = escape(f"{place}{node}{tool}: {error['message']}")
+    lines = [f"[red]{escape(str(error['kind']))}[/]{what}"]
     for found in cast(list[Json], error.get("diagnostics") or []):
         if any(found[key] != error.get(key) for key in ("message", "line", "column")):
             lines.append(
@@ -104,56 +98,19 @@ def _approval(answer: Json) -> list[str]:
     lines = [f"[yellow]approval required[/]: {stands}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
     lines += layer_lines(asked)
-    lines.append(f"until {asked.get('expiresAt')}, decide with one of")
-    which = f" --approval {asked.get('id')}" if begun else ""
+    lines += call_lines(asked)
+    if asked.get("moreCalls"):
+        lines.append(
+            f"  {asked['moreCalls']} more calls: pml approvals show {answer['workflowId']}"
+        )
+    lines.append(f"until {escape(str(asked.get('expiresAt')))}, look and decide with one of")
+    lines.append(f"  [bold]pml approvals show {answer['workflowId']}[/]")
+    which = escape(f" --approval {asked.get('id')}") if begun else ""
     lines += [
         f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
         for word in (BETWEEN_LAYERS if asked.get("layer") else BEFORE)
     ]
     return lines
-
-
-def list_approvals(client: Client, out: Output) -> None:
-    """What waits for a person: the workflow's id whole on its own line, to be copied."""
-    answer = client.get("/api/approvals")
-    lines: list[str] = []
-    for one in cast(list[Json], answer["approvals"]):
-        lines.append(f"[bold]{one['workflow_id']}[/]  [dim]until {one['expires_at']}[/]")
-        if one.get("begun"):
-            lines.append(f"  the run waits in its midst: --approval {one['approval_id']}")
-        if one.get("intent"):
-            lines.append(f"  {escape(str(one['intent']))}")
-        reasons = cast(list[str], one.get("reasons") or [])
-        lines += [f"  {escape(reason)}" for reason in reasons]
-        lines += layer_lines(one)
-        given = cast(Json, one.get("args") or {})
-        lines += [f"  [dim]{escape(key)}[/] = {escape(short(given[key], 240))}" for key in given]
-    out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
-
-
-Decision = Literal["approve", "continue", "deny", "abort", "replan"]
-
-
-@dataclass(frozen=True)
-class Decided:
-    """A person's decision, as it is sent; `wait` sees an approved workflow through."""
-
-    decision: Decision
-    wait: bool = False
-    approval_id: str | None = None
-    reason: str | None = None
-
-
-def decide(client: Client, out: Output, workflow: str, decided: Decided) -> int:
-    """Answer what a workflow waits for."""
-    path, wait = f"/api/workflows/{workflow_id(workflow)}/approval", decided.wait
-    body = {key: value for key, value in asdict(decided).items() if value is not None}
-    with out.busy("running…" if wait else "deciding…"):
-        answer = client.post(path, body)
-    if wait:
-        return show_answer(out, answer)
-    out.show(answer, SAID[decided.decision])
-    return 0
 
 
 def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> int:

@@ -33,7 +33,7 @@ def lift(out: Output, file: str, reader: Reader) -> int:
     if out.as_json:
         out.show(_to_json(found))
         return 0
-    out.write(found.code if found.code.endswith("\n") else f"{found.code}\n")
+    out.document(found.code if found.code.endswith("\n") else f"{found.code}\n")
     for name, parameter in found.parameters.items():
         default = json.dumps(parameter.default, ensure_ascii=False)
         out.notes.print(Text(f"{name} = {default}  {', '.join(parameter.node_ids)}", "dim"))

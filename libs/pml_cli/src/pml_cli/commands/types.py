@@ -27,7 +27,7 @@ def types(client: Client, out: Output, catalog: str | None) -> None:
     if out.as_json:
         out.show({"declarations": text})
     else:
-        out.console.file.write(text)
+        out.document(text)
 
 
 def _connected(client: Client) -> Sequence[ToolDefinition]:

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
-from rich.console import Console
+from rich.markup import escape
 
 from pml_cli.errors import CommandError
 from pml_cli.render.events import event_line
+from pml_cli.terminal import Terminal
 from pml_local.composition import StackOptions
 from pml_local.errors import StackError
 from pml_local.events import Event, StackReady
@@ -18,7 +20,7 @@ from pml_local.supervisor import run_until_stopped
 def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool) -> None:
     """Run until Ctrl-C or SIGTERM. Raises CommandError."""
     options = StackOptions(home=home, gateway_port=port, mcp_servers=mcp_servers)
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
 
     def tell(event: Event) -> None:
         if isinstance(event, StackReady):
@@ -34,10 +36,11 @@ def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool)
 
 def _announce(event: StackReady, *, asked_port: int | None, as_json: bool) -> None:
     if as_json:
-        Console().file.write(json.dumps({"url": event.url, "home": str(event.home)}) + "\n")
+        sys.stdout.write(json.dumps({"url": event.url, "home": str(event.home)}) + "\n")
+        sys.stdout.flush()
         return
-    console = Console(highlight=False)
-    console.print(f"[green]ready[/] at [bold]{event.url}[/]  data in {event.home}")
+    console = Terminal()
+    console.print(f"[green]ready[/] at [bold]{event.url}[/]  data in {escape(str(event.home))}")
     if asked_port is None and not event.url.endswith(f":{GATEWAY_PORT}"):
         console.print(f"  port {GATEWAY_PORT} was taken")
     console.print(f"  MCP clients connect to {event.url}/mcp (Streamable HTTP)")

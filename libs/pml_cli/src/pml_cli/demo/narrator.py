@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from pml_cli.errors import CommandError
+from pml_cli.terminal import Terminal
 
 PLAIN_WIDTH = 110
 """Columns where no terminal says how many there are: in a log, in a pipe."""
@@ -60,5 +61,5 @@ class Narrator:
 
 
 def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    console = Terminal()
+    return console if console.is_terminal else Terminal(width=PLAIN_WIDTH)

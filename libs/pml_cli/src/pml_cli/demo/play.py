@@ -18,6 +18,7 @@ from pml_cli.demo.story import Story
 from pml_cli.demo.workspace import Workspace, open_workspace
 from pml_cli.errors import CommandError
 from pml_cli.render.events import event_line
+from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.errors import StackError
 from pml_local.events import Event, PartExited, PartReady, PartRestarting
@@ -128,8 +129,9 @@ async def _until_told(
     """Tell the story beside the stack; a part that is given up ends it."""
 
     def tell() -> None:
+        approver = approver_headers(stack.approver_key)
         with Client(stack.url) as client:
-            Story(Session(client), narrator, workspace).tell(servers)
+            Story(Session(client, approver), narrator, workspace).tell(servers)
 
     told = asyncio.create_task(asyncio.to_thread(tell))
     failure = asyncio.create_task(stack.failure())

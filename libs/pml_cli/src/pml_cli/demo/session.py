@@ -66,10 +66,12 @@ class ServerStates(BaseModel):
 
 
 class Session:
-    """Requests to one gateway, their answers checked. Every method raises CommandError."""
+    """Requests to one gateway, their answers checked; `approver` are the headers of a decision.
+    Every method raises CommandError."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, approver: Mapping[str, str]) -> None:
         self._client = client
+        self._approver = approver
 
     def execute(self, request: Mapping[str, object]) -> Answer:
         """Ask for a run."""
@@ -78,7 +80,8 @@ class Session:
     def approve(self, workflow_id: UUID) -> Answer:
         """Agree, as a person would, and see the run through."""
         decision = {"decision": "approve", "wait": True}
-        return _read(Answer, self._client.post(f"/api/workflows/{workflow_id}/approval", decision))
+        path = f"/api/workflows/{workflow_id}/approval"
+        return _read(Answer, self._client.post(path, decision, self._approver))
 
     def workflow(self, workflow_id: UUID) -> WorkflowState:
         """How a workflow stands."""

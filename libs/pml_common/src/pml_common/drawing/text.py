@@ -24,6 +24,7 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
+from pml_common.text.visible import visible
 
 _DEEPEST: Final = 4
 _MOST_MAPPINGS: Final = 3
@@ -36,16 +37,11 @@ _JOINED: Final = {
 
 
 def short(text: str, limit: int) -> str:
-    """One line of at most `limit` characters; what prints nothing, or turns the line round, is
-    shown by its number."""
+    """One line of at most `limit` characters, each of them visible."""
     line = " ".join(text[: 8 * limit].split())
-    shown = line if line.isprintable() else "".join(map(_visible, line))
+    shown = visible(line)
     is_whole = len(shown) <= limit and len(text) <= 8 * limit
     return shown if is_whole else f"{shown[: limit - 1]}…"
-
-
-def _visible(char: str) -> str:
-    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"
 
 
 def argument_text(argument: Argument, limit: int = 40) -> str:

@@ -1,16 +1,25 @@
-"""Who asks, where everybody who can reach us is the one local user."""
+"""Who asks, where everybody who can reach us is the one local agent, and one person decides."""
 
 from collections.abc import Mapping
 
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.approver import Approver
 from pml_gateway.ports import Caller
 
 
 class LocalCallers:
-    """See `ports.Callers`."""
+    """See `ports.Approvers`."""
 
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
+    def __init__(self, scope: Scope, principal: str, approver: Approver) -> None:
+        self._agent = Caller(scope, principal)
+        self._person = Caller(scope, approver.principal)
+        self._approver = approver
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
-        """See `ports.Callers`."""
-        return self._caller
+        """See `ports.Callers`: the agent, whatever it shows."""
+        return self._agent
+
+    async def approver(self, headers: Mapping[str, str]) -> Caller:
+        """See `ports.Approvers`."""
+        self._approver.check(headers.get("authorization"))
+        return self._person

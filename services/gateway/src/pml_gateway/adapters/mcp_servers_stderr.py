@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TextIO
 
+from pml_common.text.visible import visible
+
 log = logging.getLogger(__name__)
 _LONGEST_LINE = 2000
 
@@ -20,7 +22,7 @@ async def stderr_log(server: str, heard: Callable[[str], None]) -> AsyncGenerato
     reading, writing = os.pipe()
 
     def take(line: str) -> None:
-        log.info("%s: %s", server, line)
+        log.info("%s: %s", server, visible(line))
         heard(line)
 
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(

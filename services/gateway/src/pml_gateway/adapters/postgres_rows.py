@@ -15,6 +15,7 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.answer import STATUS
+from pml_gateway.domain.shown_calls import ShownToApprover
 from pml_gateway.domain.views import WorkflowSummary
 from pml_gateway.domain.workflow import Approval, Workflow
 
@@ -103,7 +104,13 @@ def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
         decided_at=row["decided_at"],
         reason=row["reason"],
         parked=parsed(WorkflowParked, row["parked"]),
+        shown=_shown_of(row),
     )
+
+
+def _shown_of(row: asyncpg.Record) -> ShownToApprover | None:
+    digest, whole = row["shown_digest"], row["shown_whole"]
+    return None if digest is None else ShownToApprover(digest=digest, whole=whole)
 
 
 def summary_of(row: asyncpg.Record) -> WorkflowSummary:

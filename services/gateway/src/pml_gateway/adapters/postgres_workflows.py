@@ -232,4 +232,6 @@ async def _save(held: Connection, before: Workflow, after: Workflow) -> None:
         None if answer.decided_by is None else storable(answer.decided_by),
         answer.decided_at,
         None if answer.reason is None else storable(answer.reason),
+        answer.shown.digest if answer.shown else None,
+        answer.shown.whole if answer.shown else None,
     )

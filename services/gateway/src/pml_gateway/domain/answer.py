@@ -1,15 +1,17 @@
 """From a workflow to what its caller is told (F2)."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.executor import RunFinished, WantedCall, WorkflowParked
-from pml_common.contracts.structure import CapabilityNode, LiteralArgument, TaskNode
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain import layers, parking
-from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse, PlannedCall, Status, TaskAnswer
+from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse, Status, TaskAnswer
 from pml_gateway.domain.preview import PREVIEW_LENGTH, preview
+from pml_gateway.domain.shown import shown_of
 from pml_gateway.domain.workflow import Approval, State, Workflow
+
+MOST_TOLD: Final = 100
+"""Calls in the answer to an agent; its approver is shown all."""
 
 STATUS: dict[State, Status] = {
     "requested": "running",
@@ -55,23 +57,31 @@ def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteRespons
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:
     """What would run and why a person must agree."""
     about = asked_about(workflow, approval)
+    shown = shown_of(workflow, approval)
     return ApprovalAsked(
         id=approval.approval_id,
         reasons=about.reasons,
         tools=about.tools,
-        calls=about.calls,
+        calls=shown.calls[:MOST_TOLD],
+        more_calls=max(0, len(shown.calls) - MOST_TOLD),
+        shown_digest=shown.digest(),
+        whole_at=whole_at(workflow),
         begun=approval.parked is not None,
         layer=layers.asked(workflow, approval.parked),
         expires_at=approval.expires_at,
     )
 
 
+def whole_at(workflow: Workflow) -> str:
+    """Where an approval is told whole."""
+    return f"/api/workflows/{workflow.workflow_id}/approval"
+
+
 class AskedAbout(NamedTuple):
-    """What a person must agree to: why, to which tools, at which calls."""
+    """What a person must agree to: why, and to which tools."""
 
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
-    calls: tuple[PlannedCall, ...]
 
 
 def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
@@ -82,45 +92,15 @@ def asked_about(workflow: Workflow, approval: Approval) -> AskedAbout:
     if parked is not None and layer is not None:
         reason = parking.sentence(workflow, parked)
         tools = tuple(dict.fromkeys(task.tool for task in layer.next))
-        return AskedAbout((reason,), tools, layer.next)
+        return AskedAbout((reason,), tools)
     if parked is not None:
         reason = parking.sentence(workflow, parked)
-        calls = parking.wanted_calls(parked)
-        tools = tuple(dict.fromkeys(call.tool for call in calls))
-        return AskedAbout((reason,), tools, tuple(_planned(workflow, call) for call in calls))
+        tools = tuple(dict.fromkeys(call.tool for call in parking.wanted_calls(parked)))
+        return AskedAbout((reason,), tools)
     if analysis is None:
-        return AskedAbout((), (), ())
+        return AskedAbout((), ())
     tools = tuple(tool.tool for tool in analysis.decision.tools if tool.verdict == "ask")
-    return AskedAbout(analysis.decision.reasons, tools, planned_calls(analysis))
-
-
-def _planned(workflow: Workflow, wanted: WantedCall) -> PlannedCall:
-    lines = parking.lines_of(workflow, wanted)
-    return PlannedCall(
-        node_id=wanted.node_id,
-        tool=wanted.tool,
-        line=lines[0] if len(lines) == 1 else None,
-        column=wanted.column,
-        arguments={name: LiteralArgument(value=shown) for name, shown in wanted.args.items()},
-    )
-
-
-def planned_calls(analysis: ExecutionAnalyzed) -> tuple[PlannedCall, ...]:
-    """Every call site that reaches a tool or capability that a person must agree to, in source
-    order."""
-    decided = (*analysis.decision.tools, *analysis.capabilities)
-    asked = {node_id for one in decided if one.verdict == "ask" for node_id in one.node_ids}
-    return tuple(
-        PlannedCall(
-            node_id=node.id,
-            tool=node.tool if isinstance(node, TaskNode) else f"cap:{node.name}",
-            line=node.line,
-            column=node.column,
-            arguments=node.arguments,
-        )
-        for node in analysis.structure.nodes
-        if isinstance(node, TaskNode | CapabilityNode) and node.id in asked
-    )
+    return AskedAbout(analysis.decision.reasons, tools)
 
 
 def tasks_of(run: RunFinished | WorkflowParked) -> tuple[TaskAnswer, ...]:

@@ -30,6 +30,7 @@ from pml_gateway.domain.dag_source import (
     program_of_tool,
 )
 from pml_gateway.domain.errors import InvalidRequest
+from pml_gateway.domain.shown_calls import ShownCall
 
 Intent = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
@@ -143,9 +144,8 @@ def _source_of(request: ExecuteRequest) -> str | None:
 
 
 class PlannedCall(Contract):
-    """One call site that waits for approval, with what is known of its arguments beforehand;
-    `tool` is `cap:<name>` where a capability is called. The place is null where only the run knows
-    it."""
+    """One call site, with what is known of its arguments; `tool` is `cap:<name>` where a
+    capability is called."""
 
     node_id: str
     tool: str
@@ -183,12 +183,16 @@ class LayerAsked(Contract):
 
 class ApprovalAsked(Contract):
     """What would run and why a person must agree; `tools` are those asked for. `begun`: the run
-    waits in its midst, at one call or, with `layer`, between two layers."""
+    waits in its midst, at one call or, with `layer`, between two layers. Long texts in `calls` are
+    cut; `moreCalls` are left out here, and told with all the rest at `wholeAt`."""
 
     id: UUID
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
-    calls: tuple[PlannedCall, ...]
+    calls: tuple[ShownCall, ...]
+    more_calls: int = Field(default=0, serialization_alias="moreCalls")
+    shown_digest: str = Field(serialization_alias="shownDigest")
+    whole_at: str = Field(serialization_alias="wholeAt")
     begun: bool = False
     layer: LayerAsked | None = None
     expires_at: AwareDatetime = Field(serialization_alias="expiresAt")

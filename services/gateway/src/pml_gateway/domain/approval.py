@@ -1,5 +1,6 @@
 """Whether a person's decision still counts (F4)."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -10,6 +11,8 @@ from pml_gateway.domain.api import Request
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.grant import Covers
 from pml_gateway.domain.parking import name_of
+from pml_gateway.domain.shown import shown_of
+from pml_gateway.domain.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow import Approval, Workflow
 
 
@@ -18,12 +21,15 @@ class Decide(Request):
     another program (`replan`). With `approval_id`, which a run that waits in its midst asks for,
     only that approval is meant; `covers` says how much an approval of a run that waits is for: its
     first call, all calls that wait, or all further calls of their nodes, whatever their arguments;
-    with `wait` the answer comes when the workflow has ended."""
+    with `wait` the answer comes when the workflow has ended. `shown` is what the approver saw:
+    where something else stands by now, the decision is refused.
+    """
 
     decision: Literal["approve", "continue", "deny", "abort", "replan"]
     approval_id: UUID | None = None
     covers: Covers = "calls"
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
+    shown: ShownToApprover | None = None
     wait: bool = False
 
     @property
@@ -52,6 +58,30 @@ def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Ap
     if at >= approval.expires_at:
         raise Conflict(f"the time to approve {name} ended at {_time(approval.expires_at)}")
     return approval
+
+
+def agreed_on(workflow: Workflow, approval: Approval, decide: Decide) -> None:
+    """Check that a decision is about what stands now, and that nothing is agreed to which nobody
+    can be shown. Raises Conflict."""
+    now, named = shown_of(workflow, approval), decide.shown
+    if named is not None and named.digest != now.digest():
+        raise Conflict(
+            f"what workflow {workflow.workflow_id} waits for is not what was shown "
+            f"({named.digest[:8]}…): look at it again"
+        )
+    if decide.outcome == "approved" and not now.is_all:
+        raise Conflict(
+            f"workflow {workflow.workflow_id} has more calls than can be shown, so that nobody can "
+            "agree to them: deny it, and have its agent split the program"
+        )
+
+
+def with_shown(workflow: Workflow, shown: ShownToApprover | None) -> Workflow:
+    """A workflow with what its approver was shown, kept with the decision."""
+    approval = workflow.approval
+    if approval is None or shown is None:
+        return workflow
+    return replace(workflow, approval=replace(approval, shown=shown))
 
 
 def _settled(name: str, approval: Approval) -> str:

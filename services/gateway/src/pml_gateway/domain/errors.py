@@ -21,5 +21,9 @@ class Unavailable(Exception):
     """Something we depend on does not answer; nothing was accepted. Try again later."""
 
 
+class Unauthorized(Exception):
+    """The request needs a credential that it does not show."""
+
+
 class Forbidden(Exception):
     """The request must not be answered here."""

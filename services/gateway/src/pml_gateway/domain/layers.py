@@ -26,6 +26,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject
+from pml_common.text.visible import visible
 from pml_gateway.domain.api import DoneTask, LayerAsked, NextTask
 from pml_gateway.domain.dag_values import at, path_of
 from pml_gateway.domain.preview import preview, shortened
@@ -98,6 +99,18 @@ def asked(workflow: Workflow, parked: WorkflowParked | None) -> LayerAsked | Non
     )
 
 
+def coming(
+    workflow: Workflow, analysis: ExecutionAnalyzed, parked: WorkflowParked, number: int
+) -> Sequence[tuple[TaskNode | CapabilityNode, Mapping[str, Argument]]]:
+    """The calls of a layer that waits, their arguments filled in as far as they are known."""
+    outputs, args = _outputs(parked), workflow.requested.args
+    nodes = [task.node for task in _placed(workflow.requested.layers, analysis)[number - 1]]
+    return [
+        (node, {name: _filled(one, outputs, args) for name, one in node.arguments.items()})
+        for node in nodes
+    ]
+
+
 def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
     """What a person is asked: whether the next layer may run, with what is decided on its tools."""
     layer, analysis = asked(workflow, parked), workflow.analysis
@@ -153,10 +166,17 @@ def _done(task: _Task, outputs: Outputs) -> DoneTask:
 
 
 def _shown(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
-    """An argument with its value, cut where it is long and text then; as it is written where the
-    value is not known."""
+    """An argument as `_filled`, its value cut where it is long and text then."""
+    filled = _filled(argument, outputs, args)
+    if not isinstance(filled, LiteralArgument):
+        return filled
+    return LiteralArgument(value=shortened(filled.value))
+
+
+def _filled(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
+    """An argument with its value; as it is written where the value is not known."""
     try:
-        return LiteralArgument(value=shortened(_value(argument, outputs, args)))
+        return LiteralArgument(value=_value(argument, outputs, args))
     except LookupError:
         return argument
 
@@ -184,10 +204,6 @@ def _value(argument: Argument, outputs: Outputs, args: JsonObject) -> JsonValue:
 def _named(tasks: Sequence[tuple[str, str]]) -> str:
     """`read (fs:read), write (fs:write) and 2 more`; ids are their caller's own, whatever they
     hold."""
-    named = ", ".join(f"{_visible(task)} ({tool})" for task, tool in tasks[:_MOST_NAMED])
+    named = ", ".join(f"{visible(task)} ({tool})" for task, tool in tasks[:_MOST_NAMED])
     more = len(tasks) - _MOST_NAMED
     return f"{named} and {more} more" if more > 0 else named
-
-
-def _visible(text: str) -> str:
-    return text if text.isprintable() else ascii(text)

@@ -13,6 +13,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import (
     STRICTNESS,
     Decision,
+    DryRun,
     Policy,
     PolicyRule,
     ToolDecision,
@@ -24,10 +25,12 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 @dataclass(frozen=True)
 class Verdicts:
-    """`policies` of one workflow, the present one last, and the tools that the gateway lists."""
+    """`policies` of one workflow, the present one last, the tools that the gateway lists, and the
+    dry run that was asked for, if one was."""
 
     policies: Sequence[Policy] = ()
     tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    dry_run: DryRun | None = None
 
     def on(
         self, tool_id: str, known: JsonObject | None = None, *, is_all: bool = False
@@ -38,6 +41,18 @@ class Verdicts:
             return None
         said = [policy.verdict_on(tool, known, is_all=is_all) for policy in self.policies]
         return max(said, key=lambda one: STRICTNESS[one[0]])
+
+    def mocked(self, analysis: ExecutionAnalyzed) -> set[str]:
+        """The tools whose calls get a mock: by the request and our own catalogue, where it lists
+        the tool."""
+        said = {one.tool: one.mocked for one in analysis.decision.tools}
+        if self.dry_run is None:
+            return set()
+        return {
+            name
+            for name in tools_named(analysis)
+            if (self.dry_run.answers(self.tools[name]) if name in self.tools else said.get(name))
+        }
 
     @property
     def revision(self) -> str:
@@ -62,12 +77,15 @@ NO_VERDICTS: Final = Verdicts()
 
 
 def verdicts_of(
-    policies: Sequence[Policy], tools: Sequence[str], find: Callable[[str], ToolDefinition | None]
+    policies: Sequence[Policy],
+    tools: Sequence[str],
+    find: Callable[[str], ToolDefinition | None],
+    dry_run: DryRun | None = None,
 ) -> Verdicts:
     """What the gateway knows of some tools now."""
     found = ((tool_id, find(tool_id)) for tool_id in tools)
     distinct = {policy.revision: policy for policy in policies}
-    return Verdicts(tuple(distinct.values()), {key: tool for key, tool in found if tool})
+    return Verdicts(tuple(distinct.values()), {key: tool for key, tool in found if tool}, dry_run)
 
 
 def tools_named(analysis: ExecutionAnalyzed | None) -> list[str]:
@@ -80,7 +98,7 @@ def tools_named(analysis: ExecutionAnalyzed | None) -> list[str]:
 
 def judged(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> ExecutionAnalyzed:
     """The analysis with the gateway's own decision where that is stricter."""
-    decision, mocked = analysis.decision, _mocked(analysis)
+    decision, mocked = analysis.decision, verdicts.mocked(analysis)
     own = {
         tool: verdict
         for tool in tools_named(analysis)
@@ -102,7 +120,7 @@ def judged(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> ExecutionAnalyzed
 
 def bound_tools(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> tuple[str, ...]:
     """The tools whose calls must be as they were shown."""
-    mocked = _mocked(analysis)
+    mocked = verdicts.mocked(analysis)
     said = {tool: verdicts.on(tool) for tool in tools_named(analysis) if tool not in mocked}
     return tuple(
         sorted(tool for tool, verdict in said.items() if verdict and verdict[0] != "allow")
@@ -124,12 +142,6 @@ def _tasks(analysis: ExecutionAnalyzed) -> list[TaskNode]:
     nested = (node for capability in analysis.capabilities for node in capability.nodes)
     nodes = (*analysis.structure.nodes, *nested)
     return [node for node in nodes if isinstance(node, TaskNode)]
-
-
-def _mocked(analysis: ExecutionAnalyzed) -> set[str]:
-    """The tools that a dry run answers by mocks; of other runs none, whatever is said."""
-    tools = analysis.decision.tools if analysis.dry_run else ()
-    return {tool.tool for tool in tools if tool.mocked}
 
 
 def _verdict(

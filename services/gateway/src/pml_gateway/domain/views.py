@@ -14,8 +14,10 @@ from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStruct
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
 from pml_gateway.domain import layers
-from pml_gateway.domain.answer import asked_about, status_of, tasks_of
-from pml_gateway.domain.api import LayerAsked, PlannedCall, Status, TaskAnswer
+from pml_gateway.domain.answer import asked_about, status_of, tasks_of, whole_at
+from pml_gateway.domain.api import LayerAsked, Status, TaskAnswer
+from pml_gateway.domain.shown import shown_of
+from pml_gateway.domain.shown_calls import ShownCall, ShownToApprover
 from pml_gateway.domain.workflow import Approval, ApprovalOutcome, Workflow
 
 
@@ -43,7 +45,13 @@ class WorkflowPage(Contract):
 
 class ApprovalView(Contract):
     """What a person is asked to agree to, and the answer once there is one. `begun`: the run waits
-    in its midst, at one call or, with `layer`, between two layers."""
+    in its midst, at one call or, with `layer`, between two layers.
+
+    `calls` are all calls, unless there are too many to be read (not `complete`), `dynamic_calls`
+    those that only the run can name. Long texts are cut unless it is asked for `whole_at`: `whole`
+    tells whether anything is missing here. A decision names `shown_digest`, the digest of what it
+    answers; `shown` is what the decision named.
+    """
 
     approval_id: UUID
     workflow_id: UUID
@@ -51,7 +59,12 @@ class ApprovalView(Contract):
     principal: str
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
-    calls: tuple[PlannedCall, ...]
+    calls: tuple[ShownCall, ...]
+    dynamic_calls: tuple[DynamicCall, ...]
+    complete: bool
+    whole: bool
+    shown_digest: str
+    whole_at: str
     args: JsonObject
     begun: bool
     layer: LayerAsked | None
@@ -61,6 +74,7 @@ class ApprovalView(Contract):
     decided_by: str | None
     decided_at: AwareDatetime | None
     reason: str | None
+    shown: ShownToApprover | None
 
 
 class ApprovalPage(Contract):
@@ -150,9 +164,11 @@ def view_of(workflow: Workflow) -> WorkflowView:
     )
 
 
-def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
-    """An approval with what it is about."""
+def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) -> ApprovalView:
+    """An approval with what it is about; `whole` with long texts as they are."""
     about = asked_about(workflow, approval)
+    brief = shown_of(workflow, approval)
+    shown = shown_of(workflow, approval, whole=True) if whole else brief
     return ApprovalView(
         approval_id=approval.approval_id,
         workflow_id=workflow.workflow_id,
@@ -160,7 +176,12 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         principal=workflow.requested.principal,
         reasons=about.reasons,
         tools=about.tools,
-        calls=about.calls,
+        calls=shown.calls,
+        dynamic_calls=shown.dynamic,
+        complete=shown.is_all,
+        whole=shown.is_whole,
+        shown_digest=brief.digest(),
+        whole_at=whole_at(workflow),
         args=workflow.requested.args,
         begun=approval.parked is not None,
         layer=layers.asked(workflow, approval.parked),
@@ -170,6 +191,7 @@ def approval_of(workflow: Workflow, approval: Approval) -> ApprovalView:
         decided_by=approval.decided_by,
         decided_at=approval.decided_at,
         reason=approval.reason,
+        shown=approval.shown,
     )
 
 

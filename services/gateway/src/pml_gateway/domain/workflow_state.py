@@ -13,6 +13,7 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.shown_calls import ShownToApprover
 
 State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
 ApprovalOutcome = Literal["approved", "denied", "expired"]
@@ -21,7 +22,8 @@ ApprovalOutcome = Literal["approved", "denied", "expired"]
 @dataclass(frozen=True)
 class Approval:
     """A question to a person, and the answer once there is one. `parked` is what the run waits for
-    since it stands at a call; without it the question is whether the program may run at all."""
+    since it stands at a call; without it the question is whether the program may run at all.
+    `shown` is what the answer names."""
 
     approval_id: UUID
     requested_at: datetime
@@ -31,6 +33,7 @@ class Approval:
     decided_at: datetime | None = None
     reason: str | None = None
     parked: WorkflowParked | None = None
+    shown: ShownToApprover | None = None
 
 
 @dataclass(frozen=True)

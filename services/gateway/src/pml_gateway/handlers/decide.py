@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api import ExecuteResponse
-from pml_gateway.domain.approval import Decide, answerable
+from pml_gateway.domain.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.happenings import Settled
 from pml_gateway.domain.parking import denied_calls, wanted_calls
@@ -35,13 +35,16 @@ class Decisions:
         at, executions = self.executions.now(), self.executions
 
         def step(workflow: Workflow) -> Step:
+            approval = answerable(workflow, decide.approval_id, at)
+            agreed_on(workflow, approval, decide)
             policies = (workflow.requested.policy, executions.policy_of(workflow.scope))
             parked, analysis = workflow.parked, workflow.analysis
             wanted = [call.tool for call in wanted_calls(parked)] if parked else []
             tools = [*tools_named(analysis), *wanted]
-            verdicts = verdicts_of(policies, tools, self.tools.find)
+            dry_run = workflow.requested.dry_run
+            verdicts = verdicts_of(policies, tools, self.tools.find, dry_run)
             settled = Settled(
-                approval_id=answerable(workflow, decide.approval_id, at).approval_id,
+                approval_id=approval.approval_id,
                 outcome=decide.outcome,
                 by=caller.principal,
                 at=at,
@@ -52,7 +55,8 @@ class Decisions:
                 verdicts=verdicts,
                 forbidden=denied_now(analysis, verdicts) or denied_calls(parked, verdicts),
             )
-            return advance(workflow, settled, executions.rules)
+            after, effects = advance(workflow, settled, executions.rules)
+            return with_shown(after, decide.shown), effects
 
         taken = await executions.workflows.change(caller.scope, workflow_id, step)
         if taken is None:

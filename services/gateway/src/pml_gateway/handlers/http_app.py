@@ -14,7 +14,7 @@ from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.cancel import Cancellations
 from pml_gateway.handlers.decide import Decisions
 from pml_gateway.handlers.http_approvals import approval_routes
-from pml_gateway.handlers.http_callers import caller_of
+from pml_gateway.handlers.http_callers import approver_of, caller_of
 from pml_gateway.handlers.http_cancel import cancel_routes
 from pml_gateway.handlers.http_capabilities import capability_routes
 from pml_gateway.handlers.http_discover import discover_routes
@@ -27,7 +27,7 @@ from pml_gateway.handlers.http_health import health_routes
 from pml_gateway.handlers.http_tools import tool_routes
 from pml_gateway.handlers.http_traces import trace_routes
 from pml_gateway.handlers.http_workflows import workflow_routes
-from pml_gateway.ports import Callers
+from pml_gateway.ports import Approvers
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Health:
 def rest_app(
     agents: Agents,
     bus: Bus,
-    callers: Callers,
+    callers: Approvers,
     health: Health,
     limits: Limits,
     mounted: Sequence[BaseRoute] = (),
@@ -69,7 +69,7 @@ def rest_app(
         workflow_routes(workflows, who),
         event_routes(workflows, bus, who),
         cancel_routes(Cancellations(agents.executions), who),
-        approval_routes(workflows, Decisions(agents.executions, tools), who),
+        approval_routes(workflows, Decisions(agents.executions, tools), who, approver_of(callers)),
         capability_routes(bus, agents.executions.cache, who),
         trace_routes(bus, who),
         tool_routes(agents, tools, who),

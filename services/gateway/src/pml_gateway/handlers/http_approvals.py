@@ -8,17 +8,24 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api import ExecuteResponse
 from pml_gateway.domain.approval import Decide
-from pml_gateway.domain.views import ApprovalPage
-from pml_gateway.handlers.decide import Decisions
-from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.domain.errors import NotFound
+from pml_gateway.domain.views import ApprovalPage, ApprovalView, approval_of
+from pml_gateway.handlers.decide import Decisions, unknown
+from pml_gateway.handlers.http_callers import (
+    NO_SUCH,
+    NOT_APPROVER,
+    TOO_LATE,
+    CallerOf,
+    api_router,
+)
 from pml_gateway.handlers.http_tracing import serving
 from pml_gateway.ports import Caller, WorkflowStore
 
 
 def approval_routes(
-    workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf
+    workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf, approver_of: CallerOf
 ) -> APIRouter:
-    """See what waits for a person, and decide."""
+    """See what waits for a person, and decide if one is that person."""
     router = api_router("approvals")
 
     @router.get("/approvals", operation_id="list_approvals")
@@ -30,17 +37,32 @@ def approval_routes(
         """What waits for a person: what would run, and why somebody must agree."""
         return await workflows.waiting(caller.scope, limit, offset)
 
+    @router.get("/workflows/{workflow_id}/approval", operation_id="get_approval", responses=NO_SUCH)
+    async def get_approval(
+        workflow_id: UUID,
+        caller: Annotated[Caller, Depends(caller_of)],
+        whole: Annotated[bool, Query()] = True,
+    ) -> ApprovalView:
+        """What a workflow waits for, or waited for last: all calls, with whole values unless
+        `whole` is false, and the decision."""
+        found = await workflows.get(caller.scope, workflow_id)
+        if found is None:
+            raise unknown(caller.scope, workflow_id)
+        if found.approval is None:
+            raise NotFound(f"nobody was asked about workflow {workflow_id}")
+        return approval_of(found, found.approval, whole=whole)
+
     @router.post(
         "/workflows/{workflow_id}/approval",
         operation_id="decide",
         response_model=ExecuteResponse,
-        responses={**NO_SUCH, **TOO_LATE},
+        responses={**NOT_APPROVER, **NO_SUCH, **TOO_LATE},
     )
     async def decide(
         workflow_id: UUID,
         body: Decide,
         request: Request,
-        caller: Annotated[Caller, Depends(caller_of)],
+        caller: Annotated[Caller, Depends(approver_of)],
     ) -> Response:
         """Let a workflow run, or not. A decision counts once and only in time."""
         with serving(request, "/api/workflows/{workflow_id}/approval") as span:

@@ -1,13 +1,14 @@
 """What every route shares: who asks, and how a router is made."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Security
+from fastapi.security import HTTPBearer
 
 from pml_gateway.handlers.http_body import StrictRoute
 from pml_gateway.handlers.http_errors import ErrorAnswer
-from pml_gateway.ports import Caller, Callers
+from pml_gateway.ports import Approvers, Caller, Callers
 
 CallerOf = Callable[[Request], Awaitable[Caller]]
 
@@ -23,6 +24,17 @@ TOO_LATE: dict[int | str, dict[str, Any]] = {
 }
 
 
+NOT_APPROVER: dict[int | str, dict[str, Any]] = {
+    401: {"model": ErrorAnswer, "description": "Only who shows the approver's key may decide."}
+}
+APPROVERS_KEY = HTTPBearer(
+    scheme_name="approver",
+    description="The approver's key. `pml up` writes it to a file of its user's own, which "
+    "`pml approvals` reads; no agent and no tool server is given it.",
+    auto_error=False,
+)
+
+
 def api_router(tag: str) -> APIRouter:
     """A router of ours."""
     return APIRouter(prefix="/api", tags=[tag], route_class=StrictRoute, responses=ERRORS)
@@ -33,5 +45,16 @@ def caller_of(callers: Callers) -> CallerOf:
 
     async def identify(request: Request) -> Caller:
         return await callers.identify(request.headers)
+
+    return identify
+
+
+def approver_of(callers: Approvers) -> CallerOf:
+    """A dependency that lets only those in who may decide."""
+
+    async def identify(
+        request: Request, _: Annotated[object, Security(APPROVERS_KEY)] = None
+    ) -> Caller:
+        return await callers.approver(request.headers)
 
     return identify

@@ -12,7 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from pml_gateway.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
+from pml_gateway.domain.errors import (
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+)
 from pml_gateway.handlers.dependencies import FAILURES, our_word_for
 
 log = logging.getLogger(__name__)
@@ -20,6 +27,7 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_S = 2
 
 _KINDS = {
+    HTTPStatus.UNAUTHORIZED: "unauthorized",
     HTTPStatus.FORBIDDEN: "forbidden",
     HTTPStatus.NOT_FOUND: "not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
@@ -71,7 +79,8 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
-    for kind in (Conflict, Forbidden, InvalidRequest, NotFound, Unavailable, *FAILURES):
+    ours = (Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
+    for kind in (*ours, *FAILURES):
         app.add_exception_handler(kind, _on_ours)
 
 
@@ -85,6 +94,9 @@ async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
             return problem(HTTPStatus.NOT_FOUND, str(error))
         case Conflict():
             return problem(HTTPStatus.CONFLICT, str(error))
+        case Unauthorized():
+            asked = {"WWW-Authenticate": 'Bearer realm="approver"'}
+            return problem(HTTPStatus.UNAUTHORIZED, str(error), headers=asked)
         case Forbidden():
             return problem(HTTPStatus.FORBIDDEN, str(error))
         case Unavailable():

@@ -46,7 +46,7 @@ async def on_execution_analyzed(
             at=now(),
             name_holder=holder,
             repeatable_tools=repeatable_among(analysis, tools.find),
-            verdicts=verdicts_of(policies, named, tools.find),
+            verdicts=verdicts_of(policies, named, tools.find, workflow.requested.dry_run),
         )
 
     return await step_once(analysis, _CONSUMER, happening, workflows, newsroom, runs, rules)

@@ -1,0 +1,85 @@
+"""What an approver is shown over REST, and that a decision is about it."""
+
+from uuid import uuid4
+
+import pytest
+
+from pml_gateway.domain import shown_calls
+from services.gateway.tests.world import World, world
+
+
+async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, object]:
+    answer = await w.http.get(f"/api/workflows/{workflow_id}/approval", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_list_answer_and_approval_show_the_same() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        approval = await _approval(w, asked["workflowId"])
+        (listed,) = (await w.http.get("/api/approvals")).json()["approvals"]
+        assert approval["calls"] == listed["calls"] == asked["approval"]["calls"]
+        digests = {approval["shown_digest"], listed["shown_digest"]}
+        assert digests == {asked["approval"]["shownDigest"]}
+        assert (approval["complete"], approval["whole"], approval["dynamic_calls"]) == (
+            True,
+            True,
+            [],
+        )
+        assert listed["whole_at"] == f"/api/workflows/{asked['workflowId']}/approval"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_decision_is_kept_with_what_was_shown_by_whom_and_when(whole: bool) -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        digest = asked["approval"]["shownDigest"]
+        shown = {"digest": digest, "whole": whole}
+        answer = await w.decide(asked["workflowId"], "approve", shown=shown, wait=True)
+        assert answer.json()["status"] == "success"
+        approval = await _approval(w, asked["workflowId"])
+        assert approval["shown"] == shown
+        assert (approval["outcome"], approval["decided_by"]) == ("approved", "approver:noor")
+        assert approval["decided_at"]
+        assert approval["shown_digest"] == digest, "it can be looked at later"
+
+
+async def test_a_decision_on_something_else_is_stale() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        shown = {"digest": "0" * 64, "whole": True}
+        for decision in ("approve", "deny"):
+            answer = await w.decide(asked["workflowId"], decision, shown=shown)
+            assert answer.status_code == 409
+            assert "look at it again" in answer.json()["error"]["message"]
+        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+
+
+async def test_a_digest_that_is_none_is_no_decision() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        shown = {"digest": "xyz", "whole": True}
+        answer = await w.decide(asked["workflowId"], "approve", shown=shown)
+        assert answer.status_code == 422
+
+
+async def test_what_cannot_be_shown_cannot_be_agreed_to_but_denied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shown_calls, "MOST_CALLS", 0)
+    async with world() as w:
+        asked = await w.execute("ask")
+        assert not (await _approval(w, asked["workflowId"]))["complete"]
+        answer = await w.decide(asked["workflowId"], "approve")
+        assert answer.status_code == 409
+        assert "more calls than can be shown" in answer.json()["error"]["message"]
+        assert (await w.decide(asked["workflowId"], "deny")).status_code == 200
+
+
+async def test_where_nobody_was_asked_there_is_no_approval() -> None:
+    async with world() as w:
+        done = await w.execute("return 1;")
+        for workflow_id in (done["workflowId"], uuid4()):
+            answer = await w.http.get(f"/api/workflows/{workflow_id}/approval")
+            assert answer.status_code == 404

@@ -1,0 +1,96 @@
+"""Deciding needs the approver's key; asking and looking do not."""
+
+import pytest
+
+from services.gateway.tests.world import APPROVER, world
+
+
+def _path(workflow_id: object) -> str:
+    return f"/api/workflows/{workflow_id}/approval"
+
+
+@pytest.mark.parametrize("decision", ["approve", "continue", "deny", "abort", "replan"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {},
+        {"Authorization": "Bearer guessed"},
+        {"Authorization": "Basic bm9vcjpub29y"},
+        {"Origin": "http://127.0.0.1:8080"},
+        {"X-Forwarded-User": "noor", "Cookie": "approver=noor"},
+    ],
+    ids=["agent", "wrong key", "other scheme", "page of ours", "claims"],
+)
+async def test_who_shows_no_key_gets_401_with_the_remedy_and_nothing_changes(
+    shown: dict[str, str], decision: str
+) -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        answer = await w.http.post(
+            _path(asked["workflowId"]), json={"decision": decision}, headers=shown
+        )
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        error = answer.json()["error"]
+        assert error["kind"] == "unauthorized"
+        assert "pml approvals approve WORKFLOW" in error["message"]
+        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        assert w.peers.runs == []
+
+
+async def test_a_page_of_another_site_may_not_even_with_the_key() -> None:
+    async with world() as w:
+        asked = await w.execute("ask")
+        answer = await w.http.post(
+            _path(asked["workflowId"]),
+            json={"decision": "approve"},
+            headers={**APPROVER, "Origin": "http://127.0.0.1:3000"},
+        )
+        assert answer.status_code == 403
+        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+
+
+async def test_a_page_cannot_have_a_browser_ask_whether_it_might() -> None:
+    async with world() as w:
+        answer = await w.http.options(
+            _path("x"),
+            headers={
+                "Origin": "http://127.0.0.1:3000",
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization",
+            },
+        )
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_who_shows_the_key_while_asking_is_still_the_agent() -> None:
+    async with world() as w:
+        answer = await w.http.post("/api/execute", json={"code": "ask"}, headers=APPROVER)
+        assert answer.json()["status"] == "approval_required"
+        view = await w.workflow(answer.json()["workflowId"])
+        assert view["principal"] == "mira"
+        page = (await w.http.get("/api/approvals")).json()
+        assert [one["principal"] for one in page["approvals"]] == ["mira"]
+
+
+async def test_a_gateway_without_an_approver_lets_nobody_decide() -> None:
+    async with world(gateway_approver_key_sha256=None) as w:
+        asked = await w.execute("ask")
+        answer = await w.decide(asked["workflowId"], "approve")
+        assert answer.status_code == 401
+        assert "PML_GATEWAY_APPROVER_KEY_SHA256" in answer.json()["error"]["message"]
+
+
+async def test_the_description_names_the_credential_of_deciding_alone() -> None:
+    async with world() as w:
+        told = (await w.http.get("/openapi.json")).json()
+        assert told["components"]["securitySchemes"]["approver"]["scheme"] == "bearer"
+        wanting = [
+            (method, path)
+            for path, operations in told["paths"].items()
+            for method, operation in operations.items()
+            if "security" in operation
+        ]
+        assert wanting == [("post", "/api/workflows/{workflow_id}/approval")]
+        decide = told["paths"]["/api/workflows/{workflow_id}/approval"]["post"]
+        assert "401" in decide["responses"]

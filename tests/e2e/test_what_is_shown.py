@@ -1,0 +1,66 @@
+"""What a program would do is shown call by call, and decided on with the command."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pml_local.approver import user_name
+from tests.e2e.deciding import decide
+from tests.e2e.world import Json, World
+
+pytestmark = pytest.mark.e2e
+
+PROGRAM = r"""
+const found = await mcp.counting.peek({ path: "/a/../\u202ex" });
+for (const n of args.more) await mcp.counting.step({ n });
+await mcp.counting.step({ n: 970 });
+await mcp.counting.step({ n: 970 + (found.exists ? 1 : 2) });
+return found;
+"""
+
+
+async def _pml(world: World, *words: str) -> str:
+    """What the command prints, run beside the stack."""
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("pml"),
+        *words,
+        env={**os.environ, "PML_HOME": str(world.stack.home), "NO_COLOR": "1", "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(60):
+        output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
+
+
+async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_runs(
+    world: World,
+) -> None:
+    request: Json = {"code": PROGRAM, "args": {"more": [971]}}
+    asked = (await world.http.post("/api/execute", json=request)).json()
+    assert asked["status"] == "approval_required", asked
+    workflow = str(asked["workflowId"])
+    shown = await _pml(world, "approvals", "show", workflow)
+    assert "? " in shown
+    assert "counting:step" in shown
+    assert shown.count("counting:step") >= 3, "each of its calls"
+    assert "n = 970  literal" in shown
+    assert "any number of times" in shown
+    assert "computed when it runs" in shown
+    assert 'path = "/a/../\\u202ex"  literal' in shown
+    assert "leads upwards" in shown
+    assert "changes the direction of text" in shown
+    stale = {"digest": "0" * 64, "whole": True}
+    refused = await decide(world, workflow, decision="approve", shown=stale)
+    assert refused.status_code == 409, refused.text
+    approved = await _pml(world, "approvals", "approve", workflow, "--wait")
+    assert "success" in approved
+    approval = cast(Json, (await world.workflow(workflow))["approval"])
+    assert approval["shown"] == {"digest": asked["approval"]["shownDigest"], "whole": True}
+    assert approval["decided_by"] == f"approver:{user_name()}"
+    assert [world.steps()[n] for n in (970, 971, 972)] == [1, 1, 1]

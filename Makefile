@@ -15,7 +15,7 @@ COMPILER := services/analyzer/src/pml_analyzer/compiler
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 $(UV):
 	$(PYTHON) -m venv $(OWN_UV)
@@ -53,6 +53,14 @@ e2e: setup ## tests of the whole embedded stack
 .PHONY: crash
 crash: setup ## kill and freeze executors at every point of their runs
 	$(RUN) python -m tests.crashes --all
+
+.PHONY: bound
+bound: setup ## 20,000 generated programs: undisturbed runs fit what was shown, changed ones do not
+	$(RUN) python -m tests.binding.properties
+
+.PHONY: bound-attacks
+bound-attacks: setup ## programs that try to get what was not shown, the analysis as it is and lying
+	$(RUN) python -m tests.binding
 
 .PHONY: lint
 lint: setup types ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime

@@ -182,12 +182,25 @@ def _step(pattern: Pattern, step: str | int | None) -> Pattern:
         case Fields():
             return NOTHING if step is None else field_of(pattern, str(step))
         case Items() if step is None:
-            return AnyOf(pattern.items)
+            return AnyOf(tuple(map(_item, pattern.items)))
         case Items():
             inside = isinstance(step, int) and step < len(pattern.items)
-            return pattern.items[step] if inside and isinstance(step, int) else NOTHING
+            return _item(pattern.items[step]) if inside and isinstance(step, int) else NOTHING
         case _:
             return AnyOf(tuple(_step(one, step) for one in pattern.patterns))
+
+
+def _item(pattern: Pattern) -> Pattern:
+    """What may come of an item of a list that was handed on: null of one that is not there."""
+    match pattern:
+        case Known(values) if ABSENT in values:
+            return Known((*values, None), pattern.parameter)
+        case FromResult():
+            return AnyOf((pattern, Known((None,))))
+        case AnyOf():
+            return AnyOf(tuple(map(_item, pattern.patterns)))
+        case _:
+            return pattern
 
 
 def field_of(pattern: Fields, key: str) -> Pattern:

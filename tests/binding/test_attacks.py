@@ -1,0 +1,27 @@
+"""Programs that try to get what was not shown: a sample, the analysis as it is and lying.
+
+All of them with every lie are `make bound-attacks`.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.binding.attacks import attacks
+from tests.binding.stage import stage
+from tests.binding.suite import as_it_is, suite, with_lies
+
+pytestmark = pytest.mark.e2e
+
+EVERY = 20
+WITHIN_S = 300.0
+
+
+async def test_nothing_arrives_that_was_neither_shown_nor_asked_about(stack_home: Path) -> None:
+    some = attacks()[::EVERY]
+    trials = [*as_it_is(some), *with_lies(some, every=False)]
+    async with asyncio.timeout(WITHIN_S), stage(stack_home, lanes=2, lying=True) as ready:
+        report = await suite(ready, trials)
+
+    assert report.failures == [], "\n".join(report.lines())

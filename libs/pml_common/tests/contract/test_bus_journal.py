@@ -181,8 +181,9 @@ async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read
     world: BusWorld,
 ) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
-    subject = f"pml.evt.executor.trace-recorded.v1.acme.webapp.{workflow}"
-    newer = subject.replace(".v1.", ".v2.")
+    version = catalog.TRACE_RECORDED.version
+    subject = f"pml.evt.executor.trace-recorded.v{version}.acme.webapp.{workflow}"
+    newer = subject.replace(f".v{version}.", f".v{version + 1}.")
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
         await world.inject(Envelope(newer, b"\x00", {codec.MSG_ID: "newer"}))

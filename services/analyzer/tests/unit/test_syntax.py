@@ -211,3 +211,14 @@ def test_wraps_keep_every_character_and_nest(case: tuple[str, list[Wrap]]) -> No
     for char in result:
         depth += (char == "<") - (char == ">")
         assert depth >= 0
+
+
+def test_what_a_node_does_not_have_is_said_or_nothing() -> None:
+    source = Source("return;")
+    tree = parser.view(parser.parse(source), source, nesting=100)
+    (statement,) = tree.root.children
+    assert statement.operand is None
+    with pytest.raises(LookupError, match="has no name"):
+        _ = statement["name"]
+    with pytest.raises(LookupError, match="is the root"):
+        _ = tree.root.above

@@ -1,9 +1,12 @@
 """An executor takes no more runs than it can have processes."""
 
+from pathlib import Path
+
 import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handler, M
+from pml_common.bus.testing import key_files
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, Consumer
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
@@ -25,10 +28,14 @@ class Noting(MemoryBus):
 
 @pytest.mark.parametrize("most", [1, 12])
 async def test_an_executor_takes_as_many_runs_at_a_time_as_it_may_have_processes(
-    most: int,
+    most: int, tmp_path: Path
 ) -> None:
+    trusted = Path(key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
     settings = ExecutorSettings(
-        executor_walls="off", executor_pool_size=0, executor_max_processes=most
+        executor_walls="off",
+        executor_pool_size=0,
+        executor_max_processes=most,
+        trusted_keys=trusted,
     )
     bus = Noting()
     async with serve(settings, bus):

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from pml_common.bus.memory import MemoryBus
+from pml_common.bus.testing import key_files
 from pml_common.health import report
 from pml_common.service import CannotStart
 from pml_executor.adapters.walls import (
@@ -88,8 +89,9 @@ async def test_walls_may_be_left_out_in_so_many_words() -> None:
     assert command.walls.refused == ()
 
 
-async def test_an_executor_tells_what_stands_and_is_healthy_without() -> None:
-    settings = ExecutorSettings(executor_walls="off", executor_pool_size=1)
+async def test_an_executor_tells_what_stands_and_is_healthy_without(tmp_path: Path) -> None:
+    trusted = Path(key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
+    settings = ExecutorSettings(executor_walls="off", executor_pool_size=1, trusted_keys=trusted)
     async with serve(settings, MemoryBus()) as checks:
         status, body = await report(checks)
     assert status == 200

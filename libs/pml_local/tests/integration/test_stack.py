@@ -73,7 +73,7 @@ async def test_its_events_tell_its_life_in_order(stack_home: Path) -> None:
 
 
 async def test_a_part_that_never_gets_ready_is_named_with_its_reason(stack_home: Path) -> None:
-    services = [fake("gateway"), fake("worker", "unready", start_within=1.0)]
+    services = [fake("gateway"), fake("worker", "unready", start_within=5.0)]
     with pytest.raises(PartFailedError, match=r"worker was not ready .*cellar is flooded"):
         async with embedded_stack(StackOptions(stack_home, services=services)):
             pass

@@ -1,4 +1,4 @@
-"""What it costs that every program is compiled before it is approved, and read in a process where
+"""Cost of compiling every program before it is approved, and of reading it in a process where
 it is long: milliseconds by the clock per program, p50 and p95, new and known.
 
 `uv run python bench/compile_check.py [rounds]`

@@ -1,4 +1,4 @@
-"""What takes long to read for its length: CPU milliseconds per KiB of texts that repeat one thing,
+"""Texts that take long to read for their length: CPU milliseconds per KiB of one repeated thing,
 at three lengths. What grows with the length is worse than linear.
 
 `uv run python bench/slow_texts.py [KiB...]`

@@ -84,7 +84,7 @@ def alternating(other: Path, rounds: int) -> dict[str, list[tuple[float, float]]
 
 
 def _in(checkout: Path, script: Path) -> dict[str, float]:
-    """What this file measures with the packages of a checkout."""
+    """Run this file with the packages of a checkout and return its figures."""
     python = checkout / ".venv/bin/python"
     done = subprocess.run(
         [python, script, "--json"], check=True, capture_output=True, text=True, timeout=600

@@ -44,7 +44,7 @@ class Meaning:
 
     @cached_property
     def handed_in(self) -> HandedIn:
-        """What local functions are given."""
+        """The arguments of local functions."""
         return HandedIn(self.origins, self.expansion)
 
 

@@ -1,4 +1,4 @@
-"""What a run is given from outside: the caller's arguments and the results of tools, and the parts
+"""Values from outside a run: the caller's arguments and the results of tools, and the parts
 of them that values are."""
 
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ class Rooted(NamedTuple):
 
 
 def rooted(origins: Origins, origin: Origin) -> Rooted | None:
-    """What a value of this origin is a part of; None where it is of neither."""
+    """The root that a value of this origin is a part of; None without one."""
     for _ in range(_MOST_LISTS):
         if isinstance(origin, FromArguments):
             return Rooted(ARGUMENTS, origin.path)

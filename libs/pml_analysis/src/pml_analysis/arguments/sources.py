@@ -125,7 +125,7 @@ class Sources:
     def _handed(
         self, given: Given, binding: Binding, where: Instance, sought: Sought
     ) -> Sought | None:
-        """What a known invocation gives a parameter."""
+        """The value that a known invocation gives a parameter."""
         place = where.place
         if place is None or binding.node.above.kind == "rest_pattern":
             return None
@@ -142,7 +142,7 @@ class Sources:
         return sought.of(given.value, rest, taken)
 
     def _held(self, binding: Binding, sought: Sought) -> Sought | None:
-        """What a name holds that is never given anything else."""
+        """The value of a name that is never given another."""
         held = [part for part in binding.parts if not part.is_default]
         defaults = [part for part in binding.parts if part.is_default]
         value = held[0].value if len(held) == 1 else None
@@ -232,7 +232,7 @@ class Sources:
         return self._lists[key]
 
     def _returned(self, function: Node, sought: Sought) -> Sought | None:
-        """What a function certainly returns, one and the same expression on every way."""
+        """The one expression that a function returns on every way."""
         value = only_result(function)
         is_async = any(child.kind == "async" for child in function.children)
         if value is None or (is_async and not sought.is_awaited):

@@ -119,7 +119,7 @@ class Toolbox:
         return call.model_copy(update={"arguments": with_keys(call.arguments, inputs)})
 
     def _inputs(self, call: TaskNode | CapabilityNode) -> Described:
-        """What is taken by what a node calls; anything where that is not known."""
+        """The inputs of what a node calls; anything where they are not known."""
         if isinstance(call, CapabilityNode):
             found = self._capabilities.get(call.name)
             return ANYTHING if found is None else Takes.of(found).inputs

@@ -1,8 +1,9 @@
 """Processor time of one workflow: with a read-only stub, and with the same tool asked about, its
 arguments bound and a person's approval.
 
-`--against CHECKOUT` compares with another checkout of this project, set up by `make setup`: both in
-alternation, nine rounds, and fails where the 95 % interval of the difference lies wholly above 5 %.
+`--against CHECKOUT` compares with another checkout of this project, set up by `make setup`: nine
+runs, in each of which both serve short blocks of workflows in turn, so that what the machine does
+meanwhile meets both alike; fails where the 95 % interval of the difference lies wholly above 5 %.
 `uv run python bench/workflow_cpu.py [--against CHECKOUT] [--rounds N] [--json]`
 """
 
@@ -14,21 +15,29 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, cast
 
 from execution.callers import Http, asked, execute
 from execution.floors import CODE
 from execution.processor import per_workflow, snapshot
 from execution.throughput import two_cores
 
-WORKFLOWS, WARM_UP = 80, 20
+WORKFLOWS, WARM_UP = 80, 40
+BLOCK, BLOCKS = 10, 20
+"""Workflows of one kind that a checkout serves before it is the other's turn, and how many turns
+each has in a run."""
 MOST_MORE: Final = 0.05
 _T_95: Final = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t, two-sided 95 %, by degrees of freedom."""
 
+KINDS: Final = ("read-only", "approved")
 ASKED: Final = {"rules": [{"pattern": "pml_stub:*", "verdict": "ask"}]}
+
+Measure = Callable[[int], Awaitable[dict[str, float]]]
+"""CPU milliseconds of one workflow, of each part and of all, over so many of them."""
 
 
 async def approved(http: Http) -> None:
@@ -41,55 +50,90 @@ async def approved(http: Http) -> None:
     assert ended["status"] == "success", ended
 
 
+def _written(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
 def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8").strip()
 
 
-async def measured(folder: Path) -> dict[str, float]:
-    """CPU milliseconds of one workflow of each kind."""
-    found: dict[str, float] = {}
-    policy = folder / "policy.json"
-    policy.write_text(json.dumps(ASKED), encoding="utf-8")
-    kinds = {"read-only": {}, "approved": {"PML_GATEWAY_POLICY_FILE": str(policy)}}
-    for kind, env in kinds.items():
-        async with asked(folder / kind, env) as (stack, http):
-            key: Path | None = getattr(stack, "approver_key", None)  # other checkouts may have none
-            if key is not None:
-                http.headers["Authorization"] = f"Bearer {_text(key)}"
+@asynccontextmanager
+async def warm_stack(folder: Path, kind: str) -> AsyncGenerator[Measure]:
+    """A stack that has served some workflows of a kind."""
+    policy = _written(folder / "policy.json", json.dumps(ASKED))
+    env = {} if kind == "read-only" else {"PML_GATEWAY_POLICY_FILE": str(policy)}
+    async with asked(folder / "home", env) as (stack, http):
+        key: Path | None = getattr(stack, "approver_key", None)  # other checkouts may have none
+        if key is not None:
+            http.headers["Authorization"] = f"Bearer {_text(key)}"
 
-            async def one(http: Http = http, kind: str = kind) -> None:
-                await (execute(http, CODE) if kind == "read-only" else approved(http))
-
-            for _ in range(WARM_UP):
-                await one()
+        async def measure(workflows: int) -> dict[str, float]:
             before = snapshot(stack)
-            for _ in range(WORKFLOWS):
-                await one()
-            found[kind] = per_workflow(before, snapshot(stack), WORKFLOWS)["all"]
-    return found
+            for _ in range(workflows):
+                await (execute(http, CODE) if kind == "read-only" else approved(http))
+            return per_workflow(before, snapshot(stack), workflows)
+
+        await measure(WARM_UP)
+        yield measure
 
 
-def alternating(other: Path, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Pairs (other, this) of CPU milliseconds, kind by kind."""
-    script = Path(__file__).resolve()
-    this = script.parents[1]
-    pairs: dict[str, list[tuple[float, float]]] = {}
-    for number in range(rounds):
-        order = [other, this] if number % 2 == 0 else [this, other]
-        told = {checkout: _in(checkout, script) for checkout in order}
-        for kind, ms in told[other].items():
-            pairs.setdefault(kind, []).append((ms, told[this][kind]))
-        print(f"round {number + 1}: {told[other]} -> {told[this]}", file=sys.stderr)
-    return pairs
+async def serve_blocks(folder: Path, kind: str) -> None:
+    """Serve a block for each line of standard input; print its CPU milliseconds a workflow."""
+    async with warm_stack(folder, kind) as measure:
+        print("ready", flush=True)
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps(await measure(BLOCK)), flush=True)
 
 
-def _in(checkout: Path, script: Path) -> dict[str, float]:
-    """Run this file with the packages of a checkout and return its figures."""
-    python = checkout / ".venv/bin/python"
-    done = subprocess.run(
-        [python, script, "--json"], check=True, capture_output=True, text=True, timeout=600
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+class Served:
+    """A checkout that serves blocks of one kind, in a process of its own."""
+
+    def __init__(self, checkout: Path, kind: str) -> None:
+        argv = [checkout / ".venv/bin/python", Path(__file__).resolve(), "--blocks", kind]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._into = cast("IO[str]", self._process.stdin)
+        self._out = cast("IO[str]", self._process.stdout)
+
+    def await_ready(self) -> None:
+        """Wait until it serves."""
+        assert self._out.readline() == "ready\n", "the other side did not start"
+
+    def block(self) -> dict[str, float]:
+        """CPU milliseconds a workflow of the next block, by part."""
+        self._into.write("\n")
+        return json.loads(self._out.readline())
+
+    def end(self) -> None:
+        """End it, and wait for that."""
+        self._into.close()
+        self._process.wait(60)
+
+
+def one_run(other: Path, kind: str) -> tuple[dict[str, float], dict[str, float]]:
+    """CPU milliseconds a workflow by part, of the other checkout and of this one, which serve in
+    turn."""
+    this = Path(__file__).resolve().parents[1]
+    sides = [Served(other, kind), Served(this, kind)]
+    took: list[list[dict[str, float]]] = [[], []]
+    try:
+        for side in sides:
+            side.await_ready()
+        for number in range(BLOCKS):
+            for side in (0, 1) if number % 2 == 0 else (1, 0):
+                took[side].append(sides[side].block())
+    finally:
+        for side in sides:
+            side.end()
+    return _mean(took[0]), _mean(took[1])
+
+
+def _mean(blocks: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {part: statistics.fmean(block[part] for block in blocks) for part in blocks[0]}
 
 
 def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
@@ -105,15 +149,33 @@ def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]
 def compare(other: Path, rounds: int) -> int:
     """Print the comparison; 1 where something costs more than it may."""
     failed = False
-    for kind, pairs in alternating(other, rounds).items():
+    for kind in KINDS:
+        pairs: list[tuple[float, float]] = []
+        more: list[dict[str, float]] = []
+        for number in range(rounds):
+            old, new = one_run(other, kind)
+            pairs.append((old["all"], new["all"]))
+            more.append({part: new[part] - old.get(part, 0) for part in new})
+            said = f"{kind}, run {number + 1}: {old['all']:.1f} -> {new['all']:.1f} ms"
+            print(said, file=sys.stderr, flush=True)
         mean, low, high = interval(pairs)
-        old, new = (statistics.median(column) for column in zip(*pairs, strict=True))
+        was, now = (statistics.median(column) for column in zip(*pairs, strict=True))
         failed |= low > MOST_MORE
+        where = ", ".join(f"{part} {ms:+.2f}" for part, ms in _mean(more).items() if part != "all")
         print(
-            f"{kind:<10} {old:6.1f} ms -> {new:6.1f} ms of CPU (medians of {len(pairs)}), "
-            f"{mean:+.1%} [{low:+.1%}, {high:+.1%}]"
+            f"{kind:<10} {was:6.1f} ms -> {now:6.1f} ms of CPU (medians of {len(pairs)}), "
+            f"{mean:+.1%} [{low:+.1%}, {high:+.1%}]; ms by part: {where}",
+            flush=True,
         )
     return int(failed)
+
+
+async def _each_kind(folder: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for kind in KINDS:
+        async with warm_stack(folder / kind, kind) as measure:
+            found[kind] = (await measure(WORKFLOWS))["all"]
+    return found
 
 
 def main() -> int:
@@ -122,6 +184,7 @@ def main() -> int:
     parser.add_argument("--against", type=Path, help="another checkout, set up")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--blocks", choices=KINDS, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.against is not None:
         return compare(wanted.against.resolve(), wanted.rounds)
@@ -129,7 +192,10 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as name,
         two_cores(),
     ):
-        found = asyncio.run(measured(Path(name)))
+        if wanted.blocks is not None:
+            asyncio.run(serve_blocks(Path(name) / wanted.blocks, wanted.blocks))
+            return 0
+        found = asyncio.run(_each_kind(Path(name)))
     print(json.dumps(found) if wanted.json else found)
     return 0
 

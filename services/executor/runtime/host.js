@@ -61,7 +61,8 @@ class Host {
   #code;
   /** @type {{ worker: Worker, port: MessagePort } | null} */
   #isolate = null;
-  #nonce = "";
+  /** @type {string | undefined} what an order to start has with it; the first has none */
+  #nonce;
 
   /** @param {Hello} hello */
   constructor(hello) {
@@ -115,10 +116,9 @@ class Host {
   /** @param {string} order one of `pml_executor.domain.protocol.Order`, and for some a nonce */
   obey(order) {
     const [name, nonce] = order.split(" ");
-    if (name === "start") this.start();
-    else if (name === "stop") this.stop();
+    if (name === "stop") this.stop();
     else if (name === "check") this.#report("checked", `${nonce} ${this.#nonce = newNonce()}`);
-    else if (nonce === this.#nonce) this.#report("confirmed", nonce);
+    else if (nonce === this.#nonce) this.start();
   }
 
   /** @param {string} text what the Worker is told */

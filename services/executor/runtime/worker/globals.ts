@@ -1,5 +1,5 @@
 /** What a program finds in its global scope: the language, a few pure web APIs, nothing else. */
-import { freezeAll, freezeIntrinsics } from "./intrinsics.ts";
+import { freezeIntrinsics, freezeMembers } from "./intrinsics.ts";
 import {
   apply,
   defineProperty,
@@ -74,7 +74,7 @@ function define(name: string, value: unknown, writable = false): unknown {
 function defineLater(name: string, load: () => unknown): void {
   let loaded: unknown;
   const get = () => {
-    if (loaded === undefined) freezeAll([loaded = apply(load, globalThis, [])]);
+    if (loaded === undefined) freezeMembers([loaded = apply(load, globalThis, [])]);
     return loaded;
   };
   defineProperty(globalThis, name, { get: freeze(get), configurable: false });

@@ -1,6 +1,11 @@
 /**
  * The language's own objects, frozen before a program runs: a program and the capabilities it calls
  * share them, and what one of them replaced there the other would call.
+ *
+ * In two steps, for every Worker starts in an interpreter and pays for each look. Constructors,
+ * prototypes and namespaces are frozen in each (`freezeIntrinsics`), so that no built-in can be
+ * replaced or added; what hangs on functions, as another `call` on `slice`, could mislead others'
+ * code alone: functions are frozen where capabilities are injected (`freezeMembers`).
  */
 import {
   create,
@@ -10,6 +15,7 @@ import {
   getPrototypeOf,
   ownKeysOf,
   preventExtensions,
+  push,
   RealError,
   RealSet,
   RealTypeError,
@@ -45,14 +51,14 @@ function letAssign(owner: object, name: PropertyKey): void {
   if (typeof name !== "string" || !found?.writable || !found.configurable) return;
   const value = found.value;
   if (name !== "constructor") freeze(value);
-  defineProperty(owner, name, {
-    get: () => value,
+  const { set } = {
     set(this: object, given: unknown) {
       if (this === owner) throw new RealTypeError(`${name} of the language cannot be replaced`);
       const own = { value: given, writable: true, enumerable: true, configurable: true };
       defineProperty(this, name, own);
     },
-  });
+  };
+  defineProperty(owner, name, { get: freeze(() => value), set: freeze(set) });
 }
 
 /** What the language is made of but has no name for. */
@@ -71,35 +77,42 @@ const HIDDEN = [
   (async function* () {})(),
 ].map(getPrototypeOf);
 
-/** What was gone through, and need not be again. */
+/** What was found so far, and need not be again. */
 const known = new RealSet<unknown>([globalThis]);
+const found: object[] = [];
 
-/** Freezes the language, and these. */
+function find(value: unknown): void {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
+  if (known.has(value)) return;
+  known.add(value);
+  push(found, value);
+}
+
+/** Freezes these and the language: constructors, prototypes, namespaces. */
 export function freezeIntrinsics(roots: readonly unknown[]): void {
   letAssignAll();
-  const named = ownKeysOf(Intl).map((name) =>
-    (Intl as unknown as Record<PropertyKey, unknown>)[name]
-  );
-  freezeAll([...roots, ...named, ...HIDDEN]);
+  for (let i = 0; i < roots.length; i++) find(roots[i]);
+  for (const name of ownKeysOf(Intl)) find((Intl as unknown as Record<PropertyKey, unknown>)[name]);
+  for (let i = 0; i < HIDDEN.length; i++) find(HIDDEN[i]);
+  for (let i = 0; i < found.length; i++) {
+    const object = found[i]!;
+    find(getPrototypeOf(object));
+    if (typeof object === "function") find(object.prototype);
+    else find(getOwnPropertyDescriptor(object, "constructor")?.value);
+    shut(object);
+  }
 }
 
 /**
- * Freezes these and whatever can be reached from them by properties and prototypes. Every Worker
- * starts with it, in an interpreter: each look that is spared counts a thousand times. So a
- * function that is found under another name than `constructor` is taken for a method, of which
- * nothing else can be reached; constructors that have no other name must be among `roots`.
+ * Freezes what can be reached from these by properties and prototypes, or else from all that was
+ * found. A function that is found under another name than `constructor` is taken for a method, of
+ * which nothing else can be reached; constructors that have no other name must be among `roots`.
  */
-export function freezeAll(roots: readonly unknown[]): void {
-  const list: object[] = [];
-  const find = (value: unknown) => {
-    if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
-    if (known.has(value)) return;
-    known.add(value);
-    list.push(value);
-  };
+export function freezeMembers(roots: readonly unknown[] = []): void {
+  const first = roots.length === 0 ? 0 : found.length;
   for (let i = 0; i < roots.length; i++) find(roots[i]);
-  for (let i = 0; i < list.length; i++) {
-    const object = list[i]!;
+  for (let i = first; i < found.length; i++) {
+    const object = found[i]!;
     find(getPrototypeOf(object));
     const names = ownKeysOf(object);
     for (let j = 0; j < names.length; j++) {
@@ -114,9 +127,13 @@ export function freezeAll(roots: readonly unknown[]): void {
         freeze(member.set);
       }
     }
-    if (object === RealError) freezeError(object);
-    else freeze(object);
+    shut(object);
   }
+}
+
+function shut(object: object): void {
+  if (object === RealError) freezeError(object);
+  else freeze(object);
 }
 
 /** All but the one switch that V8 reads there, and programs set; it says how much a stack tells. */

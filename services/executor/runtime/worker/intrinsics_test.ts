@@ -4,8 +4,13 @@ import globals from "./globals.ts" with { type: "text" };
 import intrinsics from "./intrinsics.ts" with { type: "text" };
 import primordials from "./primordials.ts" with { type: "text" };
 
-/** What a Worker says to this code once its globals are reduced and frozen. */
-async function frozen(code: string): Promise<unknown> {
+/** What a Worker says to this code once its globals are reduced and all is frozen. */
+function frozen(code: string): Promise<unknown> {
+  return reduced(`freezeMembers(); ${code}`);
+}
+
+/** What a Worker says to this code once its globals are reduced. */
+async function reduced(code: string): Promise<unknown> {
   const text = `${build([primordials, intrinsics, globals])}
     const tell = postMessage.bind(globalThis);
     reduceGlobals({});
@@ -71,6 +76,26 @@ Deno.test("nothing that can be reached is left out", async () => {
     const left = list.filter(([object, path]) => !Object.isFrozen(object) && !made.test(path));
     return [list.length > 800, left.map(([, path]) => path)];`);
   deepStrictEqual(left, [true, []]);
+});
+
+Deno.test("without capabilities no built-in can be replaced, added or taken away", async () => {
+  const tried = await reduced(`
+    const hidden = [[].values(), new Map().keys(), "".matchAll(/a/g), (function* () {})(),
+      [].values().map((x) => x), Iterator.from({ next() {} })];
+    const made = [function* () {}, async () => {}, async function* () {}];
+    return [
+      error(() => { Array.prototype.map = () => 1; }),
+      error(() => { Object.prototype.toString = () => 1; }),
+      error(() => { Object.prototype.then = () => 1; }),
+      error(() => { JSON.parse = () => 1; }),
+      error(() => { Intl.NumberFormat.prototype.format = () => 1; }),
+      error(() => { delete Map.prototype.get; }),
+      error(() => { Error.prepareStackTrace = () => 1; }),
+      error(() => { Object.getPrototypeOf(Int8Array).from = () => 1; }),
+      ...hidden.map((it) => error(() => { Object.getPrototypeOf(it).next = () => 1; })),
+      ...made.map((it) => error(() => { it.constructor.x = () => 1; })),
+    ];`);
+  deepStrictEqual(tried, Array(17).fill("TypeError"));
 });
 
 Deno.test("objects of a program take the names that the language's have", async () => {

@@ -5,6 +5,7 @@ import { consoleOf } from "./console.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
 import { describe, describeLoad, moduleHead, placeOf } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
+import { freezeMembers } from "./intrinsics.ts";
 import { Outbox } from "./outbox.ts";
 import { apply, deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
 import { cryptoOf, Random, seedMath } from "./random.ts";
@@ -73,6 +74,7 @@ function bound(caller: Caller, args: unknown, outbox: Outbox, calling: Capabilit
 }
 
 async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
+  if (program.capabilities.length > 0) freezeMembers();
   clock.begin(program.now);
   random.begin(program.seed);
   const capabilities: Capabilities = new Capabilities(

@@ -49,8 +49,7 @@ LEFT_BEHIND = {name: f"{read} {SOON}" for name, read in READS.items()} | {
 UNHEARD = {
     "no check": ('name === "check"', "false"),
     "another check": ("`${nonce} ", "`other ${nonce} "),
-    "another nonce": ("nonce === this.#nonce", "false"),
-    "another end": ('this.#report("confirmed", nonce)', 'this.#report("confirmed", "other")'),
+    "another nonce": ("this.#nonce = newNonce()", "this.#nonce = newNonce(), 'other'"),
 }
 
 

@@ -196,5 +196,5 @@ async def test_without_a_look_at_threads_no_process_is_used_again(
 
 async def test_a_worker_has_a_thread_that_is_known_by_its_name() -> None:
     async with started(await standing("none")) as sandbox:
-        assert len(threads.workers(sandbox.pid)) == 1
-    assert threads.workers(sandbox.pid) == frozenset()
+        assert len(threads.workers_and_outline(sandbox.pid)[0]) == 1
+    assert threads.workers_and_outline(sandbox.pid)[0] == frozenset()

@@ -108,7 +108,7 @@ def test_a_check_is_answered_with_its_nonce_and_another() -> None:
         None,
         HostSaid(kind="checked", message="a0 b2"),
         HostSaid(kind="checked", message="a1"),
-        HostSaid(kind="confirmed", message="a1 b2"),
+        HostSaid(kind="ready", message="a1 b2"),
         Returned(kind="returned", value="a1 b2"),
     ],
 )

@@ -11,7 +11,14 @@ from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
 from pml_executor.adapters.launch import Launch, Plain
-from pml_executor.adapters.threads import Outline, can_tell, ends_at, gone, outline, workers
+from pml_executor.adapters.threads import (
+    Outline,
+    can_tell,
+    ends_at,
+    gone,
+    outline,
+    workers_and_outline,
+)
 from pml_executor.adapters.watchdog import Watchdog, hold_to, renew_processor_time
 from pml_executor.adapters.wire import Wire
 from pml_executor.domain.deaths import Death, cause_of
@@ -30,6 +37,9 @@ from pml_executor.ports import SandboxBroken, SandboxUnavailable
 log = logging.getLogger(__name__)
 
 _END_PATIENCE_S = 5.0
+_RENEW_PATIENCES = 3
+"""Times as long as for its stop a host has for the next Worker's start: one that does not get the
+order must not hold up the next run."""
 _LATE_MESSAGES = 1000
 _REMOVALS = 20
 _REMOVAL_INTERVAL_S = 0.01
@@ -163,10 +173,10 @@ class DenoSandbox:
         try:
             async with asyncio.timeout(self._command.stop_patience_s):
                 await self._stopped()
-                await self._wire.check()
+                nonce = await self._wire.check()
             self._watchdog.stop()
-            async with asyncio.timeout(self._command.start_patience_s):
-                await self._started()
+            async with asyncio.timeout(_RENEW_PATIENCES * self._command.stop_patience_s):
+                await self._started(nonce)
         except (TimeoutError, SandboxBroken) as error:
             log.info("sandbox process %d is not used again: %r", self.pid, error)
             return False
@@ -205,15 +215,15 @@ class DenoSandbox:
             self._group = self._command.groups.new()
             self._group.add(self.pid)
 
-    async def _started(self) -> None:
+    async def _started(self, nonce: str = "") -> None:
         """A fresh Worker waits for its program."""
-        self._wire.order("start")
+        self._wire.order("start", nonce)
         message = await self._next()
         if not (isinstance(message, HostSaid) and message.kind == "ready"):
             raise SandboxBroken("internal", f"its first words were {message}")
         if can_tell():
-            self._workers = workers(self.pid)
-            self._first = self._first or outline(self.pid)
+            self._workers, now = workers_and_outline(self.pid)
+            self._first = self._first or now
 
     async def _stopped(self) -> None:
         """Nothing of the last program is left, nor to be heard."""

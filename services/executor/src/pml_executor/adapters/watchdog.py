@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
+from pml_executor.adapters.proc import read_proc
 from pml_executor.domain.resources import Resources, cpu_seconds, data_mib, resident_mib
 
 _INTERVAL_S = 0.02
@@ -36,7 +36,7 @@ def renew_processor_time(pid: int, resources: Resources) -> None:
     import resource
 
     with suppress(FileNotFoundError, ProcessLookupError):
-        used = cpu_seconds(Path(f"/proc/{pid}/stat").read_text(errors="replace"), _TICKS)
+        used = cpu_seconds(read_proc(f"/proc/{pid}/stat"), _TICKS)
         _, hard = resource.prlimit(pid, resource.RLIMIT_CPU)
         soft = math.ceil(used) + resources.max_cpu_s
         if hard != resource.RLIM_INFINITY:
@@ -99,5 +99,5 @@ class Watchdog:
 def _held_mib(pid: int, of: Callable[[str, int], float] = resident_mib) -> float | None:
     """None once the process has ended, when its file is empty, and where nobody can tell."""
     with suppress(OSError, IndexError):
-        return of(Path(f"/proc/{pid}/statm").read_text(encoding="ascii"), _PAGE_BYTES)
+        return of(read_proc(f"/proc/{pid}/statm"), _PAGE_BYTES)
     return None

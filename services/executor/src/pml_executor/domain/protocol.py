@@ -35,10 +35,10 @@ class Pause(Contract):
     kind: Literal["pause"] = "pause"
 
 
-Order = Literal["start", "stop", "check", "confirm"]
+Order = Literal["start", "stop", "check"]
 """What the main isolate is told to do: with its Worker (one at a time, each for one program), and
 to show that nobody else reads the process's input: `check` has a nonce, which it returns with one
-of its own, and `confirm` has that one."""
+of its own, and the `start` that follows has that one."""
 
 
 class Program(Contract):
@@ -182,7 +182,7 @@ class Threw(Failure):
 class HostSaid(Contract):
     """What the process's main isolate reports of itself."""
 
-    kind: Literal["ready", "stopped", "checked", "confirmed", "breach", "oversize", "lost", "ended"]
+    kind: Literal["ready", "stopped", "checked", "breach", "oversize", "lost", "ended"]
     message: str = ""
 
 

@@ -4,8 +4,11 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +16,15 @@ import uvloop
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pml_common.bus.errors import TooFewServers
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
+from pml_common.bus.server_clock import difference
+from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
 from pml_common.contracts.catalog import Service
-from pml_common.health import Checks, serve_health
+from pml_common.health import Check, Checks, Detail, Readiness, detail, serve_health
+from pml_common.rarely import Rarely
 from pml_common.signing import KeyUnreadable, SigningKey, TrustedKeys
 from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
 
@@ -29,15 +36,31 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="PML_", extra="ignore", frozen=True)
 
-    nats_url: str = "nats://127.0.0.1:4222"
+    nats_url: str = Field(
+        default="nats://127.0.0.1:4222", description="several servers of a cluster with commas"
+    )
+    stream_replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
+    stream_storage: Storage = "file"
     signing_key: Path | None = Field(default=None, description="our private key, PEM")
     trusted_keys: Path | None = Field(default=None, description="all services' public keys, JSON")
     health_port: int = Field(default=0, ge=0, le=65535, description="0: no health server")
     log_level: str = "INFO"
     start_patience_s: float = 30.0
-    shutdown_timeout_s: float = 10.0
+    shutdown_delay_s: float = Field(
+        default=0.0,
+        ge=0,
+        description="From SIGTERM, while /readyz says 503 and all goes on, to the drain.",
+    )
+    shutdown_timeout_s: float = Field(
+        default=10.0, ge=0, description="The drain: for what is under way to end."
+    )
     otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     metrics_exporter: str = Field(default="otlp", validation_alias="OTEL_METRICS_EXPORTER")
+
+    @property
+    def streams(self) -> StreamSettings:
+        """How streams are kept; existing ones are changed by `pml bus provision` alone."""
+        return StreamSettings(self.stream_replicas, self.stream_storage)
 
     @property
     def metrics_endpoint(self) -> str | None:
@@ -52,8 +75,27 @@ class StorageSettings(ServiceSettings):
 
 
 S = TypeVar("S", bound=ServiceSettings)
-Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks]]
+
+
+async def _nothing(_: float) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Served:
+    """A service that others ask directly: its health checks, whether it wants requests, and its
+    drain, which ends requests under way within so many seconds while the bus still works."""
+
+    checks: Checks
+    readiness: Readiness = field(default_factory=Readiness)
+    drain: Callable[[float], Awaitable[None]] = _nothing
+
+
+Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | Served]]
 """Wires a service to the bus for as long as the block runs; yields its own health checks."""
+
+_LEAST_DRAIN_S = 2.0
+"""For the bus, however long requests took to end."""
 
 
 class CannotStart(Exception):
@@ -96,6 +138,17 @@ def identity_of(name: Service, settings: ServiceSettings) -> Identity:
     return Identity([key], trusted)
 
 
+def clock_check(now: Callable[[], datetime], wall: Callable[[], float] = time.time) -> Check:
+    """A health check that tells how far our clock is from the bus's, which is `now`; nothing is
+    wrong with a service because of it."""
+
+    async def check() -> str | None:
+        found = difference(now, wall)
+        return None if found is None else Detail(found)
+
+    return check
+
+
 def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     """Run until SIGTERM or SIGINT, then drain. Exits non-zero when it cannot start."""
     set_up_logging(name, settings.log_level)
@@ -116,23 +169,44 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    bus = await NatsBus.connect(
-        settings.nats_url,
-        service=name,
-        identity=identity_of(name, settings),
-        patience_s=settings.start_patience_s,
-    )
+    try:
+        bus = await NatsBus.connect(
+            settings.nats_url,
+            service=name,
+            identity=identity_of(name, settings),
+            kept=settings.streams,
+            patience_s=settings.start_patience_s,
+        )
+    except TooFewServers as error:
+        raise CannotStart(str(error)) from error
+
+    stores = Rarely(bus.refusal)
 
     async def nats() -> str | None:
-        return None if await bus.healthy() else "NATS does not answer"
+        if not await bus.healthy():
+            return "NATS does not answer"
+        return await stores() or detail(await bus.shortfall())
+
+    clock = asyncio.get_running_loop().time
+    drained_by = 0.0
+
+    async def drain_bus() -> None:
+        await bus.drain(max(_LEAST_DRAIN_S, drained_by - clock()))
 
     async with AsyncExitStack() as stack:
-        checks = await stack.enter_async_context(serve(settings, bus))
+        served = await stack.enter_async_context(serve(settings, bus))
+        if not isinstance(served, Served):
+            served = Served(served)
         # Entered last, left first: nothing a handler uses closes before the handlers are done.
-        stack.push_async_callback(bus.drain, settings.shutdown_timeout_s)
+        stack.push_async_callback(drain_bus)
         if settings.health_port:
-            every = {"nats": nats, **checks}
-            await stack.enter_async_context(serve_health(settings.health_port, every))
+            every = {"nats": nats, "clock": clock_check(bus.now), **served.checks}
+            health = serve_health(settings.health_port, every, served.readiness)
+            await stack.enter_async_context(health)
         log.info("ready (pid %d)", os.getpid())
         await stop.wait()
         log.info("stopping")
+        served.readiness.stopping = True
+        await asyncio.sleep(settings.shutdown_delay_s)
+        drained_by = clock() + settings.shutdown_timeout_s
+        await served.drain(settings.shutdown_timeout_s)

@@ -7,7 +7,7 @@ import pytest
 
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
-from pml_common.bus.errors import BusError, Fenced, Overrun
+from pml_common.bus.errors import BusError, BusUnavailable, Fenced, Overrun
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
@@ -84,6 +84,14 @@ async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
     with pytest.raises(Fenced):
         await frozen.publish(message, expected_last=0)
     assert await journal_of(heir, workflow) == [message]
+
+
+async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    seen = await bus.publish(entry(workflow), expected_last=0)
+    with pytest.raises(BusUnavailable):
+        await bus.publish(entry(workflow), expected_last=seen + 1)
+    assert await bus.publish(entry(workflow), expected_last=seen) > seen
 
 
 async def test_a_fence_minds_its_own_subject_only(world: BusWorld) -> None:
@@ -224,6 +232,30 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await buses[0].publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
     for recorder in recorders:
         await recorder.has_seen(2)
+
+
+async def test_a_listener_is_told_only_what_it_wants(world: BusWorld) -> None:
+    bus, recorder, asked = await world.connect("gateway"), Recorder(), list[str]()
+
+    def wants(scope: Scope, server: str) -> bool:
+        asked.append(server)
+        if server == "odd":
+            raise ValueError(server)
+        return scope == SCOPE and server == "fs"
+
+    async def hear(message: ToolsListed) -> None:
+        await recorder(message)
+
+    await bus.listen(catalog.TOOLS_LISTED, hear, wants=wants)
+    listed = [
+        ToolsListed(event_id=uuid4(), scope=SCOPE, server=server, tools=())
+        for server in ("git", "odd", "fs")
+    ]
+    for message in listed:
+        await bus.publish(message)
+    await recorder.has_seen(2)
+    assert recorder.seen == [message.message_id for message in listed[1:]]
+    assert asked == ["git", "odd", "fs"]
 
 
 async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_told(

@@ -8,14 +8,13 @@ from uuid import uuid4
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js import JetStreamContext, api
+from nats.js import JetStreamContext
+from nats.js.errors import APIError
 
-from pml_common.bus import codec, connection
-from pml_common.bus.errors import BusUnavailable, Fenced, QueryFailed
+from pml_common.bus import connection
+from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.payloads import NatsPayloads
-from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.testing import Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
@@ -135,32 +134,8 @@ async def test_nobody_at_the_address_is_said_within_the_time() -> None:
         )
 
 
-class LikeACluster(JetStreamContext):
-    """Looks for duplicates before it minds expectations, as replicated streams do."""
-
-    async def publish(
-        self,
-        subject: str,
-        payload: bytes = b"",
-        timeout: float | None = None,
-        stream: str | None = None,
-        headers: dict[str, str] | None = None,
-        msg_ttl: float | None = None,
-    ) -> api.PubAck:
-        kept = {n: v for n, v in (headers or {}).items() if n != codec.EXPECTED_LAST}
-        return await super().publish(subject, payload, timeout, stream, kept, msg_ttl)
-
-
-async def test_in_a_cluster_a_stale_append_of_the_same_message_is_refused_too(
-    bus: NatsBus, client: Client
-) -> None:
-    js = LikeACluster(client)
-    publisher = NatsPublisher(client, js, NatsPayloads(client, js), everyone())
-    message = tools_listed()
-    first = await bus.publish(message)
-    with pytest.raises(Fenced):
-        await publisher.publish(message, expected_last=0)
-    assert await publisher.publish(message, expected_last=first) == first
-    await bus.publish(tools_listed())
-    with pytest.raises(Fenced):
-        await publisher.publish(message, expected_last=first)
+@pytest.mark.parametrize("code", [10009, 10158])  # not the leader; that id is being stored
+async def test_what_a_cluster_cannot_do_just_now_is_tried_again(client: Client, code: int) -> None:
+    said = APIError(code=500, err_code=code, description="not now")
+    with pytest.raises(BusUnavailable), connection.server_errors(client, "publish"):
+        raise said

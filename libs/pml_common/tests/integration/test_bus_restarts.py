@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from time import monotonic
 from uuid import uuid4
 
 import pytest
@@ -173,10 +174,39 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
     client = Forgetful()
     await client.connect(nats_url)
-    forgetful = NatsBus(client, service="registry", instance="r2", replicas=1, identity=everyone())
+    forgetful = NatsBus(client, service="registry", instance="r2", identity=everyone())
     recorder = Recorder()
     await forgetful.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
     assert client.lost
     await forgetful.drain()
+
+
+async def test_for_how_long_the_server_was_away_is_known(
+    nats_server: RunningNats, bus: NatsBus
+) -> None:
+    assert bus.outages() == ()
+    await nats_server.kill()
+    killed_at = monotonic()
+    (ongoing,) = await eventually(bus.outages, within=10)
+    assert ongoing.began < killed_at
+    await nats_server.start()
+    started_at = monotonic()
+
+    def over() -> bool:
+        (once,), (again,) = bus.outages(), bus.outages()
+        return once == again  # one that goes on ends at the moment of the question
+
+    await eventually(over, within=10)
+    (outage,) = bus.outages()
+    assert outage.began == ongoing.began
+    assert started_at < outage.ended + 1.0 < monotonic() + 1.0
+
+
+async def test_a_server_that_says_nothing_is_away_too(
+    nats_server: RunningNats, bus: NatsBus
+) -> None:
+    with nats_server.paused():
+        await eventually(bus.outages, within=15)
+    await eventually(bus.healthy, within=10)

@@ -7,7 +7,8 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from pml_common.health import report, serve_health, serve_http, told
+from pml_common.health import report, serve_health, told
+from pml_common.http_server import serve_http
 from pml_local.ports import free_port
 
 pytestmark = pytest.mark.integration

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -11,7 +12,8 @@ import pytest
 
 from pml_common.storage import pool as storage_pool
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.pool import Pool, connection, open_pool
+from pml_common.storage.pool import Pool, connection, open_pool, transaction
+from pml_local.link import Link
 
 pytestmark = pytest.mark.integration
 
@@ -109,3 +111,76 @@ async def test_that_none_is_free_in_time_is_said(
         with pytest.raises(StorageUnavailable):
             await answer(pool)
     assert await answer(pool) == 1
+
+
+class HeldOpen(Link):
+    """Passes on what the server says, and not that it has left."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.passed_on = asyncio.Event()
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        self._open.add(sink)
+        while data := await source.read(65536):
+            sink.write(data)
+            self.passed_on.set()
+
+
+async def test_one_whose_end_comes_between_two_statements_is_an_outage_and_replaced(
+    postgres_dsn: str,
+) -> None:
+    """The driver has read the server's farewell, and not yet that the connection has ended."""
+    link = HeldOpen(postgres_dsn)
+    await link.mend()
+    pool = await open_pool(link.dsn, "public", max_size=1)
+    try:
+        async with connection(pool) as held:
+            backend = await held.fetchval("SELECT pg_backend_pid()")
+        link.passed_on.clear()
+        os.kill(backend, signal.SIGTERM)
+        async with asyncio.timeout(10):
+            await link.passed_on.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        with pytest.raises(StorageUnavailable) as outage:
+            await answer(pool)
+        assert isinstance(outage.value.__cause__, asyncpg.InternalClientError)
+        assert await answer(pool) == 1
+    finally:
+        pool.terminate()
+        await link.cut()
+
+
+async def test_connections_that_are_ended_under_many_statements_are_outages_and_nothing_else(
+    postgres_dsn: str,
+) -> None:
+    pool = await open_pool(postgres_dsn, "public", max_size=8)
+    kept, over = Counter[str](), asyncio.Event()
+
+    async def work() -> None:
+        while not over.is_set():
+            try:
+                async with transaction(pool) as held:
+                    await held.fetchval("SELECT 1")
+                kept["done"] += 1
+            except StorageUnavailable:
+                kept["outages"] += 1
+
+    async def end_all() -> None:
+        outside = await asyncpg.connect(postgres_dsn)
+        await outside.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        await outside.close()
+
+    working = [asyncio.create_task(work()) for _ in range(16)]
+    for _ in range(40):
+        await end_all()
+    over.set()
+    async with asyncio.timeout(20):
+        await asyncio.gather(*working)
+    pool.terminate()
+    assert kept["outages"]
+    assert kept["done"]

@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from pml_common.bus.provision import Plan, provisioner
+from pml_common.bus.streams import StreamSettings
 from pml_common.bus.testing import key_files
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
@@ -67,7 +69,7 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
                     answer = await client.get(f"http://127.0.0.1:{port}/healthz")
                 except httpx2.TransportError:
                     return False
-                checks = {"nats": "ok", "kettle": "ok"}
+                checks = {"nats": "ok", "clock": "ok", "kettle": "ok"}
                 return answer.json() == {"status": "ok", "pid": process.pid, "checks": checks}
 
             await eventually(ready, within=20.0)
@@ -76,6 +78,51 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
         assert process.returncode == 0, err.decode()
         assert out.decode() == "closed what it opened\n"
         assert "INFO learner pml_common.service trace=- ready" in err.decode()
+
+
+async def test_readiness_goes_before_the_service_does(nats_url: str) -> None:
+    port = free_port()
+    told = {"PML_NATS_URL": nats_url, "PML_HEALTH_PORT": str(port), "PML_SHUTDOWN_DELAY_S": "600"}
+    async with running(**told) as process, httpx2.AsyncClient() as client:
+
+        async def answers(status: int) -> bool:
+            try:
+                ready = await client.get(f"http://127.0.0.1:{port}/readyz")
+            except httpx2.TransportError:
+                return False
+            return ready.status_code == status
+
+        await eventually(lambda: answers(200), within=20.0)
+        process.send_signal(signal.SIGTERM)
+        await eventually(lambda: answers(503), within=20.0)
+        assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
+
+
+async def test_a_service_tells_what_its_streams_lack_while_it_serves(nats_url: str) -> None:
+    async with provisioner(nats_url, Plan(StreamSettings())) as run:
+        await run.provision()
+    port = free_port()
+    env = {"PML_NATS_URL": nats_url, "PML_HEALTH_PORT": str(port), "PML_STREAM_REPLICAS": "3"}
+    async with running(**env), httpx2.AsyncClient() as client:
+
+        async def told() -> bool:
+            try:
+                answer = await client.get(f"http://127.0.0.1:{port}/healthz")
+            except httpx2.TransportError:
+                return False
+            said = answer.json()["checks"]["nats"]
+            return answer.status_code == 200 and said.startswith("1 of 3 configured replicas: ")
+
+        await eventually(told, within=20.0)
+
+
+async def test_more_replicas_than_there_are_servers_end_the_start_in_a_line(nats_url: str) -> None:
+    async with running(PML_NATS_URL=nats_url, PML_STREAM_REPLICAS="3") as process:
+        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        assert process.returncode == 1
+        assert "cannot start: PML_" in err.decode()
+        assert "cannot have 3 replicas" in err.decode()
+        assert "Traceback" not in err.decode()
 
 
 async def test_what_the_operator_has_to_mend_is_told_in_a_line(nats_url: str) -> None:

@@ -49,3 +49,17 @@ def test_nobody_deletes_purges_or_reads_without_need(service: Service) -> None:
     assert ("pml.evt.>" in allowed.subscribe) == (service == "gateway")
     journal = "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"
     assert (journal in allowed.publish) == (service in ("gateway", "executor"))
+
+
+def test_the_gateway_alone_reads_what_was_given_up() -> None:
+    letters = [
+        subject
+        for service in SERVICES
+        for subject in permissions_of(service).publish
+        if "PML_DEAD.gateway-on-dead-letter" in subject and service != "gateway"
+    ]
+    assert letters == []
+    allowed = permissions_of("gateway").publish
+    assert "$JS.API.CONSUMER.MSG.NEXT.PML_DEAD.gateway-on-dead-letter" in allowed
+    assert "$JS.API.DIRECT.GET.PML_EXECUTOR_CMD" in allowed
+    assert not [subject for subject in allowed if subject.startswith("pml.dead.gateway-on-dead")]

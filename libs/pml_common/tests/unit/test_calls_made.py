@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from pml_common.calls_made import calls_made
+from pml_common.calls_made import calls_made, calls_recorded
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.trace import TaskResult
+from pml_common.contracts.trace import TaskResult, ToolEnd, ToolStart, TraceEvent
 
 
 def call(tool: str, error: WorkflowError | None = None) -> TaskResult:
@@ -31,3 +31,29 @@ def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
     assert calls_made([call("fs:write", lost)]) == (
         "It has called nothing. Nobody knows how these calls ended: fs:write."
     )
+
+
+def start(n: int, tool: str) -> ToolStart:
+    return ToolStart(trace_id=UUID(int=n), ts=0, tool=tool, args={}, args_hash="")
+
+
+def end(n: int, tool: str, error: WorkflowError | None = None) -> ToolEnd:
+    return ToolEnd(
+        trace_id=UUID(int=n), ts=0, tool=tool, success=error is None, duration_ms=1, error=error
+    )
+
+
+def test_a_journal_tells_of_calls_though_some_of_it_is_missing() -> None:
+    unknown = WorkflowError(kind="outcome_unknown", message="who knows")
+    entries: list[TraceEvent] = [
+        start(1, "fs:stat"),
+        end(1, "fs:stat"),
+        start(2, "fs:write"),
+        end(3, "fs:read"),  # its start is missing
+        start(4, "fs:move"),
+        end(4, "fs:move", unknown),
+    ]
+    assert calls_recorded(entries) == (
+        "It has called fs:stat, fs:read. Nobody knows how these calls ended: fs:write, fs:move."
+    )
+    assert calls_recorded([]) == "It has called nothing."

@@ -1,12 +1,15 @@
-"""What askers hear while Postgres is away."""
+"""Postgres being away: which errors say so, and what askers hear."""
 
+import asyncio
 from functools import partial
 
+import asyncpg
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.errors import StorageUnavailable, outage_in
 from pml_common.storage.outage import reporting
+from pml_common.storage.pool import reachable
 
 
 class _Postgres:
@@ -29,3 +32,77 @@ async def test_an_outage_is_reported_in_the_askers_terms() -> None:
         await answer("yes")
     assert failure.value.code == "unavailable"
     assert await answer("yes") == "YES"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"),
+        asyncpg.ConnectionFailureError("connection failure"),
+        asyncpg.CannotConnectNowError("the database system is in recovery mode"),
+        asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+        asyncpg.CrashShutdownError("terminating connection because of crash"),
+        asyncpg.IdleSessionTimeoutError("terminating connection due to idle-session timeout"),
+        asyncpg.IdleInTransactionSessionTimeoutError("terminating connection"),
+        asyncpg.TransactionTimeoutError("terminating connection due to transaction timeout"),
+        asyncpg.QueryCanceledError("canceling statement due to user request"),
+        asyncpg.TooManyConnectionsError("sorry, too many clients already"),
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is ..."),
+        asyncpg.exceptions.ProtocolError("unexpected message"),
+        asyncpg.exceptions.TargetServerAttributeNotMatched("no host is primary"),
+        ConnectionResetError("reset by peer"),
+        ConnectionError("unexpected connection_lost() call"),
+        TimeoutError(),
+        RuntimeError("unable to perform operation on <TCPTransport>; the handler is closed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_connection_that_is_gone_is_an_outage(error: Exception) -> None:
+    assert str(outage_in(error)).startswith("Postgres does not answer: ")
+    with pytest.raises(StorageUnavailable, match="does not answer"), reachable():
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.DiskFullError("could not extend file: No space left on device"),
+        asyncpg.OutOfMemoryError("out of memory"),
+        asyncpg.PostgresIOError("could not read block"),
+        asyncpg.PostgresSystemError("could not fsync file"),
+        asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT in a read-only transaction"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception) -> None:
+    assert outage_in(error) == f"Postgres cannot store anything: {error}"
+    with pytest.raises(StorageUnavailable, match="cannot store anything"), reachable():
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.UniqueViolationError("duplicate key"),
+        asyncpg.UndefinedTableError("no such table"),
+        asyncpg.exceptions.DataError("invalid input for query argument $1"),
+        asyncpg.exceptions._base.DataError("invalid input for query argument $1"),  # pyright: ignore[reportPrivateUsage]
+        asyncpg.exceptions.ClientConfigurationError("invalid DSN"),
+        asyncpg.exceptions.UnsupportedServerFeatureError("no such feature"),
+        asyncpg.exceptions.OutdatedSchemaCacheError("cached plan"),
+        asyncpg.InvalidPasswordError("password authentication failed"),
+        LookupError("neither new nor known"),
+        RuntimeError("ours"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_fault_of_ours_is_no_outage(error: Exception) -> None:
+    assert outage_in(error) is None
+    with pytest.raises(type(error)), reachable():
+        raise error
+
+
+def test_a_cancelled_statement_stays_cancelled() -> None:
+    with pytest.raises(asyncio.CancelledError), reachable():
+        raise asyncio.CancelledError

@@ -4,14 +4,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
-from nats.js.errors import APIError, ServiceUnavailableError
+from nats.js.errors import APIError, ServerError, ServiceUnavailableError
 
 from pml_common.bus.client import DirectClient
+from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable
 
 log = logging.getLogger(__name__)
@@ -19,7 +21,11 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 10.0
 REPLY_TIMEOUT_S = 5.0
 _RECONNECT_WAIT_S = 0.2
-_PING_INTERVAL_S = 10
+_PING_INTERVAL_S = 3
+"""A server that answers no three of them is left for another: one that froze, say."""
+_NOT_NOW = (10009, 10010, 10118, 10119, 10158, 10164)
+"""Errors of a cluster that is electing a leader, or storing this very message or another one on its
+subject already."""
 
 
 async def connect(
@@ -30,10 +36,13 @@ async def connect(
     *,
     inbox: str,
 ) -> Client:
-    """Connect, within `patience_s` of trying, and stay connected; `on_reconnect` runs each time
-    the server is back; replies come below the subject `inbox`. Raises BusUnavailable."""
+    """Connect, within `patience_s` of trying, and stay connected; `url` may name several servers
+    of a cluster, with commas; `on_reconnect` runs each time a server is back; replies come below
+    the subject `inbox`. Raises BusUnavailable."""
     client = DirectClient()
-    server = url.rpartition("@")[2]  # what stands before it is a secret
+    urls = url.split(",")
+    server = ",".join(each.rpartition("@")[2] for each in urls)  # before that stands a secret
+    user = urlsplit(urls[0])
 
     async def disconnected() -> None:
         if not client.is_closed:
@@ -49,8 +58,12 @@ async def connect(
     try:
         async with asyncio.timeout(patience_s):
             await client.connect(
-                url,
+                urls,
                 name=name,
+                # Said once for all: servers that a cluster tells of come without them.
+                user=user.username if user.password else None,
+                password=user.password,
+                token=user.username if not user.password else None,
                 inbox_prefix=inbox,
                 error_cb=failed,
                 disconnected_cb=disconnected,
@@ -97,9 +110,15 @@ def server_errors(client: Client, what: str) -> Generator[None]:
         raise BusUnavailable(f"{what}: not connected to NATS")
     try:
         yield
-    except ServiceUnavailableError as error:
+    except (ServiceUnavailableError, ServerError) as error:  # such as no room to store anything
         raise BusUnavailable(f"{what}: {error}") from error
     except APIError as error:
-        raise BusError(f"{what}: {error}") from error
+        kind = BusUnavailable if error.err_code in _NOT_NOW else BusError
+        raise kind(f"{what}: {error}") from error
     except (NatsError, TimeoutError) as error:
         raise BusUnavailable(f"{what}: {error}") from error
+
+
+def envelope_of(message: Msg) -> Envelope:
+    """Subject, body and headers of a delivered message."""
+    return Envelope(message.subject, message.data, message.headers or {})

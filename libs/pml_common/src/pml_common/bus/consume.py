@@ -10,14 +10,13 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from pml_common.bus import streams
 from pml_common.bus.codec import Envelope
-from pml_common.bus.connection import drain, subscribe
+from pml_common.bus.connection import drain, envelope_of, subscribe
 from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
 from pml_common.bus.errors import BusError
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +39,8 @@ class PullLoop:
     def __init__(
         self,
         client: Client,
-        consumer: Consumer[Message],
+        stream: str,
+        consumer: Consumer[Message] | DeadLetterConsumer,
         process: Process,
         bury: BuryDelivery,
         recover: Recover,
@@ -51,7 +51,6 @@ class PullLoop:
         self._bury = bury
         self._recover = recover
         self._inbox = client.new_inbox()
-        stream = streams.stream_of(consumer)
         self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer.durable}"
         self._slots = asyncio.Semaphore(consumer.max_in_flight)
         self._in_hand: dict[asyncio.Task[None], Msg] = {}
@@ -161,7 +160,7 @@ class PullLoop:
         self._in_hand.pop(task, None)
 
     async def _settle(self, message: Msg) -> None:
-        envelope = Envelope(message.subject, message.data, message.headers or {})
+        envelope = envelope_of(message)
         outcome = await self._process(envelope, message.metadata.num_delivered)
         match outcome:
             case Done():

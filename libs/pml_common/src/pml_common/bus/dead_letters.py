@@ -1,26 +1,47 @@
-"""What could not be handled, kept with its reason."""
+"""Dead letters: messages that a consumer gave up, stored with the reason, and read again."""
 
+import hashlib
 import json
-from dataclasses import dataclass
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from pml_common.bus import codec, names
+from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
+from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
+from pml_common.bus.errors import Rejected
+from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, statement
 from pml_common.bus.journal import read_stored
+from pml_common.bus.port import Buried, OnBuried
 from pml_common.bus.publish import NatsPublisher
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer
+
+log = logging.getLogger(__name__)
 
 REASON = "Pml-Dead-Reason"
 SUBJECT = "Pml-Dead-Subject"
 DELIVERIES = "Pml-Dead-Deliveries"
+MESSAGE_ID = "Pml-Dead-Message-Id"
+BURIER = "Pml-Dead-Signature"
+"""Header: the signature of the service that gave the message up."""
 _NOT_KEPT = (codec.MSG_ID, codec.EXPECTED_LAST)
 _REASON_LIMIT = 4000
+_CONSUMERS = {consumer.durable: consumer for consumer in catalog.CONSUMERS}
+
+
+def _no_headers() -> Mapping[str, str]:
+    return {}
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A message that `durable` gave up; `data` as it was delivered.
+    """A message that `durable` gave up; `data` and `headers` as it was delivered, its id under
+    another name.
 
     The server's own burials (a replica died on the last delivery) have no data, and their
     subject is `<stream>/<sequence>`: the message is still there.
@@ -31,50 +52,158 @@ class DeadLetter:
     reason: str
     deliveries: int
     data: bytes
+    headers: Mapping[str, str] = field(default_factory=_no_headers, compare=False, repr=False)
+    by_server: bool = False
 
 
-def letter_headers(envelope: Envelope, reason: str, deliveries: int) -> dict[str, str]:
-    """The headers it had, and why it is dead."""
+def write_letter(
+    consumer: Consumer[Message],
+    identity: Identity,
+    envelope: Envelope,
+    reason: str,
+    deliveries: int,
+) -> Envelope:
+    """The letter that stores a delivery with the reason why it is dead, signed by its consumer's
+    service; who has no such key leaves it unsigned."""
+    subject = names.dead_subject(consumer.durable)
     kept = {name: value for name, value in envelope.headers.items() if name not in _NOT_KEPT}
-    return kept | {
+    headers = kept | {
         REASON: " ".join(reason.split())[:_REASON_LIMIT],
         SUBJECT: envelope.subject,
         DELIVERIES: str(deliveries),
+        MESSAGE_ID: envelope.headers.get(codec.MSG_ID, ""),
     }
+    try:
+        content = _vouched(subject, headers, envelope.data)
+        headers[BURIER] = identity.sign(consumer.service, content)
+    except NotOurs as error:
+        log.warning("%s: the letter goes unsigned: %s", subject, error)
+    return Envelope(subject, envelope.data, headers)
 
 
-async def bury(
-    publisher: NatsPublisher, durable: str, message: Msg, envelope: Envelope, reason: str
-) -> None:
-    """Store a delivery in `PML_DEAD`, once however often it is buried. Raises BusUnavailable."""
-    delivered = message.metadata
-    headers = letter_headers(envelope, reason, delivered.num_delivered)
-    headers[codec.MSG_ID] = f"{durable}/{delivered.stream}/{delivered.sequence.stream}"
-    await publisher.store(names.dead_subject(durable), envelope.data, headers)
-
-
-async def read_dead(client: Client) -> list[DeadLetter]:
-    """All dead letters, oldest first. Raises BusUnavailable."""
-    stored = await read_stored(client, names.DEAD_STREAM, ">")
-    return [_parse(message) for message in stored]
-
-
-def _parse(stored: Msg) -> DeadLetter:
-    headers = stored.headers or {}
-    subject = headers["Nats-Subject"]
-    if subject.startswith(names.MAX_DELIVERIES_ADVISORIES):
-        advisory = json.loads(stored.data)
+def read_letter(envelope: Envelope) -> DeadLetter:
+    """The letter inside."""
+    if envelope.subject.startswith(names.MAX_DELIVERIES_ADVISORIES):
+        advisory = json.loads(envelope.data)
         return DeadLetter(
             durable=advisory["consumer"],
             subject=f"{advisory['stream']}/{advisory['stream_seq']}",
             reason=f"not acknowledged in {advisory['deliveries']} deliveries",
             deliveries=advisory["deliveries"],
             data=b"",
+            by_server=True,
         )
+    headers = envelope.headers
     return DeadLetter(
-        durable=subject.removeprefix(names.dead_subject("")),
+        durable=envelope.subject.removeprefix(names.dead_subject("")),
         subject=headers.get(SUBJECT, ""),
         reason=headers.get(REASON, ""),
         deliveries=int(headers.get(DELIVERIES, "0")),
-        data=stored.data,
+        data=envelope.data,
+        headers=headers,
     )
+
+
+def _vouched(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
+    """The signed content of a letter: everything but the words of the reason."""
+    told = (SUBJECT, DELIVERIES, MESSAGE_ID, SIGNATURE, codec.PAYLOAD)
+    body = hashlib.sha256(data).hexdigest()
+    listed = json.dumps([*(headers.get(name, "") for name in told), body])
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    return statement(subject, headers.get(MESSAGE_ID, ""), digest)
+
+
+async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None:
+    """Store a letter in `PML_DEAD`, once however often the delivery is buried. Raises
+    BusUnavailable."""
+    delivered = message.metadata
+    stored = f"{delivered.stream}/{delivered.sequence.stream}"
+    durable = letter.subject.removeprefix(names.dead_subject(""))
+    headers = {**letter.headers, codec.MSG_ID: f"{durable}/{stored}"}
+    await publisher.store(letter.subject, letter.data, headers)
+
+
+async def read_dead(client: Client) -> list[DeadLetter]:
+    """All dead letters, oldest first. Raises BusUnavailable."""
+    stored = await read_stored(client, names.DEAD_STREAM, ">")
+    return [
+        read_letter(Envelope((each.headers or {})["Nats-Subject"], each.data, each.headers or {}))
+        for each in stored
+    ]
+
+
+Fetch = Callable[[str, int], Awaitable[Envelope | None]]
+"""Reads one stored message by stream and sequence; None where it is gone."""
+
+
+class DeadLetterReader:
+    """Hands on what was buried, where its sender did publish it and its reader did give it up."""
+
+    def __init__(self, receiver: Receiver, fetch: Fetch) -> None:
+        self._receiver = receiver
+        self._fetch = fetch
+
+    async def handle(
+        self, consumer: DeadLetterConsumer, handler: OnBuried, envelope: Envelope, deliveries: int
+    ) -> Disposition:
+        """Handle a letter and publish its facts; its errors become a disposition."""
+        with tracing.receiving(
+            "handle", "dead-letter", names.DEAD_STREAM, envelope.headers
+        ) as span:
+            try:
+                buried = await self.open(read_letter(envelope))
+                if buried is not None:
+                    for fact in await handler(buried):
+                        await self._receiver.publish(fact)
+            except Exception as error:
+                tracing.mark_failed(span, error)
+                outcome = dispose(error, consumer, deliveries)
+                log.warning("a letter of %s: %s", envelope.subject, outcome, exc_info=error)
+                return outcome
+        return Done()
+
+    async def open(self, letter: DeadLetter) -> Buried | None:
+        """The message in a letter; None, and a warning, without its writer's valid signature."""
+        consumer = _CONSUMERS.get(letter.durable)
+        if consumer is None or not consumer.message.signed:
+            return None
+        try:
+            envelope = await self._delivered(letter, consumer)
+        except Rejected as error:
+            log.warning("a letter of %s changes nothing: %s", letter.durable, error)
+            return None
+        try:
+            message = await self._receiver.open(consumer.message.model, envelope)
+        except Rejected:
+            message = None
+        address = names.parse_subject(envelope.subject)
+        return Buried(
+            consumer=consumer.durable,
+            message_id=envelope.headers.get(codec.MSG_ID, ""),
+            scope=address.scope,
+            entity=address.entity,
+            message=message,
+            reason=letter.reason,
+        )
+
+    async def _delivered(self, letter: DeadLetter, consumer: Consumer[Message]) -> Envelope:
+        """The message as it was delivered. Raises Rejected where it, or the letter, is not its
+        sender's."""
+        identity = self._receiver.identity
+        if letter.by_server:
+            stream, _, sequence = letter.subject.rpartition("/")
+            found = await self._fetch(stream, int(sequence))
+            if found is None:
+                raise Rejected(f"{letter.subject} is no longer there")
+        else:
+            content = _vouched(names.dead_subject(letter.durable), letter.headers, letter.data)
+            fault = identity.fault(consumer.service, content, letter.headers.get(BURIER))
+            if fault is not None:
+                raise Rejected(f"the letter is not believed: {fault}")
+            message_id = letter.headers.get(MESSAGE_ID, "")
+            headers = {**letter.headers, codec.MSG_ID: message_id}
+            found = Envelope(letter.subject, letter.data, headers)
+        if codec.type_on(found.subject) is not consumer.message:
+            raise Rejected(f"{found.subject} is not for {consumer.durable}")
+        codec.require_signature(consumer.message, found, identity)
+        return found

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.errors import BusError, Fenced, QueryFailed, Rejected, Retryable
+from pml_common.bus.errors import Fenced, QueryFailed, Rejected, Retryable, Unreadable
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, Recorded
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, Delivering, MessageType, QueryType
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +45,13 @@ class Leave:
     """Somebody else has taken it over: neither acknowledge nor refuse what is theirs."""
 
 
+_UNREADABLE_TRIES = 3
+"""Few tries: only a replica that lags makes a message unreadable for a while."""
+
 Disposition = Done | Retry | Bury | Leave
 
 
-def dispose(error: Exception, consumer: Consumer[Message], deliveries: int) -> Disposition:
+def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposition:
     """What becomes of a delivery whose handling raised; `deliveries` counts from 1."""
     if isinstance(error, Fenced):
         return Leave()
@@ -57,6 +60,8 @@ def dispose(error: Exception, consumer: Consumer[Message], deliveries: int) -> D
     # What only waits for another part may wait long; a bug is the same the next time.
     foreseen = isinstance(error, Retryable)
     limit = consumer.max_deliver if foreseen else min(consumer.max_failures, consumer.max_deliver)
+    if isinstance(error, Unreadable):
+        limit = min(limit, _UNREADABLE_TRIES)
     if deliveries >= limit:
         reason = f"{type(error).__name__}: {error}"
         return Bury(f"{reason} (delivery {deliveries} of {limit})")
@@ -141,13 +146,12 @@ class Receiver:
     async def record(
         self, envelope: Envelope, sequence: int, stored_at: datetime
     ) -> Recorded | None:
-        """A stored message; None for a type or version we do not know. Raises BusError where it
-        cannot be read: a journal with a gap is worse than none."""
+        """A stored message; None for a type or version we do not know. Raises Unreadable: a journal
+        with a gap is worse than none."""
         try:
             message = await self._known(envelope)
         except Rejected as error:
-            what = f"{envelope.subject} message {sequence} cannot be read"
-            raise BusError(f"{what}: {error}") from error
+            raise Unreadable(envelope.subject, sequence, str(error)) from error
         return None if message is None else Recorded(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:

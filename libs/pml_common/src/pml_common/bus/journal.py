@@ -13,7 +13,7 @@ from pml_common.bus import names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
-from pml_common.bus.errors import BusUnavailable
+from pml_common.bus.errors import BusUnavailable, Unreadable
 from pml_common.bus.port import Recorded
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -106,6 +106,37 @@ class NatsJournal:
         if status is not None:
             raise BusUnavailable(f"read the last of {subject}: server status {status}")
         return await self._record(stored)
+
+    async def salvage(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Sequence[Recorded | Unreadable]:
+        """See `port.Journal`."""
+        subject = names.subject_of(message_type, scope, entity)
+        stream = names.stream_of(message_type.kind, message_type.owner)
+        found: list[Recorded | Unreadable] = []
+        for stored in await read_stored(self._client, stream, subject):
+            try:
+                record = await self._record(stored)
+            except Unreadable as error:
+                found.append(error)
+            else:
+                found += [] if record is None else [record]
+        return found
+
+    async def fetch(self, stream: str, sequence: int) -> Envelope | None:
+        """One stored message; None where it is gone. Raises BusUnavailable."""
+        with server_errors(self._client, f"read {stream}/{sequence}"):
+            stored = await self._client.request(
+                f"$JS.API.DIRECT.GET.{stream}",
+                json.dumps({"seq": sequence}).encode(),
+                timeout=REPLY_TIMEOUT_S,
+            )
+        headers = stored.headers or {}
+        if headers.get("Status") == "404":
+            return None
+        if "Status" in headers:
+            raise BusUnavailable(f"read {stream}/{sequence}: server status {headers['Status']}")
+        return Envelope(headers["Nats-Subject"], stored.data, headers)
 
     async def _read(self, stream: str, subject: str) -> list[Recorded]:
         stored = await read_stored(self._client, stream, subject)

@@ -2,24 +2,28 @@
 
 import asyncio
 import heapq
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetter
+from pml_common.bus.dead_letters import DeadLetter, DeadLetterReader, write_letter
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
-from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.bus.errors import BusUnavailable, NobodyThere, QueryFailed, Unreadable
 from pml_common.bus.identity import Identity, everyone
 from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
 from pml_common.bus.memory_payloads import MemoryPayloads
-from pml_common.bus.port import Bus, Handler, Recorded
+from pml_common.bus.port import Bus, Handler, OnBuried, Recorded, Wants
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
 from pml_common.contracts.scope import Scope
+from pml_common.outages import Outage
 
 M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
@@ -37,7 +41,7 @@ class MemoryBus(Bus):
         self._identity = identity or everyone()
         self._payloads = MemoryPayloads(self.broker)
         self._receiver = Receiver(self._payloads, self._identity, self.publish)
-        self._replicas: list[tuple[Consumer[Message], Replica]] = []
+        self._replicas: list[tuple[Consumer[Message] | DeadLetterConsumer, Replica]] = []
         self._leave: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._inboxes: set[Inbox[Message]] = set()
@@ -67,7 +71,7 @@ class MemoryBus(Bus):
     ) -> Envelope:
         servers = self.broker.answers[question.subject]
         if not servers:
-            raise no_answer(query_type, "nobody is there to answer")
+            raise NobodyThere(f"{query_type.owner} {query_type.name}")
         servers.rotate(-1)
         reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
         servers[-1](question, reply)
@@ -104,6 +108,23 @@ class MemoryBus(Bus):
         stored = await self.history(scope, entity, of=message_type)
         return stored[-1] if stored else None
 
+    async def salvage(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Sequence[Recorded | Unreadable]:
+        self._require(f"read {entity}")
+        subject = names.subject_of(message_type, scope, entity)
+        found: list[Recorded | Unreadable] = []
+        for stored in self.broker.stream(message_type.kind, message_type.owner).messages:
+            if stored.envelope.subject != subject:
+                continue
+            try:
+                record = await self._record(stored)
+            except Unreadable as error:
+                found.append(error)
+            else:
+                found += [] if record is None else [record]
+        return found
+
     async def _record(self, stored: Stored) -> Recorded | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 
@@ -120,19 +141,36 @@ class MemoryBus(Bus):
             return await self._receiver.handle(consumer, handler, envelope, deliveries)
 
         self._require(f"consume {consumer.durable}")
-        replica = Replica(process, free=consumer.max_in_flight)
+        write = partial(write_letter, consumer, self._identity)
+        self._join(consumer, Replica(process, consumer.max_in_flight, write))
+
+    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+        reader = DeadLetterReader(self._receiver, self.broker.fetch)
+
+        async def process(envelope: Envelope, deliveries: int) -> Disposition:
+            return await reader.handle(consumer, handler, envelope, deliveries)
+
+        self._require(f"consume {consumer.durable}")
+        self._join(consumer, Replica(process, consumer.max_in_flight))
+
+    def _join(self, consumer: Consumer[Message] | DeadLetterConsumer, replica: Replica) -> None:
         self._replicas.append((consumer, replica))
         self.broker.durable(consumer).join(replica)
 
     async def listen(
-        self, message_type: MessageType[M], handler: Callable[[M], Awaitable[None]]
+        self,
+        message_type: MessageType[M],
+        handler: Callable[[M], Awaitable[None]],
+        *,
+        wants: Wants | None = None,
     ) -> None:
         self._require(f"listen to {message_type.name}")
         inbox: Inbox[Envelope] = Inbox()
 
         async def hear() -> None:
             async for envelope in inbox:
-                await self._receiver.hear(message_type, handler, envelope)
+                if names.is_wanted(envelope.subject, wants):
+                    await self._receiver.hear(message_type, handler, envelope)
 
         self._subscribe(f"{names.prefix_of(message_type)}.", "", inbox)
         self._spawn(hear())
@@ -201,6 +239,18 @@ class MemoryBus(Bus):
 
     async def healthy(self) -> bool:
         return self.broker.available and not self._closed
+
+    def now(self) -> datetime:
+        return self.broker.clock.now()
+
+    def outages(self) -> Sequence[Outage]:
+        return self.broker.outages.until(time.monotonic())
+
+    async def refusal(self) -> str | None:
+        return self.broker.refusal if await self.healthy() else None
+
+    async def shortfall(self) -> str | None:
+        return None
 
     def kill(self) -> None:
         """Vanish as a killed process does: nothing more is heard of what it was handling."""

@@ -1,20 +1,29 @@
 """A message server in memory: the rules of JetStream that the bus relies on."""
 
 import asyncio
+import json
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import cast
 
 from pml_common.bus import codec, names
 from pml_common.bus.clock import Cancellable, Clock, ScaledClock
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetter
+from pml_common.bus.dead_letters import DeadLetter, read_letter
 from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
-from pml_common.bus.errors import BusUnavailable, Fenced
+from pml_common.bus.errors import Behind, BusUnavailable, Fenced
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import CONSUMERS, Consumer
+from pml_common.contracts.catalog import (
+    CONSUMERS,
+    GATEWAY_ON_DEAD_LETTER,
+    Consumer,
+    DeadLetterConsumer,
+)
+from pml_common.outages import Outages
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,11 @@ class Stream:
     last: int = 0
 
     def store(self, envelope: Envelope, now: datetime) -> Stored | int:
-        """The new message, or the sequence of the one that has its id. Raises Fenced."""
+        """The new message, or the sequence of the one that has its id. Raises Fenced, and Behind
+        where what was seen is not there."""
         expected = envelope.headers.get(codec.EXPECTED_LAST)
+        if expected is not None and int(expected) > self.last_on(envelope.subject):
+            raise Behind(f"publish {envelope.subject}: {expected} is not there yet")
         if expected is not None and int(expected) != self.last_on(envelope.subject):
             raise Fenced(envelope.subject, int(expected))
         message_id = envelope.headers[codec.MSG_ID]
@@ -60,6 +72,7 @@ class Replica:
 
     process: Callable[[Envelope, int], Coroutine[None, None, Disposition]]
     free: int
+    write_letter: Callable[[Envelope, str, int], Envelope] | None = None
     alive: bool = True
     tasks: set[asyncio.Task[Disposition]] = field(default_factory=set[asyncio.Task[Disposition]])
 
@@ -67,7 +80,9 @@ class Replica:
 class Durable:
     """A durable consumer: who has which message, and what is to be delivered again."""
 
-    def __init__(self, broker: "MemoryBroker", consumer: Consumer[Message]) -> None:
+    def __init__(
+        self, broker: "MemoryBroker", consumer: Consumer[Message] | DeadLetterConsumer
+    ) -> None:
         self._broker = broker
         self.consumer = consumer
         self.ready: deque[tuple[Stored, int]] = deque()
@@ -116,9 +131,7 @@ class Durable:
 
     def _queue(self, stored: Stored, deliveries: int) -> None:
         if deliveries > self.consumer.max_deliver:
-            stream = names.stream_of(self.consumer.message.kind, self.consumer.message.owner)
-            reason = f"not acknowledged in {deliveries - 1} deliveries"
-            self._bury(f"{stream}/{stored.sequence}", reason, deliveries - 1)
+            self._bury(self._advisory(stored, deliveries - 1))
             return
         self.ready.append((stored, deliveries))
         self.dispatch()
@@ -141,10 +154,13 @@ class Durable:
         replica.free += 1
         if replica.alive and self._current.get(stored.sequence) == deliveries:
             del self._current[stored.sequence]
-            self._conclude(Retry(0) if task.cancelled() else task.result(), stored, deliveries)
+            outcome = Retry(0) if task.cancelled() else task.result()
+            self._conclude(outcome, replica, stored, deliveries)
         self.dispatch()
 
-    def _conclude(self, outcome: Disposition, stored: Stored, deliveries: int) -> None:
+    def _conclude(
+        self, outcome: Disposition, replica: Replica, stored: Stored, deliveries: int
+    ) -> None:
         if isinstance(outcome, Leave):
             return
         self._alarms.pop(stored.sequence).cancel()
@@ -157,12 +173,27 @@ class Durable:
                 again = partial(self._queue, stored, deliveries + 1)
                 self._alarms[stored.sequence] = self._broker.clock.call_later(delay_s, again)
             case Bury(reason):
-                envelope = stored.envelope
-                self._bury(envelope.subject, " ".join(reason.split()), deliveries, envelope.data)
+                write = replica.write_letter
+                self._bury(write(stored.envelope, reason, deliveries) if write else None)
 
-    def _bury(self, subject: str, reason: str, deliveries: int, data: bytes = b"") -> None:
-        letter = DeadLetter(self.consumer.durable, subject, reason, deliveries, data)
-        self._broker.dead.append(letter)
+    def _advisory(self, stored: Stored, deliveries: int) -> Envelope | None:
+        """The server's own letter; there is none about letters."""
+        if isinstance(self.consumer, DeadLetterConsumer):
+            return None
+        stream = names.stream_of(self.consumer.message.kind, self.consumer.message.owner)
+        durable = self.consumer.durable
+        told = {
+            "stream": stream,
+            "consumer": durable,
+            "stream_seq": stored.sequence,
+            "deliveries": deliveries,
+        }
+        subject = f"{names.MAX_DELIVERIES_ADVISORIES}.{stream}.{durable}"
+        return Envelope(subject, json.dumps(told).encode(), {})
+
+    def _bury(self, letter: Envelope | None) -> None:
+        if letter is not None:
+            self._broker.bury(letter)
         self._settled()
 
     def _settled(self) -> None:
@@ -179,7 +210,9 @@ class MemoryBroker:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or ScaledClock()
-        self.available = True
+        self.outages = Outages()
+        self._available = True
+        self.refusal: str | None = None
         self.dead: list[DeadLetter] = []
         self.payloads: dict[str, bytes] = {}
         self.memos: dict[str, bytes] = {}
@@ -189,6 +222,17 @@ class MemoryBroker:
         self.answers: defaultdict[str, deque[Answer]] = defaultdict(deque)
         self.changed = asyncio.Event()
         self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
+        self._letters = Durable(self, GATEWAY_ON_DEAD_LETTER)
+
+    @property
+    def available(self) -> bool:
+        """Whether the server is said to be there."""
+        return self._available
+
+    @available.setter
+    def available(self, is_there: bool) -> None:
+        self._available = is_there
+        (self.outages.found if is_there else self.outages.lost)(time.monotonic())
 
     def require(self, what: str) -> None:
         """Raise BusUnavailable while the server is said to be away."""
@@ -202,8 +246,11 @@ class MemoryBroker:
         self.memos[key] = value
         self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.memos.__delitem__, key))
 
-    def durable(self, consumer: Consumer[Message]) -> Durable:
+    def durable(self, consumer: Consumer[Message] | DeadLetterConsumer) -> Durable:
         """The durable consumer of that name, with the options given last."""
+        if isinstance(consumer, DeadLetterConsumer):
+            self._letters.consumer = consumer
+            return self._letters
         known = self._durables.get(consumer.durable)
         if known is None:
             known = self._durables[consumer.durable] = Durable(self, consumer)
@@ -213,6 +260,16 @@ class MemoryBroker:
         known.consumer = consumer
         return known
 
+    def bury(self, letter: Envelope) -> None:
+        """Keep a letter and deliver it to whoever reads them."""
+        self.dead.append(read_letter(letter))
+        self._letters.offer(Stored(len(self.dead), self.clock.now(), letter))
+
+    async def fetch(self, stream: str, sequence: int) -> Envelope | None:
+        """One stored message."""
+        stored = self.streams[stream].messages
+        return next((each.envelope for each in stored if each.sequence == sequence), None)
+
     def stream(self, kind: names.Kind, owner: str) -> Stream:
         """An owner's stream."""
         return self.streams[names.stream_of(kind, owner)]
@@ -220,12 +277,14 @@ class MemoryBroker:
     def store(self, envelope: Envelope) -> int:
         """Store, deliver, and return the sequence. Raises Fenced, BusUnavailable."""
         self.require(f"publish {envelope.subject}")
+        if self.refusal is not None:
+            raise BusUnavailable(f"publish {envelope.subject}: {self.refusal}")
         address = names.parse_subject(envelope.subject)
         stored = self.stream(address.kind, address.owner).store(envelope, self.clock.now())
         if isinstance(stored, int):
             return stored
         for durable in self._durables.values():
-            prefix = names.prefix_of(durable.consumer.message)
+            prefix = names.prefix_of(cast(Consumer[Message], durable.consumer).message)
             if envelope.subject.startswith(prefix + "."):
                 durable.offer(stored)
         for receive in list(self.subscriptions):
@@ -235,6 +294,7 @@ class MemoryBroker:
     async def settled(self, timeout: float = 5.0) -> None:
         """Wait until every message that some replica consumes was handled or buried."""
         async with asyncio.timeout(timeout):
-            while any(d.attended and d.unsettled for d in self._durables.values()):
+            durables = (*self._durables.values(), self._letters)
+            while any(d.attended and d.unsettled for d in durables):
                 self.changed.clear()
                 await self.changed.wait()

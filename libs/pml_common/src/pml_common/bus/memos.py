@@ -20,7 +20,7 @@ class NatsMemos:
         self._prefix = f"$KV.{names.MEMO_BUCKET}."
         self._bucket = KeyValue(
             name=names.MEMO_BUCKET,
-            stream=f"KV_{names.MEMO_BUCKET}",
+            stream=names.MEMO_STREAM,
             pre=self._prefix,
             js=js,
             direct=True,

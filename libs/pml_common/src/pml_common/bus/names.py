@@ -1,5 +1,6 @@
 """Subjects, streams and consumers: what things are called on the server. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, unquote
@@ -15,6 +16,8 @@ DEAD_SUBJECTS = "pml.dead.>"
 MAX_DELIVERIES_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 PAYLOAD_BUCKET = "PML_PAYLOADS"
 MEMO_BUCKET = "PML_MEMOS"
+PAYLOAD_STREAM = f"OBJ_{PAYLOAD_BUCKET}"
+MEMO_STREAM = f"KV_{MEMO_BUCKET}"
 TOKEN_LIMIT = 1024
 
 
@@ -81,6 +84,11 @@ def stream_subjects(kind: Kind, owner: str) -> str:
     return f"pml.{kind}.{owner}.>"
 
 
+def write_check(kind: Kind, owner: str) -> str:
+    """Where that stream is tried; no message type and no consumer has this subject."""
+    return f"pml.{kind}.{owner}.write-check"
+
+
 def inbox_of(service: str) -> str:
     """Where replies to a service come; no other may subscribe there."""
     return f"_INBOX.{service}"
@@ -103,3 +111,15 @@ def parse_subject(subject: str) -> Address:
         raise ValueError(f"{subject!r}: {version!r} is not a version")
     scope = Scope(org=org, project=project)
     return Address(kind, owner, name, int(version[1:]), scope, unquote(entity))
+
+
+def is_wanted(subject: str, wants: Callable[[Scope, str], bool] | None) -> bool:
+    """Whether a listener wants what was published here; what is published under no subject of ours
+    is left to whoever reads it, as is an entity that `wants` cannot read (ValueError)."""
+    if wants is None:
+        return True
+    try:
+        address = parse_subject(subject)
+        return wants(address.scope, address.entity)
+    except ValueError:
+        return True

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from functools import partial
 from typing import Self, TypeVar
 from uuid import uuid4
 
@@ -13,23 +15,34 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
-from pml_common.bus import connection, names, streams
+from pml_common.bus import connection, names, streams, write_check
 from pml_common.bus.codec import Envelope
-from pml_common.bus.connection import flush, server_errors, subscribe
-from pml_common.bus.consume import PullLoop
-from pml_common.bus.dead_letters import DeadLetter, bury, read_dead
+from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
+from pml_common.bus.consume import BuryDelivery, Process, PullLoop
+from pml_common.bus.dead_letters import (
+    DeadLetter,
+    DeadLetterReader,
+    bury,
+    read_dead,
+    write_letter,
+)
 from pml_common.bus.delivery import Disposition, Receiver
+from pml_common.bus.errors import BusUnavailable, TooFewServers, Unreadable
 from pml_common.bus.identity import Identity
 from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.memos import NatsMemos
 from pml_common.bus.payloads import NatsPayloads
-from pml_common.bus.port import Bus, Handler, Recorded
+from pml_common.bus.port import Bus, Handler, OnBuried, Recorded, Wants
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.query import NatsAsker, QueryServer
+from pml_common.bus.server_clock import ServerClock, read_clock
+from pml_common.bus.stream_check import StreamCheck
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
 from pml_common.contracts.scope import Scope
+from pml_common.outages import Outage
 
 log = logging.getLogger(__name__)
 
@@ -37,17 +50,26 @@ M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
+_ENSURE_AGAIN_S = 0.3
+
 
 class NatsBus(Bus):
     """One service replica's connection; see `port.Bus` for what each method promises."""
 
     def __init__(
-        self, client: Client, *, service: str, instance: str, replicas: int, identity: Identity
+        self,
+        client: Client,
+        *,
+        service: str,
+        instance: str,
+        identity: Identity,
+        kept: StreamSettings = streams.DEFAULTS,
     ) -> None:
         self._client = client
         self._service = service
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
-        self._replicas = replicas
+        self._kept = kept
+        self._check = StreamCheck(client, service, kept)
         self._payloads = NatsPayloads(client, self._js)
         self._memos = NatsMemos(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
@@ -59,6 +81,8 @@ class NatsBus(Bus):
         self._heard: list[Subscription] = []
         self._inboxes: set[Inbox[Message]] = set()
         self._drained = False
+        self.clock = ServerClock(partial(read_clock, client, service))
+        self._looking: asyncio.Task[None] | None = None
 
     @classmethod
     async def connect(
@@ -68,14 +92,15 @@ class NatsBus(Bus):
         service: str,
         identity: Identity,
         instance: str | None = None,
-        replicas: int = 1,
+        kept: StreamSettings = streams.DEFAULTS,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
         """Connect and see that streams and our consumers exist; `identity` signs what is published
-        and verifies what is read, `replicas` is of each stream in a cluster, `patience_s` how long
-        to wait for a server. Raises BusUnavailable."""
+        and verifies what is read, `kept` says how streams that are missing are created, and
+        `patience_s` how long to wait for a server, or for a cluster that elects its leader. Raises
+        BusUnavailable, TooFewServers."""
         instance = instance or uuid4().hex[:8]
-        buses: list[Self] = []
+        give_up, buses = asyncio.get_running_loop().time() + patience_s, list[Self]()
 
         async def reconnected() -> None:
             for bus in buses:
@@ -85,19 +110,34 @@ class NatsBus(Bus):
         client = await connection.connect(
             url, name, reconnected, patience_s, inbox=names.inbox_of(service)
         )
-        bus = cls(client, service=service, instance=instance, replicas=replicas, identity=identity)
+        bus = cls(client, service=service, instance=instance, identity=identity, kept=kept)
         try:
-            await bus.ensure()
+            await bus.ensure_until(give_up)
+            await bus.clock.look()
+            await bus.shortfall()
         except BaseException:
             await client.close()
             raise
+        bus._looking = asyncio.create_task(bus.clock.keep_looking(), name="server clock")
         buses.append(bus)
         return bus
 
     async def ensure(self) -> None:
         """Create the catalogue's streams, change our own, create or change our consumers."""
         with server_errors(self._client, "create streams"):
-            await streams.ensure_all(self._js, self._service, self._replicas)
+            await streams.ensure_all(self._js, self._service, self._kept)
+
+    async def ensure_until(self, give_up: float) -> None:
+        """The same, tried again until the loop's clock says `give_up`."""
+        while True:
+            try:
+                return await self.ensure()
+            except (BusUnavailable, TooFewServers) as error:
+                passes = isinstance(error, BusUnavailable) or error.may_pass
+                if not passes or asyncio.get_running_loop().time() >= give_up:
+                    raise
+                log.warning("NATS is not ready yet: %s", error)
+            await asyncio.sleep(_ENSURE_AGAIN_S)
 
     async def restart(self) -> None:
         """Ask for messages anew after a lost connection."""
@@ -120,6 +160,11 @@ class NatsBus(Bus):
     ) -> Recorded | None:
         return await self._journal.last_of(message_type, scope, entity)
 
+    async def salvage(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Sequence[Recorded | Unreadable]:
+        return await self._journal.salvage(message_type, scope, entity)
+
     async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
         await self._memos.remember(key, value, ttl_s)
 
@@ -131,16 +176,38 @@ class NatsBus(Bus):
             return await self._receiver.handle(consumer, handler, envelope, deliveries)
 
         async def bury_it(message: Msg, envelope: Envelope, reason: str) -> None:
-            await bury(self._publisher, consumer.durable, message, envelope, reason)
+            deliveries = message.metadata.num_delivered
+            letter = write_letter(consumer, self._receiver.identity, envelope, reason, deliveries)
+            await bury(self._publisher, message, letter)
 
+        await self._pull(consumer, process, bury_it)
+
+    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+        reader = DeadLetterReader(self._receiver, self._journal.fetch)
+
+        async def process(envelope: Envelope, deliveries: int) -> Disposition:
+            return await reader.handle(consumer, handler, envelope, deliveries)
+
+        async def leave_it(message: Msg, envelope: Envelope, reason: str) -> None:
+            log.error("nothing follows from a letter of %s: %s", envelope.subject, reason)
+
+        await self._pull(consumer, process, leave_it)
+
+    async def _pull(
+        self,
+        consumer: Consumer[Message] | DeadLetterConsumer,
+        process: Process,
+        bury_it: BuryDelivery,
+    ) -> None:
         async def recover() -> None:
             await self.ensure()
             with server_errors(self._client, f"restore {consumer.durable}"):
                 await streams.ensure_consumer(self._js, consumer)
 
+        stream = streams.stream_of(consumer)
         with server_errors(self._client, f"consume {consumer.durable}"):
             await streams.ensure_consumer(self._js, consumer)
-            loop = PullLoop(self._client, consumer, process, bury_it, recover)
+            loop = PullLoop(self._client, stream, consumer, process, bury_it, recover)
             await loop.start()
         self._loops.append(loop)
 
@@ -151,10 +218,15 @@ class NatsBus(Bus):
             await self._queries.serve(query_type, handler)
 
     async def listen(
-        self, message_type: MessageType[M], handler: Callable[[M], Awaitable[None]]
+        self,
+        message_type: MessageType[M],
+        handler: Callable[[M], Awaitable[None]],
+        *,
+        wants: Wants | None = None,
     ) -> None:
         async def receive(message: Msg) -> None:
-            await self._receiver.hear(message_type, handler, _envelope(message))
+            if names.is_wanted(message.subject, wants):
+                await self._receiver.hear(message_type, handler, envelope_of(message))
 
         with server_errors(self._client, f"listen to {message_type.name}"):
             subscription = await subscribe(self._client, names.filter_of(message_type), receive)
@@ -166,7 +238,7 @@ class NatsBus(Bus):
         inbox: Inbox[Message] = Inbox(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
-            envelope = _envelope(message)
+            envelope = envelope_of(message)
             if (event := await self._receiver.overhear(envelope)) is not None:
                 inbox.put(event, weight(envelope))
 
@@ -191,6 +263,8 @@ class NatsBus(Bus):
         if self._drained:
             return
         self._drained = True
+        if self._looking is not None:
+            self._looking.cancel()
         await asyncio.gather(
             self._queries.stop(timeout),
             *(loop.stop(timeout) for loop in self._loops),
@@ -206,14 +280,21 @@ class NatsBus(Bus):
         await self._client.close()
 
     async def healthy(self) -> bool:
-        if not self._client.is_connected:
-            return False
-        try:
-            await JetStreamContext(self._client, timeout=1.0).account_info()
-        except NatsError:
-            return False
-        return True
+        with suppress(NatsError):
+            asker = JetStreamContext(self._client, timeout=1.0)
+            return self._client.is_connected and bool(await asker.account_info())
+        return False
 
+    def now(self) -> datetime:
+        return self.clock.now()
 
-def _envelope(message: Msg) -> Envelope:
-    return Envelope(message.subject, message.data, message.headers or {})
+    def outages(self) -> Sequence[Outage]:
+        return self.clock.outages()
+
+    async def refusal(self) -> str | None:
+        every = write_check.subjects_of(self._service)
+        found = await write_check.refusal(self._client, every, must_exist=True)
+        return found if self._client.is_connected else None
+
+    async def shortfall(self) -> str | None:
+        return await self._check.shortfall()

@@ -1,5 +1,6 @@
 """Big bodies in a JetStream object store, by their SHA-256."""
 
+import asyncio
 import base64
 import json
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,8 @@ from pml_common.bus.connection import server_errors
 from pml_common.bus.journal import read_stored
 
 _CHUNK = 128 * 1024
+LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0)
+"""How long a replica may lag behind its leader."""
 
 
 class NatsPayloads:
@@ -25,7 +28,7 @@ class NatsPayloads:
     def __init__(self, client: Client, js: JetStreamContext) -> None:
         self._client = client
         self._js = js
-        self._stream = f"OBJ_{names.PAYLOAD_BUCKET}"
+        self._stream = names.PAYLOAD_STREAM
         self._store = ObjectStore(names.PAYLOAD_BUCKET, self._stream, js)
 
     async def put(self, key: str, data: bytes) -> None:
@@ -72,7 +75,13 @@ class NatsPayloads:
                 info = await self._store.get_info(key)
             except NotFoundError:
                 return None
-        chunks = await read_stored(
-            self._client, self._stream, f"$O.{names.PAYLOAD_BUCKET}.C.{info.nuid}"
-        )
+        subject = f"$O.{names.PAYLOAD_BUCKET}.C.{info.nuid}"
+        chunks = await read_stored(self._client, self._stream, subject)
+        for pause in LAG_DELAYS_S:
+            # The leader knows the body, a replica that lags answers for its chunks.
+            if len(chunks) >= (info.chunks or 0):
+                break
+            await asyncio.sleep(pause)
+            chunks = await read_stored(self._client, self._stream, subject)
+        # One that is gone for good makes the body another than its name says.
         return b"".join(chunk.data for chunk in chunks)

@@ -8,13 +8,10 @@ whoever was asked, once per question.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pml_common.bus import names, streams
+from pml_common.bus import names, streams, write_check
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, Service
-
-_PAYLOADS = f"OBJ_{names.PAYLOAD_BUCKET}"
-_MEMOS = f"KV_{names.MEMO_BUCKET}"
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,9 @@ def permissions_of(service: Service) -> Permissions:
         *_streams(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
+        *_burials(service),
         *_buckets(service),
+        *(each for each in write_check.subjects_of(service) if not each.startswith("$")),
     )
     return Permissions(publish, tuple(_subscriptions(service)))
 
@@ -45,7 +44,7 @@ def _consumers(service: Service) -> Iterator[Consumer[Message]]:
 def _streams(service: Service) -> Iterator[str]:
     """Any may create what is missing; the server refuses to create an existing one otherwise."""
     yield "$JS.API.INFO"
-    for name in (*(config.name or "" for config in streams.stream_configs(1)), _PAYLOADS, _MEMOS):
+    for name in streams.stream_names():
         yield f"$JS.API.STREAM.CREATE.{name}"
         if streams.changed_by(service, name):
             yield f"$JS.API.STREAM.INFO.{name}"
@@ -69,14 +68,27 @@ def _reading(service: Service) -> Iterator[str]:
             yield f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
+def _burials(service: Service) -> Iterator[str]:
+    """Letters, and the commands that the server gave up, which are still in their queues."""
+    reader = catalog.GATEWAY_ON_DEAD_LETTER
+    if reader.service != service:
+        return
+    durable = f"{streams.stream_of(reader)}.{reader.durable}"
+    yield f"$JS.API.CONSUMER.CREATE.{durable}"
+    yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
+    yield f"$JS.ACK.{durable}.>"
+    for owner in sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "cmd"}):
+        yield f"$JS.API.DIRECT.GET.{names.stream_of('cmd', owner)}"
+
+
 def _buckets(service: Service) -> Iterator[str]:
     """Bodies are kept under their own digest, so all services may share the store."""
     yield f"$O.{names.PAYLOAD_BUCKET}.>"
-    yield f"$JS.API.DIRECT.GET.{_PAYLOADS}"
-    yield f"$JS.API.STREAM.MSG.GET.{_PAYLOADS}"
+    yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
+    yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
     if service == streams.KEEPER:
         yield f"$KV.{names.MEMO_BUCKET}.>"
-        yield f"$JS.API.DIRECT.GET.{_MEMOS}.>"
+        yield f"$JS.API.DIRECT.GET.{names.MEMO_STREAM}.>"
 
 
 def _subscriptions(service: Service) -> Iterator[str]:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from pml_common.bus.errors import Unreadable
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
 from pml_common.contracts.scope import Scope
+from pml_common.outages import Outage
 
 M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
@@ -22,6 +24,10 @@ a bug: retried with the consumer's delays, buried after its last delivery.
 """
 
 
+Wants = Callable[[Scope, str], bool]
+"""Whether messages about this entity are of interest now."""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """A stored message, its sequence in its stream, and when the server stored it."""
@@ -29,6 +35,23 @@ class Recorded:
     sequence: int
     stored_at: datetime
     message: Message
+
+
+@dataclass(frozen=True)
+class Buried:
+    """A message that its sender published and a consumer gave up for good; `message` is None where
+    its body cannot be read."""
+
+    consumer: str
+    message_id: str
+    scope: Scope
+    entity: str
+    message: Message | None
+    reason: str
+
+
+OnBuried = Callable[[Buried], Awaitable[Sequence[Message]]]
+"""Handles one burial and returns what to publish; may run twice for one burial."""
 
 
 class Publisher(Protocol):
@@ -39,7 +62,8 @@ class Publisher(Protocol):
         `message_id` within the server's window stores nothing and returns the first sequence.
 
         With `expected_last`, store it only if that is the sequence of the last message on its
-        subject (0: none yet). Raises Fenced, BusUnavailable.
+        subject (0: none yet). Raises Fenced; BusUnavailable also where the server knows only
+        earlier ones.
         """
         ...
 
@@ -59,14 +83,21 @@ class Journal(Protocol):
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
     ) -> Sequence[Recorded]:
         """Stored events about one entity, oldest first: of one message type (then sequences are
-        comparable), else of every owner, by time stored. Raises BusUnavailable."""
+        comparable), else of every owner, by time stored. Raises Unreadable, BusUnavailable."""
         ...
 
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
     ) -> Recorded | None:
-        """The last stored message of a type about one entity; None without one. Raises BusError
-        where it cannot be read, BusUnavailable."""
+        """The last stored message of a type about one entity; None without one. Raises
+        Unreadable where it cannot be read, BusUnavailable."""
+        ...
+
+    async def salvage(
+        self, message_type: MessageType[Message], scope: Scope, entity: str
+    ) -> Sequence[Recorded | Unreadable]:
+        """As `history` of one type, with each message that cannot be read told as such in its
+        place. Raises BusUnavailable."""
         ...
 
 
@@ -91,11 +122,21 @@ class Bus(Publisher, Asker, Journal, Memos, Protocol):
         """Start handling a durable consumer's messages until `drain`."""
         ...
 
+    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+        """Start handling what all consumers give up, until `drain`. What its sender did not publish
+        is passed over: a forgery that was buried says nothing of anybody's work."""
+        ...
+
     async def listen(
-        self, message_type: MessageType[M], handler: Callable[[M], Awaitable[None]]
+        self,
+        message_type: MessageType[M],
+        handler: Callable[[M], Awaitable[None]],
+        *,
+        wants: Wants | None = None,
     ) -> None:
         """Hear every message of a type in this very replica, at most once, from now until `drain`;
-        for what can be recomputed (caches, notifications)."""
+        for what can be recomputed (caches, notifications). With `wants`, only those about what it
+        returns true for; the others are not even decoded."""
         ...
 
     async def serve(
@@ -119,4 +160,24 @@ class Bus(Publisher, Asker, Journal, Memos, Protocol):
 
     async def healthy(self) -> bool:
         """Whether the server answers, within a second."""
+        ...
+
+    def now(self) -> datetime:
+        """The server's time, for whatever other processes compare with theirs; jumps of our own
+        clock do not change it."""
+        ...
+
+    def outages(self) -> Sequence[Outage]:
+        """When the server did not answer since we connected, oldest first; one that goes on ends
+        now."""
+        ...
+
+    async def refusal(self) -> str | None:
+        """Why a server that is there does not store what we publish, tried now on each of our
+        streams, within some seconds; else None."""
+        ...
+
+    async def shortfall(self) -> str | None:
+        """In which respect our streams are kept less safely than configured; None where they are
+        not, or nobody knows."""
         ...

@@ -1,6 +1,7 @@
 """Storing messages: awaited, deduplicated, optionally fenced."""
 
 import json
+import re
 from typing import NotRequired, TypedDict
 
 from nats.aio.client import Client
@@ -10,11 +11,12 @@ from nats.js.errors import APIError, BadRequestError
 from pml_common.bus import codec, tracing
 from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
-from pml_common.bus.errors import Fenced
+from pml_common.bus.errors import Behind, BusError, Fenced
 from pml_common.bus.identity import Identity
 from pml_common.contracts.base import Message
 
-_WRONG_LAST_SEQUENCE = (10071, 10164)
+_WRONG_LAST_SEQUENCE = 10071
+_LAST_SEQUENCE = re.compile(r"wrong last sequence: (\d+)")
 
 
 class NatsPublisher:
@@ -44,8 +46,8 @@ class NatsPublisher:
             try:
                 ack = await self._stored(subject, data, headers)
             except BadRequestError as error:
-                if expected_last is not None and error.err_code in _WRONG_LAST_SEQUENCE:
-                    raise Fenced(subject, expected_last) from error
+                if expected_last is not None and error.err_code == _WRONG_LAST_SEQUENCE:
+                    raise _refused(subject, expected_last, error.description) from error
                 raise
             if ack.get("duplicate") and expected_last is not None:
                 # A lone server checks the expectation before it looks for duplicates; a cluster
@@ -61,6 +63,19 @@ class NatsPublisher:
         if "error" in answer:
             raise APIError.from_error(answer["error"])
         return answer
+
+
+def _refused(subject: str, expected_last: int, said: str | None) -> BusError:
+    """Fenced; unless the server's last sequence is lower than the one we saw: then it was parted
+    from its cluster, does not know yet that another leads, and need not have been the only one to
+    answer."""
+    known = _LAST_SEQUENCE.search(said or "")
+    if known is not None and int(known[1]) < expected_last:
+        return Behind(
+            f"publish {subject}: a server that only knows {known[1]} answered, {expected_last} is "
+            "stored"
+        )
+    return Fenced(subject, expected_last)
 
 
 class _Ack(TypedDict):

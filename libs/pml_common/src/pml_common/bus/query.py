@@ -16,7 +16,13 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, flush
 from pml_common.bus.delivery import Receiver, no_answer
-from pml_common.bus.errors import BusError, BusUnavailable, QueryErrorCode, QueryFailed
+from pml_common.bus.errors import (
+    BusError,
+    BusUnavailable,
+    NobodyThere,
+    QueryErrorCode,
+    QueryFailed,
+)
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
@@ -61,7 +67,7 @@ class NatsAsker:
                 async with asyncio.timeout(timeout):
                     return await self._request(query_type, query, headers, timeout)
             except NoRespondersError as error:
-                raise no_answer(query_type, "nobody is there to answer") from error
+                raise NobodyThere(f"{query_type.owner} {query_type.name}") from error
             except (TimeoutError, NatsError) as error:
                 raise no_answer(query_type, f"no answer within {timeout:g} s") from error
             except BusUnavailable as error:

@@ -3,14 +3,19 @@
 # pyright: reportUnknownMemberType=false
 
 import asyncio
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from nats.js import JetStreamContext, api
-from nats.js.errors import BadRequestError
+from nats.js.errors import APIError, NotFoundError
 
 from pml_common.bus import names
+from pml_common.bus.errors import TooFewServers
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer, Service
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, Service
 
 DAY = 24 * 3600.0
 MESSAGE_AGE_S = 7 * DAY
@@ -21,11 +26,36 @@ DEAD_AGE_S = 30 * DAY
 DUPLICATE_WINDOW_S = 300.0
 MAX_ACK_PENDING = 1000
 """Deliveries of one consumer without an ack, waiting retries included: what bounds a bad day."""
+MAX_REPLICAS = 5
+"""The server's own limit."""
+Storage = Literal["file", "memory"]
+
 _NAME_IN_USE = 10058
+_NO_PEERS = 10005
+_TOO_FEW_SERVERS = (_NO_PEERS, 10074)
+_MANAGED = (
+    *("subjects", "retention", "discard", "max_age", "max_msgs_per_subject", "duplicate_window"),
+    *("allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete"),
+    *("num_replicas", "storage"),
+)
+"""The fields of a stream that are ours; others, such as its placement, are the operator's."""
+_PROVISIONED = ("num_replicas", "storage")
+"""Fields of an existing stream that no service changes: `pml bus provision` does."""
 
 
-def stream_configs(replicas: int) -> list[api.StreamConfig]:
-    """Every stream: one per owner and kind that has messages, one for the dead."""
+@dataclass(frozen=True)
+class StreamSettings:
+    """How the server keeps each stream and bucket; consumers are kept as their stream is."""
+
+    replicas: int = 1
+    storage: Storage = "file"
+
+
+DEFAULTS: Final = StreamSettings()
+
+
+def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
+    """Every stream: one per owner and kind that has messages, one for the dead, the buckets."""
     subjects = {
         names.stream_of(entry.kind, entry.owner): [names.stream_subjects(entry.kind, entry.owner)]
         for entry in catalog.MESSAGES
@@ -34,7 +64,7 @@ def stream_configs(replicas: int) -> list[api.StreamConfig]:
         names.stream_of("cmd", entry.owner) for entry in catalog.MESSAGES if entry.kind == "cmd"
     }
     subjects[names.DEAD_STREAM] = [names.DEAD_SUBJECTS, f"{names.MAX_DELIVERIES_ADVISORIES}.>"]
-    return [
+    streams = [
         api.StreamConfig(
             name=name,
             subjects=stored,
@@ -42,21 +72,70 @@ def stream_configs(replicas: int) -> list[api.StreamConfig]:
                 api.RetentionPolicy.WORK_QUEUE if name in work else api.RetentionPolicy.LIMITS
             ),
             max_age=DEAD_AGE_S if name == names.DEAD_STREAM else MESSAGE_AGE_S,
-            storage=api.StorageType.FILE,
-            num_replicas=replicas,
             duplicate_window=DUPLICATE_WINDOW_S,
             allow_direct=True,
+            allow_msg_ttl=True,  # for write checks
         )
         for name, stored in subjects.items()
     ]
+    kept = [*streams, _payload_bucket(), _memo_bucket()]
+    storage = api.StorageType(settings.storage)
+    return [each.evolve(num_replicas=settings.replicas, storage=storage) for each in kept]
 
 
-def consumer_config(consumer: Consumer[Message]) -> api.ConsumerConfig:
+def stream_names() -> list[str]:
+    """The names of all of them."""
+    return [config.name or "" for config in stream_configs(StreamSettings())]
+
+
+def _payload_bucket() -> api.StreamConfig:
+    """As nats-py makes an object store."""
+    bucket = names.PAYLOAD_BUCKET
+    return api.StreamConfig(
+        name=names.PAYLOAD_STREAM,
+        subjects=[f"$O.{bucket}.C.>", f"$O.{bucket}.M.>"],
+        max_age=PAYLOAD_AGE_S,
+        discard=api.DiscardPolicy.NEW,
+        allow_rollup_hdrs=True,
+        allow_direct=True,
+    )
+
+
+def _memo_bucket() -> api.StreamConfig:
+    """As nats-py makes a key-value bucket."""
+    return api.StreamConfig(
+        name=names.MEMO_STREAM,
+        subjects=[f"$KV.{names.MEMO_BUCKET}.>"],
+        max_age=MEMO_AGE_S,
+        max_msgs_per_subject=1,
+        duplicate_window=120.0,
+        discard=api.DiscardPolicy.NEW,
+        allow_direct=True,
+        allow_rollup_hdrs=True,
+        allow_msg_ttl=True,
+        deny_delete=True,
+    )
+
+
+def differences(
+    config: api.StreamConfig, wanted: api.StreamConfig
+) -> Mapping[str, tuple[object, object]]:
+    """The fields that are ours and differ: what each is, and what it should be."""
+    return {
+        name: (is_now, should_be)
+        for name in _MANAGED
+        if (should_be := getattr(wanted, name))  # else the server's default does
+        and (is_now := getattr(config, name)) != should_be
+    }
+
+
+def consumer_config(consumer: Consumer[Message] | DeadLetterConsumer) -> api.ConsumerConfig:
     """A durable pull consumer; its retries are spaced by delayed refusals, not by the server."""
+    is_plain = isinstance(consumer, Consumer)
     return api.ConsumerConfig(
         name=consumer.durable,
         durable_name=consumer.durable,
-        filter_subject=names.filter_of(consumer.message),
+        filter_subject=names.filter_of(consumer.message) if is_plain else None,
         ack_policy=api.AckPolicy.EXPLICIT,
         ack_wait=consumer.ack_wait_s,
         max_deliver=consumer.max_deliver,
@@ -64,8 +143,10 @@ def consumer_config(consumer: Consumer[Message]) -> api.ConsumerConfig:
     )
 
 
-def stream_of(consumer: Consumer[Message]) -> str:
+def stream_of(consumer: Consumer[Message] | DeadLetterConsumer) -> str:
     """The stream a consumer reads."""
+    if isinstance(consumer, DeadLetterConsumer):
+        return names.DEAD_STREAM
     return names.stream_of(consumer.message.kind, consumer.message.owner)
 
 
@@ -79,61 +160,87 @@ def changed_by(service: str, stream: str) -> bool:
     return owned.get(stream, KEEPER) == service
 
 
-async def ensure_all(js: JetStreamContext, service: str, replicas: int) -> None:
+async def ensure_all(js: JetStreamContext, service: str, settings: StreamSettings) -> None:
     """Create the streams that are missing, as any service may start first; change those of the
-    service's own that differ, and create or change its consumers."""
-    await asyncio.gather(
-        *(_ensure_stream(js, config, service) for config in stream_configs(replicas)),
-        _ensure_payloads(js, replicas, service),
-        _ensure_memos(js, replicas, service),
+    service's own that differ, except what is provisioned, and create or change its consumers.
+
+    Raises TooFewServers where a stream that is needed cannot be created."""
+    refused = await asyncio.gather(
+        *(_ensure_stream(js, config, service) for config in stream_configs(settings))
     )
-    own = (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
-    await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in own))
+    every = (*catalog.CONSUMERS, catalog.GATEWAY_ON_DEAD_LETTER)
+    own = (consumer for consumer in every if consumer.service == service)
+    try:
+        await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in own))
+    except NotFoundError as error:
+        raise next(filter(None, refused), error) from None
 
 
-async def ensure_consumer(js: JetStreamContext, consumer: Consumer[Message]) -> None:
+async def ensure_consumer(
+    js: JetStreamContext, consumer: Consumer[Message] | DeadLetterConsumer
+) -> None:
     """Create or change one durable consumer."""
     await js.add_consumer(stream_of(consumer), consumer_config(consumer))
 
 
-async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig, service: str) -> None:
-    try:
+async def create_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+    """Create one stream, or find it with this very configuration. Raises TooFewServers."""
+    with _too_few_servers(config):
         await js.add_stream(config)
-    except BadRequestError as error:
-        if error.err_code != _NAME_IN_USE:
-            raise
-        if changed_by(service, config.name or ""):
-            await js.update_stream(config)
 
 
-async def _ensure_payloads(js: JetStreamContext, replicas: int, service: str) -> None:
-    try:
-        await js.create_object_store(
-            names.PAYLOAD_BUCKET,
-            api.ObjectStoreConfig(ttl=PAYLOAD_AGE_S, replicas=replicas),
-        )
-    except BadRequestError as error:
-        if error.err_code != _NAME_IN_USE:
-            raise
-        if service != KEEPER:
-            return
-        config = (await js.stream_info(f"OBJ_{names.PAYLOAD_BUCKET}")).config
-        config.max_age, config.num_replicas = PAYLOAD_AGE_S, replicas
+async def update_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+    """Change one stream to this configuration. Raises TooFewServers."""
+    with _too_few_servers(config):
         await js.update_stream(config)
 
 
-async def _ensure_memos(js: JetStreamContext, replicas: int, service: str) -> None:
+@contextmanager
+def _too_few_servers(config: api.StreamConfig) -> Generator[None]:
     try:
-        await js.create_key_value(
-            api.KeyValueConfig(
-                bucket=names.MEMO_BUCKET, ttl=MEMO_AGE_S, replicas=replicas, direct=True
-            )
-        )
-    except BadRequestError as error:
+        yield
+    except APIError as error:
+        if error.err_code not in _TOO_FEW_SERVERS:
+            raise
+        name, replicas = config.name or "", config.num_replicas or 1
+        may_pass = error.err_code == _NO_PEERS
+        said = error.description or ""
+        raise TooFewServers(name, replicas, said, may_pass=may_pass) from error
+
+
+async def find_stream(js: JetStreamContext, name: str) -> api.StreamInfo | None:
+    """A stream as the server has it; None where there is none."""
+    try:
+        return await js.stream_info(name)
+    except NotFoundError:
+        return None
+
+
+async def _ensure_stream(
+    js: JetStreamContext, wanted: api.StreamConfig, service: str
+) -> TooFewServers | None:
+    """Create or change one stream; returns why another's could not be created, if it is missing."""
+    name, refusal = wanted.name or "", None
+    try:
+        await create_stream(js, wanted)
+        return None
+    except TooFewServers as refused:
+        refusal = refused
+    except APIError as error:
         if error.err_code != _NAME_IN_USE:
             raise
-        if service != KEEPER:
-            return
-        config = (await js.stream_info(f"KV_{names.MEMO_BUCKET}")).config
-        config.max_age, config.num_replicas = MEMO_AGE_S, replicas
-        await js.update_stream(config)
+    if not changed_by(service, name):
+        return refusal
+    found = await find_stream(js, name)
+    if found is None:
+        if refusal is not None:
+            raise refusal
+        return None
+    changes = {
+        field: should_be
+        for field, (_, should_be) in differences(found.config, wanted).items()
+        if field not in _PROVISIONED
+    }
+    if changes:
+        await update_stream(js, found.config.evolve(**changes))
+    return None

@@ -133,7 +133,7 @@ class NatsWorld:
     async def forget_payloads(self) -> None:
         """See BusWorld."""
         client = await self._client()
-        await JetStreamContext(client).purge_stream(f"OBJ_{names.PAYLOAD_BUCKET}")
+        await JetStreamContext(client).purge_stream(names.PAYLOAD_STREAM)
         await client.close()
 
     async def dead_letters(self) -> Sequence[DeadLetter]:

@@ -55,9 +55,9 @@ class QueryType(Generic[Q_co, R_co]):
     version: int = 1
 
 
-@dataclass(frozen=True)
-class Consumer(Generic[M_co]):
-    """A durable reader: each message goes to one replica of `service`, at least once.
+@dataclass(frozen=True, kw_only=True)
+class Delivering:
+    """How a durable reader is served.
 
     `ack_wait_s` is how long a silent replica keeps a message (a living one extends it);
     `retry_delays_s` spaces the retries, its last value repeats. The message is dead after
@@ -65,13 +65,19 @@ class Consumer(Generic[M_co]):
     with an error nobody foresaw. `max_in_flight` bounds what one replica handles side by side.
     """
 
-    service: Service
-    message: MessageType[M_co]
     ack_wait_s: float = 10.0
     max_deliver: int = 250
     max_failures: int = 8
     retry_delays_s: tuple[float, ...] = (0.2, 1.0, 5.0, 15.0)
     max_in_flight: int = 16
+
+
+@dataclass(frozen=True)
+class Consumer(Delivering, Generic[M_co]):
+    """A durable reader: each message goes to one replica of `service`, at least once."""
+
+    service: Service
+    message: MessageType[M_co]
 
     @property
     def durable(self) -> str:
@@ -214,11 +220,27 @@ CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
     LEARNER_ON_RUN_FINISHED,
 )
 
+
+@dataclass(frozen=True)
+class DeadLetterConsumer(Delivering):
+    """The durable reader of what all other consumers gave up."""
+
+    service: Service
+
+    @property
+    def durable(self) -> str:
+        """Name on the server."""
+        return f"{self.service}-on-dead-letter"
+
+
+GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
+
 HEARD: tuple[tuple[Service, MessageType[Event] | MessageType[Command]], ...] = (
     ("gateway", WORKFLOW_FINISHED),
     ("gateway", APPROVAL_REQUESTED),
     ("gateway", CAPABILITY_CHANGED),
     ("gateway", RUN_FINISHED),
+    ("gateway", CANCEL_RUN),
     ("analyzer", CATALOG_CHANGED),
     ("analyzer", CAPABILITY_CHANGED),
     ("executor", CANCEL_RUN),

@@ -86,11 +86,16 @@ class ParkMark(Contract):
 
 
 class TraceRecorded(Event):
-    """One append to a workflow's journal; entries in the order they happened, then the mark."""
+    """One append to a workflow's journal; entries in the order they happened, then the mark.
+
+    `previous` is the sequence of the append before it, 0 for the first: a journal whose appends do
+    not follow one another has lost some.
+    """
 
     workflow_id: UUID
     entries: tuple[TraceEvent, ...]
     mark: ParkMark | None = None
+    previous: int | None = Field(default=None, ge=0)
 
 
 class NestedRun(Contract):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.errors import StorageUnavailable, outage_in
 
 if TYPE_CHECKING:  # the stubs make these generic, the library does not
     Pool = asyncpg.Pool[asyncpg.Record]
@@ -18,17 +18,6 @@ else:
     Connection = PoolConnectionProxy
 
 _PATIENCE_S = 5.0
-UNREACHABLE = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.InterfaceError,
-)
-"""Errors that mean "no server", not "bad statement"."""
 
 
 async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: float = 30.0) -> Pool:
@@ -39,20 +28,21 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
-            return await asyncpg.create_pool(
-                dsn,
-                min_size=1,
-                max_size=max_size,
-                timeout=5.0,
-                command_timeout=30.0,
-                server_settings={"search_path": f"{schema},public", "application_name": schema},
-                reset=_as_it_is,
-            )
-        except UNREACHABLE as error:
+            with reachable():
+                return await asyncpg.create_pool(
+                    dsn,
+                    min_size=1,
+                    max_size=max_size,
+                    timeout=5.0,
+                    command_timeout=30.0,
+                    server_settings={"search_path": f"{schema},public", "application_name": schema},
+                    reset=_as_it_is,
+                )
+        except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
                 raise StorageUnavailable(
-                    f"Postgres did not answer within {patience_s:g} s: {error}"
-                ) from error
+                    f"Postgres was not ready within {patience_s:g} s: {outage}"
+                ) from outage
             await asyncio.sleep(0.1)
 
 
@@ -63,11 +53,15 @@ async def _as_it_is(held: object) -> None:
 
 @contextmanager
 def reachable() -> Generator[None]:
-    """Turn "no server" into StorageUnavailable; let every other error through."""
+    """Turn "no server" and "stores nothing" into StorageUnavailable; let every other error
+    through."""
     try:
         yield
-    except UNREACHABLE as error:
-        raise StorageUnavailable(f"Postgres does not answer: {error}") from error
+    except Exception as error:
+        outage = outage_in(error)
+        if outage is None:
+            raise
+        raise StorageUnavailable(outage) from error
 
 
 @asynccontextmanager
@@ -78,6 +72,9 @@ async def connection(pool: Pool) -> AsyncGenerator[Connection]:
             held = await pool.acquire()
         try:
             yield held
+        except asyncpg.InternalClientError:
+            held.terminate()  # its protocol may be in a state that no message leads out of
+            raise
         finally:
             await _give_back(pool, held)
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
+from pml_common.rarely import Rarely
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import forget_handled
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.pool import UNREACHABLE, Pool, connection, open_pool
+from pml_common.storage.pool import Pool, connection, open_pool, reachable, transaction
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +19,13 @@ REMEMBERED = timedelta(days=7)
 
 _FORGET_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
+_WRITE_CHECK = """
+SET LOCAL work_mem = '64kB';
+SELECT count(*) FROM generate_series(1, 50000);
+INSERT INTO inbox (message_id, consumer)
+VALUES ('00000000-0000-0000-0000-000000000000', 'write-check')
+ON CONFLICT (message_id, consumer) DO UPDATE SET handled_at = now()
+"""
 
 
 @asynccontextmanager
@@ -42,17 +50,40 @@ async def open_schema(
 
 
 def answers(pool: Pool) -> Callable[[], Awaitable[str | None]]:
-    """A health check."""
+    """A health check: that Postgres answers and, asked rarely, that it stores."""
+
+    async def answering() -> str | None:
+        return await _outage(_ask(pool))
+
+    async def storing() -> str | None:
+        return await _outage(_store(pool))
+
+    stores = Rarely(storing)
 
     async def check() -> str | None:
-        try:
-            async with connection(pool) as held:
-                await held.execute("SELECT 1")
-        except StorageUnavailable as outage:
-            return str(outage)
-        return None
+        return await answering() or await stores()
 
     return check
+
+
+async def _outage(work: Coroutine[object, object, None]) -> str | None:
+    try:
+        await work
+    except StorageUnavailable as outage:
+        return str(outage)
+    return None
+
+
+async def _ask(pool: Pool) -> None:
+    async with connection(pool) as held:
+        await held.execute("SELECT 1")
+
+
+async def _store(pool: Pool) -> None:
+    """A row of ours, flushed, and about a megabyte of a temporary file: where a disk is full, rows
+    and log may still fit into files that are there."""
+    async with transaction(pool) as held:
+        await held.execute(_WRITE_CHECK)
 
 
 async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: float) -> None:
@@ -60,12 +91,13 @@ async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: fl
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
-            applied = await migrate(dsn, schema, migrations)
-        except UNREACHABLE as error:
+            with reachable():
+                applied = await migrate(dsn, schema, migrations)
+        except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
                 raise StorageUnavailable(
-                    f"Postgres did not answer within {patience_s:g} s: {error}"
-                ) from error
+                    f"Postgres was not ready within {patience_s:g} s: {outage}"
+                ) from outage
         else:
             if applied:
                 log.info("schema %s: applied %s", schema, ", ".join(applied))

@@ -1,0 +1,115 @@
+"""The server's time, and whether it answers.
+
+Processes compare what others noted by the server's clock: theirs may differ. Between two readings
+it is carried on the monotonic clock, so a jump of our own clock changes nothing.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+
+from pml_common.bus import names
+from pml_common.bus.connection import server_errors
+from pml_common.bus.errors import BusError
+from pml_common.contracts.catalog import SERVICES
+from pml_common.outages import Outage, Outages
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 2.0
+_WHILE_AWAY_S = 0.2
+_PRECISE_S = 0.5
+"""A reading that took longer is not taken over from a better one."""
+_READ_WITHIN_S = 2.0
+TOLERATED_S = 1.0
+"""Larger differences between our clock and the server's are reported."""
+
+Monotonic = Callable[[], float]
+
+
+class ServerClock:
+    """Reads the server's clock again and again; `read` asks for it and raises BusError."""
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[datetime]],
+        monotonic: Monotonic = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._read = read
+        self._monotonic = monotonic
+        self._wall = wall
+        self._offset: float | None = None
+        self._answered = monotonic()
+        self._outages = Outages()
+        self._told = False
+
+    def now(self) -> datetime:
+        """The server's time; before the first reading ours."""
+        if self._offset is None:
+            return datetime.fromtimestamp(self._wall(), UTC)
+        return datetime.fromtimestamp(self._monotonic() + self._offset, UTC)
+
+    def outages(self) -> tuple[Outage, ...]:
+        """See `port.Bus`."""
+        return self._outages.until(self._monotonic())
+
+    async def look(self) -> bool:
+        """Read the clock once; whether the server answered."""
+        began = self._monotonic()
+        try:
+            server = await self._read()
+        except BusError as error:
+            log.debug("the server's clock cannot be read: %s", error)
+            if self._offset is not None:
+                self._outages.lost(self._answered)
+            return False
+        ended = self._answered = self._monotonic()
+        self._outages.found(ended)
+        if self._offset is None or ended - began <= _PRECISE_S:
+            self._offset = server.timestamp() - (began + ended) / 2
+        self._report()
+        return True
+
+    async def keep_looking(self) -> None:
+        """Read the clock every two seconds, and more often while the server is away."""
+        while True:
+            answered = await self.look()
+            await asyncio.sleep(EVERY_S if answered else _WHILE_AWAY_S)
+
+    def _report(self) -> None:
+        problem = difference(self.now, self._wall)
+        if problem is not None and not self._told:
+            log.warning("%s", problem)
+        elif problem is None and self._told:
+            log.info("our clock agrees with that of the NATS server again")
+        self._told = problem is not None
+
+
+def difference(now: Callable[[], datetime], wall: Callable[[], float]) -> str | None:
+    """By how much our clock differs, in words; None for what is tolerated in silence."""
+    seconds = wall() - now().timestamp()
+    if abs(seconds) <= TOLERATED_S:
+        return None
+    which = "ahead of" if seconds > 0 else "behind"
+    return (
+        f"our clock is {abs(seconds):.1f} s {which} that of the NATS server; deadlines go by the "
+        "server's: check the time service of this machine"
+    )
+
+
+async def read_clock(client: Client, service: str) -> datetime:
+    """The time that the server states with the description of the service's own stream. Raises
+    BusError."""
+    stream = names.stream_of("evt", service if service in SERVICES else SERVICES[0])
+    with server_errors(client, "read the server's clock"):
+        reply = await client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=_READ_WITHIN_S)
+    try:
+        return datetime.fromisoformat(json.loads(reply.data)["ts"])
+    except (KeyError, ValueError) as error:
+        raise BusError(f"the server did not state its time: {reply.data[:200]!r}") from error

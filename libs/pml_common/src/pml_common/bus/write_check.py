@@ -1,0 +1,84 @@
+"""Whether the server stores what is published, tried on the streams themselves.
+
+A server whose disk was full for one write answers no publish to that stream until it is restarted;
+its other streams and its API go on answering. So each stream gets a message of its own: empty, read
+by nobody, gone after a second.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from typing import NotRequired, TypedDict
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.js.api import Header
+
+from pml_common.bus import names
+from pml_common.contracts import catalog
+
+WITHIN_S = 4.0
+_GONE_AFTER = {Header.MSG_TTL.value: "1s"}
+_IN_ITS_PLACE = {Header.ROLLUP.value: "sub"}
+_OUT_OF_RESOURCES = 500
+"""The status from which on an answer means that the server could not, not that we may not."""
+
+
+def subjects_of(service: str) -> Sequence[str]:
+    """The checks of a service: on each stream that it publishes to, and on that of big bodies."""
+    checked = {
+        names.write_check(each.kind, each.owner)
+        for each in catalog.MESSAGES
+        if each.sender == service
+    }
+    return [*sorted(checked), _payloads(service)]
+
+
+def every_subject() -> Sequence[str]:
+    """The checks of an operator: on each stream."""
+    checked = {names.write_check(each.kind, each.owner) for each in catalog.MESSAGES}
+    return [
+        *sorted(checked),
+        _payloads("operator"),
+        f"$KV.{names.MEMO_BUCKET}.write-check",
+    ]
+
+
+def _payloads(who: str) -> str:
+    return f"$O.{names.PAYLOAD_BUCKET}.C.write-check-{who}"
+
+
+async def refusal(
+    client: Client, subjects: Iterable[str], *, must_exist: bool = False
+) -> str | None:
+    """Why the server does not store a message on one of the subjects; None if it does on all, or
+    has no such stream and need not have one."""
+    found = await asyncio.gather(*(_refused(client, each, must_exist) for each in subjects))
+    refused = [each for each in found if each is not None]
+    return f"NATS stores nothing: {'; '.join(refused)}" if refused else None
+
+
+async def _refused(client: Client, subject: str, must_exist: bool) -> str | None:
+    # A bucket keeps the last one alone; the streams of messages let each one pass away.
+    headers = _IN_ITS_PLACE if subject.startswith("$O.") else _GONE_AFTER
+    try:
+        reply = await client.request(subject, b"", timeout=WITHIN_S, headers=headers)
+    except NoRespondersError:
+        # Without a stream, nothing that could refuse; in a cluster, a stream without a leader.
+        return f"{subject}: no server stores it" if must_exist else None
+    except (NatsError, TimeoutError) as error:
+        return f"{subject}: {error}"
+    answer: _Answer = json.loads(reply.data or b"{}")
+    if "error" in answer and answer["error"]["code"] >= _OUT_OF_RESOURCES:
+        return f"{subject}: {answer['error']['description']}"
+    return None
+
+
+class _Fault(TypedDict):
+    code: int
+    description: str
+
+
+class _Answer(TypedDict):
+    error: NotRequired[_Fault]

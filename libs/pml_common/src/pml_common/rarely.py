@@ -1,0 +1,52 @@
+"""Health checks that cost something."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+WRITE_EVERY_S = 10.0
+"""How often whatever stores something is asked to."""
+
+_AGAIN_S = 1.0
+_WAIT_S = 1.0
+
+
+class Rarely:
+    """A check that is made at most every `every_s` seconds, while it finds something wrong every
+    second; asked in between it tells what it found last. Whoever asks waits a second at most, a
+    check that takes longer is found by the next one.
+    """
+
+    def __init__(
+        self,
+        check: Callable[[], Awaitable[str | None]],
+        every_s: float = WRITE_EVERY_S,
+        *,
+        within_s: float = 5.0,
+    ) -> None:
+        """A check that takes more than `within_s` seconds counts as failed."""
+        self.found: str | None = None
+        self._check = check
+        self._every_s = every_s
+        self._within_s = within_s
+        self._due = 0.0
+        self._checking: asyncio.Task[None] | None = None
+
+    async def __call__(self) -> str | None:
+        """What is wrong, found now or lately."""
+        if self._checking is None or self._checking.done():
+            if asyncio.get_running_loop().time() < self._due:
+                return self.found
+            self._checking = asyncio.create_task(self._look(), name="write check")
+        done, _ = await asyncio.wait({self._checking}, timeout=_WAIT_S)
+        for checked in done:
+            checked.result()  # a check that raises is a bug: not hidden
+        return self.found
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(self._within_s):
+                self.found = await self._check()
+        except TimeoutError:
+            self.found = f"no answer within {self._within_s:g} s"
+        wait_s = self._every_s if self.found is None else min(_AGAIN_S, self._every_s)
+        self._due = asyncio.get_running_loop().time() + wait_s

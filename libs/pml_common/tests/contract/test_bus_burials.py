@@ -1,0 +1,248 @@
+"""What one service gives up, another can hear of; what was forged, nobody hears of."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from pml_common.bus import codec
+from pml_common.bus.codec import Envelope
+from pml_common.bus.dead_letters import (
+    BURIER,
+    DELIVERIES,
+    MESSAGE_ID,
+    DeadLetterReader,
+    read_letter,
+    write_letter,
+)
+from pml_common.bus.delivery import Receiver
+from pml_common.bus.errors import Rejected, Unreadable
+from pml_common.bus.identity import SIGNATURE, Identity, everyone
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_payloads import MemoryPayloads
+from pml_common.bus.port import Buried, Bus
+from pml_common.bus.testing import BusWorld, Hanging, Recorder
+from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import AnalysisRejected
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.structure import Diagnostic
+from pml_common.contracts.trace import LogWritten
+from pml_common.signing import SigningKey, TrustedKeys
+
+SCOPE = Scope(org="acme", project="webapp")
+READER = catalog.GATEWAY_ON_DEAD_LETTER
+CONSUMER = replace(
+    catalog.GATEWAY_ON_ANALYSIS_REJECTED, ack_wait_s=1.0, retry_delays_s=(0.01,), max_failures=2
+)
+
+
+def rejection(text: str = "") -> AnalysisRejected:
+    found = (Diagnostic(severity="error", message=text, line=1, column=1, source_line=""),)
+    return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=uuid4(), diagnostics=found)
+
+
+def entry(workflow: UUID, text: str = "") -> TraceRecorded:
+    line = LogWritten(trace_id=workflow, ts=0, level="info", message=text)
+    return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=(line,))
+
+
+class Heard:
+    """Keeps what it hears was buried; raises `errors` first."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.buried: asyncio.Queue[Buried] = asyncio.Queue()
+        self._errors = list(errors)
+
+    async def __call__(self, buried: Buried) -> Sequence[Message]:
+        if self._errors:
+            raise self._errors.pop(0)
+        self.buried.put_nowait(buried)
+        return ()
+
+    async def next(self) -> Buried:
+        async with asyncio.timeout(15):
+            return await self.buried.get()
+
+
+async def hearing(bus: Bus, *errors: Exception) -> Heard:
+    heard = Heard(*errors)
+    await bus.consume_buried(replace(READER, retry_delays_s=(0.01,)), heard)
+    return heard
+
+
+async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_reason(
+    world: BusWorld,
+) -> None:
+    bus, message = await world.connect("gateway"), rejection()
+    heard = await hearing(bus)
+    await bus.consume(CONSUMER, Recorder(Rejected("no such\nworkflow")))
+    await bus.publish(message)
+    assert await heard.next() == Buried(
+        consumer="gateway-on-analysis-rejected",
+        message_id=str(message.event_id),
+        scope=SCOPE,
+        entity=str(message.workflow_id),
+        message=message,
+        reason="no such workflow",
+    )
+
+
+async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_first(
+    world: BusWorld,
+) -> None:
+    bus, message = await world.connect("gateway"), rejection()
+    recorder = Recorder(RuntimeError("broken"), RuntimeError("broken"))
+    await bus.consume(CONSUMER, recorder)
+    await bus.publish(message)
+    await recorder.has_seen(2)
+    heard = await hearing(await world.connect("gateway"), RuntimeError("not now"))
+    buried = await heard.next()
+    assert (buried.message, buried.reason) == (
+        message,
+        "RuntimeError: broken (delivery 2 of 2)",
+    )
+
+
+async def test_a_message_that_the_server_gave_up_is_heard_of_too(world: BusWorld) -> None:
+    bus, message = await world.connect("gateway"), rejection("it killed every replica")
+    heard = await hearing(bus)
+    await bus.publish(message)
+    consumer = replace(CONSUMER, max_deliver=2)
+    for _ in range(2):
+        hanging = Hanging()
+        replica = await world.connect("gateway")
+        await replica.consume(consumer, hanging)
+        await hanging.has_begun()
+        await world.kill(replica)
+    await (await world.connect("gateway")).consume(consumer, Recorder())
+    buried = await heard.next()
+    assert (buried.consumer, buried.message) == (consumer.durable, message)
+    assert buried.reason == "not acknowledged in 2 deliveries"
+
+
+async def test_a_forgery_that_was_buried_is_not_heard_of(world: BusWorld) -> None:
+    bus, message = await world.connect("gateway"), rejection()
+    heard = await hearing(bus)
+    await bus.consume(CONSUMER, Recorder(Rejected("real")))
+    subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{message.workflow_id}"
+    for n, signature in enumerate(("", " ", "a.b", everyone().sign("executor", b"it"))):
+        headers = {codec.MSG_ID: f"forged-{n}", SIGNATURE: signature or "none"}
+        await world.inject(Envelope(subject, codec.encode(message), headers))
+    await bus.publish(message)
+    assert (await heard.next()).reason == "real"
+    assert heard.buried.empty()
+    assert len(await world.dead_letters()) == 5
+
+
+async def test_what_is_signed_and_cannot_be_read_is_heard_of_without_its_message(
+    world: BusWorld,
+) -> None:
+    bus, workflow = await world.connect("gateway"), uuid4()
+    heard = await hearing(bus)
+    subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{workflow}"
+    await world.inject(Envelope(subject, b"{}", {codec.MSG_ID: "garbage"}))
+    await bus.consume(CONSUMER, Recorder())
+    buried = await heard.next()
+    assert (buried.message_id, buried.entity, buried.message) == ("garbage", str(workflow), None)
+    assert "not a AnalysisRejected" in buried.reason
+
+
+async def test_what_can_be_read_of_a_past_is_salvaged(world: BusWorld) -> None:
+    bus, workflow = await world.connect("executor"), uuid4()
+    first, last = entry(workflow), entry(workflow, "last")
+    await bus.publish(first)
+    version = catalog.TRACE_RECORDED.version
+    subject = f"pml.evt.executor.trace-recorded.v{version}.{SCOPE}.{workflow}"
+    await world.inject(Envelope(subject, b"not json", {codec.MSG_ID: "odd"}))
+    gone = {codec.MSG_ID: "gone", codec.PAYLOAD: "0" * 64}
+    await world.inject(Envelope(subject, b"", gone))
+    await bus.publish(last)
+    await bus.publish(entry(uuid4()))
+    found = await bus.salvage(catalog.TRACE_RECORDED, SCOPE, str(workflow))
+    assert [each.sequence for each in found] == [1, 2, 3, 4]
+    read = [each.message for each in found if not isinstance(each, Unreadable)]
+    assert read == [first, last]
+    [odd, lost] = [each.why for each in found if isinstance(each, Unreadable)]
+    assert odd.startswith("not a TraceRecorded")
+    assert "is no longer in PML_PAYLOADS" in lost
+
+
+async def published() -> Envelope:
+    """A message as its sender publishes it."""
+    bus, stored = MemoryBus(), list[Envelope]()
+    bus.broker.subscriptions.append(stored.append)
+    await bus.publish(rejection())
+    return stored[0]
+
+
+def letter(of: Envelope, identity: Identity | None = None) -> Envelope:
+    return write_letter(CONSUMER, identity or everyone(), of, "why", 3)
+
+
+def with_header(of: Envelope, name: str, value: str) -> Envelope:
+    written = letter(of)
+    return replace(written, headers={**written.headers, name: value})
+
+
+def stranger() -> Identity:
+    return Identity([SigningKey.generate("gateway")], TrustedKeys())
+
+
+def under(of: Envelope, durable: str) -> Envelope:
+    return replace(letter(of), subject=f"pml.dead.{durable}")
+
+
+FORGERIES: dict[str, Callable[[Envelope], Envelope]] = {
+    "no headers": lambda it: replace(letter(it), headers={}),
+    "no burier": lambda it: with_header(it, BURIER, ""),
+    "a stranger": lambda it: letter(it, stranger()),
+    "nobody": lambda it: letter(it, Identity([], TrustedKeys())),
+    "another message id": lambda it: with_header(it, MESSAGE_ID, "another"),
+    "another count": lambda it: with_header(it, DELIVERIES, "4"),
+    "another body": lambda it: replace(letter(it), data=b"{}"),
+    "another consumer": lambda it: under(it, "gateway-on-run-finished"),
+    "an unknown consumer": lambda it: under(it, "cook-on-dinner"),
+    "what needs no signature": lambda it: under(it, "registry-on-learning-updated"),
+}
+
+
+async def opened(envelope: Envelope) -> Buried | None:
+    bus = MemoryBus()
+    receiver = Receiver(MemoryPayloads(bus.broker), everyone(), bus.publish)
+    return await DeadLetterReader(receiver, bus.broker.fetch).open(read_letter(envelope))
+
+
+async def test_a_letter_of_who_gave_the_message_up_is_believed() -> None:
+    buried = await opened(letter(await published()))
+    assert buried is not None
+    assert (buried.consumer, buried.reason) == (CONSUMER.durable, "why")
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+async def test_a_letter_that_its_consumer_did_not_write_changes_nothing(forgery: str) -> None:
+    assert await opened(FORGERIES[forgery](await published())) is None
+
+
+async def test_a_message_given_up_in_the_name_of_another_consumer_changes_nothing() -> None:
+    wrong = write_letter(catalog.GATEWAY_ON_RUN_FINISHED, everyone(), await published(), "why", 3)
+    assert await opened(wrong) is None
+
+
+@pytest.mark.parametrize("stored", ["PML_ANALYZER_EVT/7", "PML_NOWHERE/1"])
+async def test_a_message_that_the_server_gave_up_and_no_longer_has_changes_nothing(
+    stored: str,
+) -> None:
+    stream, _, sequence = stored.partition("/")
+    told = {
+        "stream": stream,
+        "consumer": CONSUMER.durable,
+        "stream_seq": int(sequence),
+        "deliveries": 2,
+    }
+    subject = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{CONSUMER.durable}"
+    assert await opened(Envelope(subject, json.dumps(told).encode(), {})) is None

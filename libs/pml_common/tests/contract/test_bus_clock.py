@@ -1,0 +1,24 @@
+"""The server's time, as every replica has it."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from pml_common.bus.testing import BusWorld
+from pml_common.contracts.catalog import TOOLS_LISTED
+from pml_common.contracts.gateway import ToolsListed
+from pml_common.contracts.scope import Scope
+
+SCOPE = Scope(org="acme", project="webapp")
+
+
+async def test_replicas_have_the_time_by_which_messages_are_stored(world: BusWorld) -> None:
+    first, second = await world.connect("gateway"), await world.connect("registry")
+    before = first.now()
+    event_id = uuid4()
+    await first.publish(ToolsListed(event_id=event_id, scope=SCOPE, server="fs", tools=()))
+    after = second.now()
+    stored = await second.last_of(TOOLS_LISTED, SCOPE, "fs")
+    assert stored is not None
+    slack = timedelta(seconds=0.5)
+    assert before - slack < stored.stored_at < after + slack
+    assert (*first.outages(), *second.outages()) == ()

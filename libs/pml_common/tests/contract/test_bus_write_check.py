@@ -1,0 +1,21 @@
+"""What trying whether the server stores promises."""
+
+import pytest
+
+from pml_common.bus.testing import BusWorld
+from pml_common.contracts.catalog import SERVICES
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_server_that_stores_refuses_nobody(world: BusWorld, service: str) -> None:
+    bus = await world.connect(service)
+    assert await bus.refusal() is None
+    assert await bus.refusal() is None
+    assert await world.dead_letters() == []
+
+
+async def test_a_server_that_is_away_is_not_one_that_refuses(world: BusWorld) -> None:
+    bus = await world.connect("gateway")
+    await world.kill(bus)
+    assert await bus.refusal() is None
+    assert not await bus.healthy()

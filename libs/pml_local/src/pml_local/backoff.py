@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 FIRST_DELAY = 0.1
-LONGEST_DELAY = 10.0
+LONGEST_DELAY = 60.0
 STEADY_SECONDS = 30.0
-MOST_FAILURES = 10
+_MOST_DOUBLINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,6 @@ class Failures:
 
     @property
     def delay(self) -> float:
-        """Seconds to wait before the next start: 0.1, 0.2, 0.4 … at most 10."""
-        return min(LONGEST_DELAY, FIRST_DELAY * 2 ** max(0, self.count - 1))
-
-    @property
-    def too_many(self) -> bool:
-        """Whether to give up; after about 40 seconds of trying."""
-        return self.count > MOST_FAILURES
+        """Seconds to wait before the next start: 0.1, 0.2, 0.4 … at most a minute."""
+        doublings = min(max(0, self.count - 1), _MOST_DOUBLINGS)
+        return min(LONGEST_DELAY, FIRST_DELAY * 2**doublings)

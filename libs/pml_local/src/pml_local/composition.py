@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pml_common.contracts.catalog import SERVICES
@@ -12,13 +13,17 @@ from pml_local.environment import COMMON, chosen, named_in, own_variables
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
 from pml_local.keys import key_variables, make_keys
-from pml_local.nats import NatsServer
+from pml_local.nats import SYNC_INTERVAL, SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
+from pml_local.storing import LOOK_EVERY
 
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
+RUNS_VARIABLE = "PML_EXECUTOR_MAX_PROCESSES"
+IN_FLIGHT_VARIABLE = "PML_GATEWAY_MAX_IN_FLIGHT"
+DATA_VARIABLE = "PML_GATEWAY_DATA_FOLDERS"
 APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
 APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 
@@ -36,6 +41,10 @@ class StackOptions:
     """As if the user had set them: each service gets those that it names."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
     """One of them is called `gateway`; its port makes the stack's URL."""
+    look_every: float = LOOK_EVERY
+    """Seconds between two looks whether NATS stores what is published."""
+    servers_within: float = 20.0
+    """For MCP servers to list their tools or fail, in seconds, before the stack counts as ready."""
     approver_key: Path | None = None
     """Where the approver's key is written; None: see `approver.default_key_file`."""
 
@@ -66,28 +75,48 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     account = database_account()
     approver_key = options.approver_key or default_key_file(folder.home)
     passwords = {service: folder.secret(f"nats-{service}") for service in SERVICES}
-    nats = NatsServer(folder.nats, folder.log("nats"), folder.secret("nats"), passwords=passwords)
+    users = {**os.environ, **options.env, "PML_HOME": str(folder.home)}
+    nats = NatsServer(
+        folder.nats,
+        folder.log("nats"),
+        folder.secret("nats"),
+        passwords=passwords,
+        sync_interval=users.get(SYNC_VARIABLE) or SYNC_INTERVAL,
+    )
     make_keys(folder.keys, SERVICES)
     postgres = PostgresServer(
         folder.postgres(account), folder.log("postgres"), folder.secret("postgres"), account=account
     )
-    users = {**os.environ, **options.env, "PML_HOME": str(folder.home)}
     approver = {
         APPROVER_VARIABLE: users.get(APPROVER_VARIABLE) or user_name(),
         APPROVER_HASH_VARIABLE: write_key(approver_key, folder.home),
     }
+    data = os.pathsep.join(str(each) for each in (folder.nats, postgres.data.parent))
     services: list[Service] = []
     made = Composition(nats, postgres, services, folder.keys, approver_key)
     for spec in options.services:
-        gateway = {**_gateway_environment(options, folder, users), **approver}
+        gateway = {
+            **_gateway_environment(options, folder, users),
+            **approver,
+            DATA_VARIABLE: users.get(DATA_VARIABLE) or data,
+        }
         told = {
             **chosen(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
-            **(made.credentials(spec.name) if spec.name in SERVICES else {}),
-            **({"PML_POSTGRES_DSN": postgres.dsn()} if spec.stores else {}),
             **(gateway if spec.name == GATEWAY else {}),
         }
-        services.append(Service(spec, _port_of(spec, options), folder, told))
+        named = spec.name == GATEWAY and options.gateway_port is not None
+        env = partial(_told, made, spec, told)
+        services.append(Service(spec, _port_of(spec, options), folder, env, named=named))
     return made
+
+
+def _told(made: Composition, spec: ServiceSpec, told: Mapping[str, str]) -> Mapping[str, str]:
+    """A service's environment, once the servers have their ports."""
+    return {
+        **told,
+        **(made.credentials(spec.name) if spec.name in SERVICES else {}),
+        **({"PML_POSTGRES_DSN": made.postgres.dsn()} if spec.stores else {}),
+    }
 
 
 def _port_of(spec: ServiceSpec, options: StackOptions) -> int:
@@ -102,11 +131,13 @@ def _gateway_environment(
     options: StackOptions, folder: DataFolder, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """What the gateway alone is told: its policy file, its MCP servers and what their file refers
-    to."""
+    to, and how many runs the one executor takes."""
     servers = _mcp_servers(options, folder, environment)
     named = named_in(servers.read_text(encoding="utf-8", errors="replace")) if servers else ()
+    runs = environment.get(IN_FLIGHT_VARIABLE) or environment.get(RUNS_VARIABLE)
     return {
         **chosen(environment, named),
+        **({IN_FLIGHT_VARIABLE: runs} if runs else {}),
         POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
         **({MCP_SERVERS_VARIABLE: str(servers)} if servers is not None else {}),
     }

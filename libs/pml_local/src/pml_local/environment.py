@@ -18,6 +18,7 @@ COMMON = (
     "PML_LOG_LEVEL",
     "PML_START_PATIENCE_S",
     "PML_SHUTDOWN_TIMEOUT_S",
+    "PML_STREAM_STORAGE",
 )
 """What every service gets: to start, to tell what it does, and when to give up. `*` ends a
 prefix."""

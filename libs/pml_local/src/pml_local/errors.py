@@ -71,6 +71,10 @@ class PartFailedError(StackError):
         super().__init__(f"{part} {reason}; the end of {log}:\n{tail or '  (empty)'}")
 
 
+class PortLostError(PartFailedError):
+    """A part ended at its start, and another process listens on its port."""
+
+
 def tail_of(log: Path, lines: int = TAIL_LINES) -> list[str]:
     """The last lines of a log; empty when there is none."""
     try:

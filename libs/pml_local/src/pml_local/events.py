@@ -1,7 +1,7 @@
 """What happens to a stack, for whoever shows it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -42,6 +42,14 @@ class PartRestarting:
 
 
 @dataclass(frozen=True, slots=True)
+class PartStalled:
+    """A part runs and does not do its work; it is ended, to be started again."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartStopped:
     """A part ended because it was asked to."""
 
@@ -50,12 +58,21 @@ class PartStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class ServersAwaited:
+    """Every part is ready; these MCP servers are still being connected."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StackReady:
-    """Every part is ready; `seconds` since the beginning."""
+    """Every part is ready; `seconds` since the beginning. `servers` are the MCP servers, each with
+    what keeps its tools from being used, or with nothing."""
 
     url: str
     home: Path
     seconds: float
+    servers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +90,9 @@ Event = (
     | PartReady
     | PartExited
     | PartRestarting
+    | PartStalled
     | PartStopped
+    | ServersAwaited
     | StackReady
     | StackStopping
     | StackStopped

@@ -16,6 +16,11 @@ class Link:
         self._open: set[asyncio.StreamWriter] = set()
 
     @property
+    def port(self) -> int:
+        """Where it listens, once it is mended."""
+        return self._port
+
+    @property
     def dsn(self) -> str:
         """The target, by way of this link."""
         user, _, _ = self._target.netloc.rpartition("@")
@@ -35,7 +40,11 @@ class Link:
             writer.transport.abort()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(self._target.hostname, self._target.port)
+        try:
+            there, back = await asyncio.open_connection(self._target.hostname, self._target.port)
+        except OSError:
+            writer.transport.abort()
+            return
         with suppress(OSError):
             await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
 

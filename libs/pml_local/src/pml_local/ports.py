@@ -11,6 +11,8 @@ from pml_local.errors import PortTakenError, StackError
 
 LOOPBACK = "127.0.0.1"
 FIRST, LAST = 20_000, 32_000
+BACKLOG = 4096
+"""Connections that wait while a server restarts; `net.core.somaxconn` may allow fewer."""
 
 
 def is_free(port: int) -> bool:
@@ -25,7 +27,8 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nothing listens on; another process may still take it before you do."""
+    """A port that nothing listens on; another process may still take it before you do
+    (`parts.start_somewhere` then chooses another)."""
     for port in random.sample(range(FIRST, LAST), 200):
         if is_free(port):
             return port
@@ -37,6 +40,20 @@ def require_port(port: int) -> int:
     if not is_free(port):
         raise PortTakenError(port)
     return port
+
+
+def listening(port: int) -> socket.socket:
+    """A socket that listens on the port, for a server that is handed it; raises PortTakenError."""
+    # Named as TCP, asyncio turns Nagle's delay off for whom it is handed to.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise PortTakenError(port) from None
+    return listener
 
 
 def port_or_free(preferred: int) -> int:

@@ -61,6 +61,7 @@ class PostgresServer:
         self._account = account
         self._settings = settings
         self.port = port if port is not None else free_port()
+        self._named = port is not None
 
     @property
     def data(self) -> Path:
@@ -70,6 +71,12 @@ class PostgresServer:
     def dsn(self, database: str = ROLE) -> str:
         """Where clients connect, password included."""
         return f"postgresql://{ROLE}:{self._password}@{LOOPBACK}:{self.port}/{database}"
+
+    def move(self) -> bool:
+        """Choose another port, unless this one was named."""
+        if not self._named:
+            self.port = free_port()
+        return not self._named
 
     async def prepare(self) -> Command:
         """Create the cluster when there is none; clear what a killed server left behind."""

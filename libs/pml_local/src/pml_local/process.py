@@ -42,6 +42,8 @@ class Command:
     stop_within: float = 10.0
     orphan_signal: signal.Signals = signal.SIGKILL
     """What the kernel sends it when we die without stopping it."""
+    pass_fds: Sequence[int] = ()
+    """Open files that it gets under the same numbers, and no other child does."""
 
     def leashed(self) -> list[str]:
         """The argument vector that runs it under the leash."""
@@ -70,6 +72,7 @@ class ChildProcess:
                 env=dict(command.env),
                 cwd=command.cwd,
                 start_new_session=True,
+                pass_fds=tuple(command.pass_fds),
             )
         return cls(command, process)
 

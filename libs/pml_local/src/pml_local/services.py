@@ -2,16 +2,19 @@
 
 import asyncio
 import json
+import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pml_local.environment import FOR_MCP_SERVERS
+from pml_local.errors import PortTakenError
 from pml_local.folder import DataFolder
-from pml_local.ports import LOOPBACK
+from pml_local.ports import LOOPBACK, free_port, listening
 from pml_local.process import Command
 
 PROBE_SECONDS = 3.0
+_MOST_MOVES = 4
 GATEWAY = "gateway"
 GATEWAY_PORT = 8080
 STORES = {"registry": True, "analyzer": False, "learner": True, "executor": False}
@@ -37,6 +40,9 @@ class ServiceSpec:
     stop_within: float = 15.0
     stores: bool = False
     variables: Sequence[str] = ()
+    socket_variable: str | None = None
+    """Names the variable for the file descriptor of the listening socket, if it is to be held for
+    the service: then connections wait while it restarts, instead of being refused."""
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
@@ -52,8 +58,10 @@ def pml_services() -> tuple[ServiceSpec, ...]:
             (sys.executable, "-m", "pml_gateway"),
             gateway_env,
             "PML_GATEWAY_PORT",
+            stop_within=25.0,
             stores=True,
             variables=FOR_MCP_SERVERS,
+            socket_variable="PML_GATEWAY_LISTEN_FD",
         ),
     )
 
@@ -62,28 +70,69 @@ class Service:
     """A service on its port, as a part of one stack."""
 
     def __init__(
-        self, spec: ServiceSpec, port: int, folder: DataFolder, env: Mapping[str, str]
+        self,
+        spec: ServiceSpec,
+        port: int,
+        folder: DataFolder,
+        env: Callable[[], Mapping[str, str]],
+        *,
+        named: bool = False,
     ) -> None:
+        """`env` tells its environment once the servers have their ports; a port that was `named`
+        by somebody stays."""
         self.name = spec.name
         self.port = port
         self.start_within = spec.start_within
-        self._command = Command(
-            spec.name,
-            spec.argv,
-            folder.log(spec.name),
-            env={**env, **spec.env, spec.port_variable: str(port)},
-            stop_within=spec.stop_within,
-        )
+        self._spec = spec
+        self._log = folder.log(spec.name)
+        self._env = env
+        self._named = named
+        self._listener: socket.socket | None = None
+
+    def move(self) -> bool:
+        """Choose another port, unless this one was named or is held."""
+        if self._named or self._listener is not None:
+            return False
+        self.port = free_port()
+        return True
 
     async def prepare(self) -> Command:
-        """Nothing to prepare."""
-        return self._command
+        """How it runs on its port, with the socket that is held for it."""
+        spec, listener = self._spec, self._listener
+        env = {**self._env(), **spec.env, spec.port_variable: str(self.port)}
+        fds: tuple[int, ...] = ()
+        if listener is not None and spec.socket_variable is not None:
+            fds = (listener.fileno(),)
+            env[spec.socket_variable] = str(listener.fileno())
+        return Command(
+            spec.name, spec.argv, self._log, env=env, stop_within=spec.stop_within, pass_fds=fds
+        )
+
+    def hold(self) -> None:
+        """Open the socket that the service takes connections from, if it takes one: they wait while
+        it is not there. Raises PortTakenError."""
+        if self._spec.socket_variable is None or self._listener is not None:
+            return
+        for _ in range(_MOST_MOVES):
+            try:
+                self._listener = listening(self.port)
+                return
+            except PortTakenError:
+                if not self.move():
+                    raise
+        self._listener = listening(self.port)
+
+    def release(self) -> None:
+        """Close that socket: connections are refused where nobody listens."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
     async def problem(self, pid: int) -> str | None:
         """None when `/healthz` answers 200 from this very process: the port may be another's."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                answer = await _get(self.port, "/healthz")
+                answer = await get(self.port, "/healthz")
         except (OSError, TimeoutError) as error:
             return f"/healthz does not answer: {error!r}"
         head, _, body = answer.partition("\r\n\r\n")
@@ -101,7 +150,7 @@ def _pid(body: str) -> object:
         return "of somebody else"
 
 
-async def _get(port: int, path: str) -> str:
+async def get(port: int, path: str) -> str:
     """One HTTP response of a local server, as text."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:

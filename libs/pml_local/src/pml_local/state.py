@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from pml_local.process import end_all, runs
 
@@ -24,6 +24,18 @@ class PartState(BaseModel):
     log: Path
 
 
+class PartDown(BaseModel):
+    """A part that does not run: since when, why, and when it is started again. `failures` in a row
+    led to this."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: AwareDatetime
+    reason: str
+    failures: int
+    next_try: AwareDatetime
+
+
 class StackState(BaseModel):
     """A running stack; `pid` is its supervisor."""
 
@@ -34,6 +46,7 @@ class StackState(BaseModel):
     nats_url: str
     postgres_dsn: str
     parts: Mapping[str, PartState]
+    down: Mapping[str, PartDown] = {}
     approver_key: Path | None = None
 
 

@@ -1,7 +1,6 @@
-"""One part kept running: started again with growing delays when it ends unasked."""
+"""One part kept running: started again when it ends unasked, ever more rarely while it fails."""
 
 import asyncio
-from collections.abc import Callable
 from time import monotonic
 
 from pml_local.backoff import Failures
@@ -11,24 +10,23 @@ from pml_local.events import (
     PartExited,
     PartReady,
     PartRestarting,
+    PartStalled,
     PartStarting,
     PartStopped,
 )
-from pml_local.parts import Part, start_part
+from pml_local.parts import Part, start_part, start_somewhere
 from pml_local.process import ChildProcess
-
-GiveUp = Callable[[Exception], None]
 
 
 class SupervisedPart:
-    """A part and the task that watches it; `give_up` is called when it fails too often."""
+    """A part and the task that watches it."""
 
-    def __init__(self, part: Part, on_event: OnEvent, give_up: GiveUp) -> None:
+    def __init__(self, part: Part, on_event: OnEvent) -> None:
         self.part = part
         self._on_event = on_event
-        self._give_up = give_up
         self._process: ChildProcess | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._up_before = False
 
     @property
     def process(self) -> ChildProcess | None:
@@ -56,6 +54,12 @@ class SupervisedPart:
         await self.stop()
         await self.start()
 
+    async def replace(self, reason: str) -> None:
+        """End a process that does not do its work; it is started again as one that crashed."""
+        if (process := self.process) is not None:
+            self._on_event(PartStalled(self.part.name, reason))
+            await process.stop()
+
     def kill(self) -> None:
         """SIGKILL it, whatever waits for its end."""
         if (process := self.process) is not None:
@@ -64,13 +68,16 @@ class SupervisedPart:
     async def _bring_up(self) -> ChildProcess:
         name, began = self.part.name, monotonic()
         self._on_event(PartStarting(name))
-        process = self._process = await start_part(self.part)
+        # Once it has been up, others know its port.
+        start = start_part if self._up_before else start_somewhere
+        process = self._process = await start(self.part)
+        self._up_before = True
         self._on_event(PartReady(name, process.pid, self.part.port, monotonic() - began))
         return process
 
-    async def _keep(self, process: ChildProcess | None) -> None:
+    async def _keep(self, process: ChildProcess) -> None:
         failures = Failures()
-        while process is not None:
+        while True:
             started = monotonic()
             code = await process.wait()
             self._on_event(PartExited(self.part.name, code, process.command.log))
@@ -80,9 +87,9 @@ class SupervisedPart:
 
     async def _start_again(
         self, failures: Failures, error: Exception
-    ) -> tuple[ChildProcess | None, Failures]:
-        """Try until it is ready; no process when that failed too often."""
-        while not failures.too_many:
+    ) -> tuple[ChildProcess, Failures]:
+        """Try until it is ready."""
+        while True:
             reason = error.reason if isinstance(error, PartFailedError) else str(error)
             self._on_event(PartRestarting(self.part.name, reason, failures.count, failures.delay))
             await asyncio.sleep(failures.delay)
@@ -90,5 +97,3 @@ class SupervisedPart:
                 return await self._bring_up(), failures
             except (StackError, OSError) as again:
                 error, failures = again, failures.after_running(0)
-        self._give_up(error)
-        return None, failures

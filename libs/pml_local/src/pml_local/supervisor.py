@@ -17,8 +17,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -> None:
     """Bring a stack up, keep it up, and end it at SIGINT, SIGTERM or SIGHUP.
 
-    A second signal kills what has not ended yet. Raises StackError when the stack does not come up
-    or a part is given up. Call it in the main thread.
+    A second signal kills what has not ended yet. Raises StackError when the stack does not come up;
+    a part that fails later is started again until it runs. Call it in the main thread.
     """
     stack = Stack(options, on_event)
     asked = asyncio.Event()
@@ -31,11 +31,9 @@ async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -
     with _signals_call(on_signal):
         try:
             await _unless(asked, stack.start())
-            failure = await _unless(asked, stack.failure())
+            await asked.wait()
         finally:
             await stack.stop()
-    if failure is not None:
-        raise failure
 
 
 async def _unless(event: asyncio.Event, work: Coroutine[None, None, T]) -> T | None:

@@ -32,7 +32,7 @@ from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
 from pml_local.keys import TRUSTED
 from pml_local.nats import NatsServer
-from pml_local.parts import start_part
+from pml_local.parts import start_part, start_somewhere
 from pml_local.postgres import SETTINGS, PostgresServer
 from pml_local.process import ChildProcess
 
@@ -92,12 +92,19 @@ class RunningNats:
 
     async def start(self) -> None:
         """Start it and wait until it is ready."""
-        self._process = await start_part(self._server)
+        started_before = self._process is not None
+        start = start_part if started_before else start_somewhere
+        self._process = await start(self._server)
 
     async def kill(self) -> None:
         """SIGKILL it and wait for its end."""
         if self._process is not None:
             await self._process.kill()
+
+    async def stop(self) -> None:
+        """Let it write down how its streams stand, and wait for its end."""
+        if self._process is not None:
+            await self._process.stop()
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -143,7 +150,9 @@ def reachable_folder() -> Generator[Path]:
     parent = Path(tempfile.gettempdir())
     if database_account() is not None and not reachable(parent):
         parent = system_folder("tests")
-    with tempfile.TemporaryDirectory(prefix="pml-", dir=parent) as folder:
+    # The backends of a Postgres that was killed a moment ago may still write while it is removed.
+    made = tempfile.TemporaryDirectory(prefix="pml-", dir=parent, ignore_cleanup_errors=True)
+    with made as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
 
@@ -173,7 +182,7 @@ async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[Post
         account=database_account(),
         settings={**SETTINGS, **_UNSAFE_BUT_FAST, **settings},
     )
-    process = await start_part(server)
+    process = await start_somewhere(server)
     try:
         yield server
     finally:

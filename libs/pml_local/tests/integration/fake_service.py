@@ -1,8 +1,10 @@
-"""A service of no content: `fake_service.py [unready|failing|deaf|family <pid file>]`.
+"""A service of no content: `fake_service.py [MODE]`, one of `unready`, `failing`, `fails-with
+<file>`, `deaf`, `family <pid file>`, `servers <file>`.
 
 It answers /healthz on the port that its environment names: 200, or 503 for ever (`unready`); or it
-ends at once with code 3 (`failing`). `deaf` ignores SIGTERM. `family` starts a child of its own
-first, in another session.
+ends at once with code 3 (`failing`, or `fails-with` a file that exists). `deaf` ignores SIGTERM.
+`family` starts a child of its own first, in another session. `servers` answers every GET with what
+the file says of MCP servers.
 """
 
 import os
@@ -22,6 +24,9 @@ class Health(BaseHTTPRequestHandler):
         """200, or 503 with a reason."""
         self.send_response(503 if MODE == "unready" else 200)
         self.end_headers()
+        if self.path == "/api/servers" and MODE == "servers":
+            self.wfile.write(Path(sys.argv[2]).read_bytes())
+            return
         self.wfile.write(
             b"the cellar is flooded" if MODE == "unready" else b'{"pid": %d}' % os.getpid()
         )
@@ -29,7 +34,7 @@ class Health(BaseHTTPRequestHandler):
 
 def main() -> int:
     """Serve until killed."""
-    if MODE == "failing":
+    if MODE == "failing" or (MODE == "fails-with" and Path(sys.argv[2]).exists()):
         sys.stderr.write("no luck today\n")
         return 3
     if MODE == "deaf":

@@ -196,4 +196,5 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
     assert await gateway.recall("a.b") == b"c"
     for bus in buses.values():
         assert await bus.healthy()
+        assert await bus.refusal() is None
         await bus.drain(1)

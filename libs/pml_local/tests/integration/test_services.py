@@ -19,7 +19,7 @@ FAKE = Path(__file__).with_name("fake_service.py")
 async def test_another_process_on_the_port_is_not_taken_for_the_service(stack_home: Path) -> None:
     spec = ServiceSpec("learner", (sys.executable, str(FAKE)))
     with open_folder(stack_home) as folder:
-        service = Service(spec, free_port(), folder, os.environ)
+        service = Service(spec, free_port(), folder, lambda: os.environ)
         process = await start_part(service)
         try:
             assert await service.problem(process.pid) is None

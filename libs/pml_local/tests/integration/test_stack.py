@@ -1,9 +1,11 @@
 """A stack of fake services on real NATS and Postgres."""
 
+import json
 import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,14 @@ from pml_local.events import (
     PartExited,
     PartReady,
     PartRestarting,
+    ServersAwaited,
     StackReady,
     StackStopped,
     StackStopping,
 )
 from pml_local.services import ServiceSpec
 from pml_local.stack import embedded_stack
-from pml_local.state import read_state
+from pml_local.state import PartDown, read_state
 from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
@@ -53,6 +56,19 @@ async def test_every_part_that_crashes_comes_back_on_its_port(stack_home: Path) 
             assert state.parts[name].pid == ready[0].pid
 
 
+async def test_a_part_is_away_while_it_is_to_be_and_comes_back_on_its_port(
+    stack_home: Path,
+) -> None:
+    services = [fake("gateway"), fake("worker")]
+    async with embedded_stack(StackOptions(stack_home, services=services)) as stack:
+        before = stack.parts["worker"]
+        async with stack.without("worker"):
+            assert "worker" not in stack.parts
+        after = stack.parts["worker"]
+        assert after.port == before.port
+        assert after.pid != before.pid
+
+
 async def test_its_events_tell_its_life_in_order(stack_home: Path) -> None:
     events: list[Event] = []
     options = StackOptions(stack_home, services=[fake("gateway")])
@@ -72,6 +88,48 @@ async def test_its_events_tell_its_life_in_order(stack_home: Path) -> None:
     assert stack.parts == {}
 
 
+def tell_servers(file: Path, **states: str) -> None:
+    """Let a fake gateway tell how MCP servers stand; a `ready` one is found by programs."""
+    servers = [
+        {"name": name, "state": state, "error": None, "announced": state == "ready"}
+        for name, state in states.items()
+    ]
+    file.with_suffix(".new").write_text(json.dumps({"servers": servers}))
+    file.with_suffix(".new").rename(file)
+
+
+async def test_it_is_ready_once_its_mcp_servers_have_listed_or_failed(
+    stack_home: Path, tmp_path: Path
+) -> None:
+    file, events = tmp_path / "servers", list[Event]()
+    tell_servers(file, fs="connecting", web="failed", git="ready")
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, ServersAwaited):
+            tell_servers(file, fs="ready", web="failed", git="ready")
+        events.append(event)
+
+    services = [fake("gateway", "servers", str(file))]
+    options = StackOptions(stack_home, services=services, servers_within=60.0)
+    async with embedded_stack(options, on_event):
+        awaited, ready = events[-2:]
+        assert awaited == ServersAwaited(("fs",))
+        assert isinstance(ready, StackReady)
+        assert ready.servers == {"fs": "", "web": "failed", "git": ""}
+
+
+async def test_it_waits_for_mcp_servers_no_longer_than_it_was_told(
+    stack_home: Path, tmp_path: Path
+) -> None:
+    file, events = tmp_path / "servers", list[Event]()
+    tell_servers(file, fs="connecting")
+    services = [fake("gateway", "servers", str(file))]
+    options = StackOptions(stack_home, services=services, servers_within=0.0)
+    async with embedded_stack(options, events.append):
+        (ready,) = [event for event in events if isinstance(event, StackReady)]
+        assert ready.servers == {"fs": "is still connecting"}
+
+
 async def test_a_part_that_never_gets_ready_is_named_with_its_reason(stack_home: Path) -> None:
     services = [fake("gateway"), fake("worker", "unready", start_within=5.0)]
     with pytest.raises(PartFailedError, match=r"worker was not ready .*cellar is flooded"):
@@ -87,6 +145,31 @@ async def test_a_part_that_ends_at_its_start_is_named_with_the_end_of_its_log(
     with pytest.raises(PartFailedError, match=r"worker ended with code 3 .*(.|\n)*no luck today"):
         async with embedded_stack(StackOptions(stack_home, services=services)):
             pass
+
+
+async def test_a_part_that_fails_later_is_told_and_comes_back_once_it_can(
+    stack_home: Path, tmp_path: Path
+) -> None:
+    trouble, events = tmp_path / "trouble", list[Event]()
+    services = [fake("gateway"), fake("worker", "fails-with", str(trouble))]
+
+    def down() -> Mapping[str, PartDown]:
+        state = read_state(stack_home)
+        assert state is not None
+        assert ("worker" in state.parts) is not ("worker" in state.down)
+        return state.down
+
+    async with embedded_stack(StackOptions(stack_home, services=services), events.append) as stack:
+        assert down() == {}
+        trouble.touch()
+        os.kill(stack.pid_of("worker"), signal.SIGKILL)
+        first = await eventually(lambda: down().get("worker"), 20)
+        later = await eventually(lambda: [d for d in down().values() if d.failures > 2], 20)
+        assert list(down()) == ["worker"]
+        assert later[0].since == first.since < later[0].next_try
+        assert "ended with code 3 before it was ready" in later[0].reason
+        trouble.unlink()
+        await eventually(lambda: not down(), 20)
 
 
 async def test_a_port_asked_for_by_number_must_be_free(stack_home: Path) -> None:

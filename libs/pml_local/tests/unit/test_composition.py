@@ -21,6 +21,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         "PML_MCP_SERVERS",
         "PML_GATEWAY_PORT",
         "PML_GATEWAY_POLICY_FILE",
+        "PML_NATS_SYNC_INTERVAL",
     ):
         monkeypatch.delenv(name, raising=False)
 
@@ -109,6 +110,18 @@ async def test_a_service_signs_with_the_same_key_after_a_restart(tmp_path: Path)
     assert first["gateway"]["PML_HEALTH_PORT"] == "0"
 
 
+async def test_the_gateway_keeps_as_many_executions_in_flight_as_the_executor_runs(
+    tmp_path: Path,
+) -> None:
+    variable = "PML_GATEWAY_MAX_IN_FLIGHT"
+    assert _told(await _environments(tmp_path, StackOptions(tmp_path)), variable) == set()
+    runs = {"PML_EXECUTOR_MAX_PROCESSES": "3"}
+    told = await _environments(tmp_path, StackOptions(tmp_path, env=runs))
+    assert told["gateway"][variable] == "3"
+    told = await _environments(tmp_path, StackOptions(tmp_path, env={**runs, variable: "5"}))
+    assert told["gateway"][variable] == "5"
+
+
 async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: Path) -> None:
     variable = "PML_MCP_SERVERS"
     assert variable not in (await _environments(tmp_path, StackOptions(tmp_path)))["gateway"]
@@ -151,3 +164,22 @@ def test_a_gateway_port_that_nobody_asked_for_gives_way_when_it_is_taken(
             compose(StackOptions(tmp_path, gateway_port=port), DataFolder(tmp_path))
     url = compose(StackOptions(tmp_path, gateway_port=port), DataFolder(tmp_path)).url
     assert url == f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("env", "written"),
+    [({}, "2m"), ({"PML_NATS_SYNC_INTERVAL": "always"}, "always")],
+)
+async def test_how_often_nats_syncs_is_a_setting(
+    tmp_path: Path, env: dict[str, str], written: str
+) -> None:
+    composition = compose(StackOptions(home=tmp_path, env=env), DataFolder(tmp_path))
+    await composition.nats.prepare()
+    config = (tmp_path / "nats" / "nats-server.conf").read_text()
+    assert f'sync_interval: "{written}"' in config
+
+
+def test_a_sync_interval_that_is_none_is_refused(tmp_path: Path) -> None:
+    options = StackOptions(home=tmp_path, env={"PML_NATS_SYNC_INTERVAL": "often"})
+    with pytest.raises(StackError, match="PML_NATS_SYNC_INTERVAL=often: write a time"):
+        compose(options, DataFolder(tmp_path))

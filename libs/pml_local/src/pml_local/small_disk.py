@@ -1,0 +1,60 @@
+"""A disk that a test can fill: a filesystem in memory, where the tester may mount one."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+MIB = 1024 * 1024
+_MOST_MOUNT_S = 10.0
+
+
+class SmallDisk:
+    """A filesystem of its own at `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    @property
+    def free(self) -> int:
+        """Bytes left."""
+        return shutil.disk_usage(self.folder).free
+
+    def fill(self, leave: int = 0) -> None:
+        """Take all bytes but these."""
+        with self._filler.open("ab") as file:
+            while (room := self.free - leave) > 0:
+                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, room)
+
+    def make_room(self) -> None:
+        """Give back what `fill` took."""
+        self._filler.unlink()
+
+
+@contextmanager
+def small_disk(folder: Path, mib: int) -> Generator[SmallDisk]:
+    """A filesystem of `mib` MiB at an empty folder; skips the test where it cannot be mounted."""
+    folder.mkdir(exist_ok=True)
+    options = ["-t", "tmpfs", "-o", f"size={mib}m,mode=0711", "tmpfs", str(folder)]
+    if (why := _run(["mount", *options])) is not None:
+        pytest.skip(f"no filesystem can be mounted here: {why}")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        _run(["umount", "--lazy", str(folder)])
+
+
+def _run(argv: list[str]) -> str | None:
+    """What went wrong, if something did."""
+    program = shutil.which(argv[0])
+    if program is None:
+        return f"there is no {argv[0]}"
+    ended = subprocess.run(  # noqa: S603 - our own arguments
+        [program, *argv[1:]], capture_output=True, text=True, timeout=_MOST_MOUNT_S, check=False
+    )
+    return ended.stderr.strip() or f"code {ended.returncode}" if ended.returncode else None

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pml_cli.approvals import approvals
+from pml_cli.bus import bus
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Reason, Url
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(approvals, name="approvals")
 app.add_typer(servers, name="servers")
+app.add_typer(bus, name="bus")
 app.add_typer(offline)
 
 

@@ -13,6 +13,8 @@ from pml_cli.errors import UNREACHABLE, CommandError
 Json = dict[str, object]
 DEFAULT_URL = "http://127.0.0.1:8080"
 WAIT_S = 3600.0
+HEALTH_S = 5.0
+"""A gateway that is away is waited for: its supervisor holds the socket."""
 """How long an answer may take at most: a program may run long."""
 
 
@@ -64,7 +66,7 @@ class Client:
 
     def health(self) -> tuple[int, Json]:
         """Status code and body of /healthz, whatever the state."""
-        answer = self._request("GET", "/healthz")
+        answer = self._request("GET", "/healthz", timeout=HEALTH_S)
         return answer.status_code, _object(answer)
 
     def _send(
@@ -89,9 +91,13 @@ class Client:
         params: Mapping[str, str] | None = None,
         json: Json | None = None,
         headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
     ) -> httpx2.Response:
+        within = self._http.timeout if timeout is None else httpx2.Timeout(timeout)
         try:
-            return self._http.request(method, path, params=params, json=json, headers=headers)
+            return self._http.request(
+                method, path, params=params, json=json, headers=headers, timeout=within
+            )
         except httpx2.TransportError as error:
             raise CommandError(
                 f"no answer from {self.url} ({error}): run `pml up`, or name a gateway with --url",

@@ -2,22 +2,38 @@
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from libs.pml_cli.tests.scripted import Gateway, pml
 from pml_local.ports import free_port
-from pml_local.state import PartState, StackState, write_state
+from pml_local.state import PartDown, PartState, StackState, write_state
 
 
-def running(home: Path, gateway: Gateway, port: int) -> None:
+def running(home: Path, face: Gateway, port: int, **down: PartDown) -> None:
     """A stack of this very process, with an executor that answers on a port."""
     executor = PartState(pid=os.getpid(), port=port, log=home / "executor.log")
     state = StackState(
-        pid=os.getpid(), url=gateway.url, nats_url="", postgres_dsn="", parts={"executor": executor}
+        pid=os.getpid(),
+        url=face.url,
+        nats_url="",
+        postgres_dsn="",
+        parts={"executor": executor},
+        down=down,
     )
     write_state(home, state)
+
+
+def fallen(next_try_s: float) -> PartDown:
+    """A part that has failed twelve times since noon."""
+    return PartDown(
+        since=datetime(2026, 1, 1, 12, tzinfo=UTC),
+        reason="ended with code 1",
+        failures=12,
+        next_try=datetime.now(UTC) + timedelta(seconds=next_try_s),
+    )
 
 
 @pytest.fixture
@@ -53,3 +69,42 @@ def test_an_executor_that_tells_nothing_of_its_walls_is_passed_over(
     gateway.answers["GET /healthz"] = (200, {"status": "ok", "checks": {}})
     assert pml(monkeypatch, "status", "--json") == 0
     assert json.loads(capsys.readouterr().out)["walls"] is None
+
+
+def test_a_part_that_is_down_is_told_with_since_when_why_and_its_next_try(
+    gateway: Gateway,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    port = int(gateway.url.rpartition(":")[2])
+    running(home, gateway, port, registry=fallen(40.2), learner=fallen(-0.1))
+    gateway.answers["GET /healthz"] = (200, {"status": "ok", "checks": {}})
+    assert pml(monkeypatch, "status") == 1
+    shown = capsys.readouterr().out
+    assert "registry is down since 2026-01-01 " in shown
+    assert "ended with code 1; 12 failures in a row, next try in 40 s" in shown
+    assert "12 failures in a row, being started again now" in shown
+    assert pml(monkeypatch, "status", "--json") == 1
+    told = json.loads(capsys.readouterr().out)["down"]
+    assert set(told) == {"registry", "learner"}
+    assert set(told["registry"]) == {"since", "reason", "failures", "next_try"}
+    assert told["registry"]["since"] == "2026-01-01T12:00:00Z"
+
+
+def test_a_gateway_that_is_down_is_told_like_any_other_part(
+    gateway: Gateway,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PML_URL", f"http://127.0.0.1:{free_port()}")
+    running(home, gateway, free_port(), gateway=fallen(40.2))
+    assert pml(monkeypatch, "status") == 4
+    shown = capsys.readouterr().out
+    assert "unreachable" in shown
+    assert "gateway is down since" in shown
+    assert pml(monkeypatch, "status", "--json") == 4
+    told = json.loads(capsys.readouterr().out)
+    assert told["health"]["status"] == "unreachable"
+    assert list(told["down"]) == ["gateway"]

@@ -1,6 +1,7 @@
 """Looking at what is there."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,7 @@ from pml_cli.errors import FAILED, UNREACHABLE, CommandError
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.learning import learned_paths
+from pml_cli.render.parts import down_line, parts_table
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
 from pml_cli.render.values import short
@@ -21,7 +23,7 @@ from pml_common.contracts.capability import Learning
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.structure import StaticStructure
 from pml_local.ports import LOOPBACK
-from pml_local.state import PartState, read_state
+from pml_local.state import PartDown, PartState, read_state
 
 _PART_WAIT_S = 5.0
 
@@ -31,34 +33,48 @@ def status(client: Client, out: Output, home: Path) -> int:
     state = read_state(home)
     try:
         code, health = client.health()
-    except CommandError:
-        if state is not None:
+    except CommandError as error:
+        if state is None:
+            raise CommandError(
+                f"no stack runs on {home} and nothing answers at {client.url}: run `pml up`",
+                UNREACHABLE,
+            ) from None
+        if not state.down:
             raise
-        raise CommandError(
-            f"no stack runs on {home} and nothing answers at {client.url}: run `pml up`",
-            UNREACHABLE,
-        ) from None
+        unreachable: Json = {"status": "unreachable", "error": str(error)}
+        code, health = 0, unreachable
     parts: Mapping[str, PartState] = {} if state is None else state.parts
-    table = Table("part", "pid", "port", "log", box=None)
-    for name, part in parts.items():
-        table.add_row(name, str(part.pid), str(part.port), str(part.log))
-    checks = cast(Json, health.get("checks") or {})
-    servers = cast(Json, health.get("mcp_servers") or {})
-    lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
-    lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
-    lines.append(f"policy: {escape(str(health.get('policy', 'ok')))}")
+    down: Mapping[str, PartDown] = {} if state is None else state.down
     walls = _walls(parts.get("executor"))
+    now = datetime.now(UTC)
+    lines = [down_line(name, part, now) for name, part in down.items()]
+    lines += _health_lines(health)
     if walls is not None:
         lines.append(f"sandbox walls: {escape(walls)}")
-    colour = "green" if code == 200 else "red"
+    colour = "green" if code == 200 and not down else "red"
     data = {
         "url": client.url,
         "health": health,
         "walls": walls,
         "parts": {name: part.model_dump(mode="json") for name, part in parts.items()},
+        "down": {name: part.model_dump(mode="json") for name, part in down.items()},
     }
-    out.show(data, f"[{colour}]{health.get('status')}[/] {client.url}", *lines, table)
-    return 0 if code == 200 else FAILED
+    headline = f"[{colour}]{health.get('status')}[/] {client.url}"
+    out.show(data, headline, *lines, parts_table(parts))
+    if not code:
+        return UNREACHABLE
+    return 0 if code == 200 and not down else FAILED
+
+
+def _health_lines(health: Json) -> list[str]:
+    """A line for each check, each MCP server and the policy; the error instead, if there is one."""
+    if "error" in health:
+        return [escape(str(health["error"]))]
+    checks = cast(Json, health.get("checks") or {})
+    servers = cast(Json, health.get("mcp_servers") or {})
+    lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
+    lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
+    return [*lines, f"policy: {escape(str(health.get('policy', 'ok')))}"]
 
 
 def _walls(executor: PartState | None) -> str | None:

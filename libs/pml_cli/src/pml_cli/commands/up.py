@@ -36,13 +36,20 @@ def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool)
 
 def _announce(event: StackReady, *, asked_port: int | None, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({"url": event.url, "home": str(event.home)}) + "\n")
+        told = {"url": event.url, "home": str(event.home), "mcp_servers": dict(event.servers)}
+        sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
         return
     console = Terminal()
     console.print(f"[green]ready[/] at [bold]{event.url}[/]  data in {escape(str(event.home))}")
     if asked_port is None and not event.url.endswith(f":{GATEWAY_PORT}"):
         console.print(f"  port {GATEWAY_PORT} was taken")
+    ready = [name for name, trouble in event.servers.items() if not trouble]
+    if ready:
+        console.print(f"  MCP servers ready: {escape(', '.join(ready))}")
+    for name, trouble in event.servers.items():
+        if trouble:
+            console.print(f"  [yellow]MCP server {escape(name)} {escape(trouble)}[/]")
     console.print(f"  MCP clients connect to {event.url}/mcp (Streamable HTTP)")
     console.print(f"  REST and its description: {event.url}/docs")
     console.print("  Ctrl-C stops everything")

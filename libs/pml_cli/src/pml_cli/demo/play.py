@@ -29,6 +29,8 @@ from pml_local.stack import Stack
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 GONE_WITHIN = 5.0
+MOST_FAILURES = 5
+"""In a row, of a part: the demo does not wait for what only a person can mend."""
 
 
 def play(home: Path | None) -> int:
@@ -90,7 +92,14 @@ def _make(home: Path) -> None:
 async def _on_a_stack(
     home: Path, narrator: Narrator, workspace: Workspace, servers: Sequence[DemoServer]
 ) -> None:
+    given_up: asyncio.Future[PartRestarting] = asyncio.get_running_loop().create_future()
+
     def tell(event: Event) -> None:
+        match event:
+            case PartRestarting() if event.failures > MOST_FAILURES and not given_up.done():
+                given_up.set_result(event)
+            case _:
+                pass
         if isinstance(event, PartReady | PartExited | PartRestarting):
             narrator.say(f"[dim]{escape(event_line(event))}")
 
@@ -102,7 +111,7 @@ async def _on_a_stack(
             with narrator.step("The stack: NATS, Postgres and five services, on this machine"):
                 await stack.start()
                 narrator.check(True, f"ready at {stack.url}")
-            await _until_told(stack, narrator, workspace, servers)
+            await _until_told(stack, given_up, narrator, workspace, servers)
         except BaseException:
             await stack.stop()
             raise
@@ -124,9 +133,13 @@ def _signals_cancel() -> Generator[None]:
 
 
 async def _until_told(
-    stack: Stack, narrator: Narrator, workspace: Workspace, servers: Sequence[DemoServer]
+    stack: Stack,
+    given_up: asyncio.Future[PartRestarting],
+    narrator: Narrator,
+    workspace: Workspace,
+    servers: Sequence[DemoServer],
 ) -> None:
-    """Tell the story beside the stack; a part that is given up ends it."""
+    """Tell the story beside the stack; a part that fails too often ends it."""
 
     def tell() -> None:
         approver = approver_headers(stack.approver_key)
@@ -134,15 +147,16 @@ async def _until_told(
             Story(Session(client, approver), narrator, workspace).tell(servers)
 
     told = asyncio.create_task(asyncio.to_thread(tell))
-    failure = asyncio.create_task(stack.failure())
     try:
-        await asyncio.wait({told, failure}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({told, given_up}, return_when=asyncio.FIRST_COMPLETED)
         if not told.done():
-            raise failure.result()
+            failed = given_up.result()
+            raise CommandError(
+                f"{failed.name} failed {failed.failures} times in a row: {failed.reason}"
+            )
         told.result()
     finally:
         told.cancel()
-        failure.cancel()
 
 
 async def _stop(stack: Stack, narrator: Narrator) -> None:

@@ -5,8 +5,10 @@ from pml_local.events import (
     PartExited,
     PartReady,
     PartRestarting,
+    PartStalled,
     PartStarting,
     PartStopped,
+    ServersAwaited,
     StackReady,
     StackStopping,
 )
@@ -22,12 +24,22 @@ def event_line(event: Event) -> str:
         case PartExited():
             return f"{event.name}: ended unasked (code {event.code}); see {event.log}"
         case PartRestarting():
-            return f"{event.name}: starting again in {event.delay:.1f} s ({event.reason})"
+            return f"{event.name}: starting again in {event.delay:.1f} s ({_why(event)})"
+        case PartStalled():
+            return f"{event.name}: ending it, to start it again: {event.reason}"
         case PartStopped():
             return f"{event.name}: stopped"
+        case ServersAwaited():
+            return f"waiting for MCP servers: {', '.join(event.names)}"
         case StackReady():
             return f"ready after {event.seconds:.1f} s at {event.url}"
         case StackStopping():
             return "stopping"
         case _:
             return "stopped"
+
+
+def _why(event: PartRestarting) -> str:
+    if event.failures < 2:
+        return event.reason
+    return f"{event.reason}; {event.failures} failures in a row"

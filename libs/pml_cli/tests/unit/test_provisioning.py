@@ -1,0 +1,45 @@
+"""`pml bus provision`: what it prints and how it ends."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pml_cli.app import app
+from pml_cli.errors import CommandError
+from pml_common.bus import streams
+
+REPLICAS = {"PML_STREAM_REPLICAS": "3"}
+
+
+def run(*words: str, **env: str) -> tuple[int, str]:
+    told = CliRunner().invoke(app, ["bus", "provision", *words], env=env)
+    if isinstance(told.exception, CommandError):
+        raise told.exception
+    return told.exit_code, told.stdout
+
+
+@pytest.mark.integration
+def test_streams_are_provisioned_and_told_once(nats_url: str) -> None:
+    env = {"PML_NATS_URL": nats_url}
+    code, text = run("--dry-run", **env)
+    assert code == 0
+    assert "create PML_GATEWAY_EVT\n" in text
+    code, text = run("--json", **env)
+    told = json.loads(text)
+    assert (code, told["replicas"], told["dryRun"]) == (0, 1, False)
+    assert {each["state"] for each in told["provisioned"]} == {"created"}
+    assert {each["name"] for each in told["provisioned"]} >= set(streams.stream_names())
+    code, text = run(**env)
+    assert (code, len(text.splitlines())) == (0, 1)
+    code, text = run(**env, **REPLICAS)
+    assert code == 1
+    assert "cannot have 3 replicas" in text
+
+
+def test_without_a_stack_it_says_what_to_name(tmp_path: Path) -> None:
+    os.environ.pop("PML_NATS_URL", None)
+    with pytest.raises(CommandError, match="PML_NATS_URL"):
+        run("--home", str(tmp_path))

@@ -1,7 +1,6 @@
 """The executor: one command in, a journal and one fact out."""
 
 import logging
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -74,10 +73,11 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         executor = Executor(
             pool=pool,
             open_journal=partial(BusJournal, bus),
-            tools=GatewayTools(bus),
-            now=lambda: time.time() * 1000,
+            tools=GatewayTools(bus, bus.outages),
+            now=lambda: bus.now().timestamp() * 1000,
             limits=settings.limits,
             is_signed=partial(is_signed, trusted_keys_of(settings)),
+            outages=bus.outages,
         )
         running = Running(partial(on_run_workflow, executor=executor))
         await bus.listen(CANCEL_RUN, running.stop)

@@ -13,7 +13,7 @@ from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.protocol import Answer, Program, ProgramMessage
 
 Clock = Callable[[], float]
-"""Unix time in milliseconds."""
+"""Unix time in milliseconds, as the bus has it: entries of several executors are compared."""
 
 
 class SandboxBroken(Exception):

@@ -47,6 +47,9 @@ class ExecutorSettings(ServiceSettings):
     executor_max_message_mib: int = Field(default=4, ge=1)
     executor_max_journal_mib: int = Field(default=32, ge=1)
     executor_tool_timeout_s: float = Field(default=60.0, gt=0)
+    executor_max_outage_s: float = Field(
+        default=600.0, ge=0, description="without NATS that do not count towards a run's time"
+    )
 
     @property
     def limits(self) -> RunLimits:
@@ -56,6 +59,7 @@ class ExecutorSettings(ServiceSettings):
             max_message_bytes=self.executor_max_message_mib * 2**20,
             max_journal_bytes=self.executor_max_journal_mib * 2**20,
             tool_timeout_s=self.executor_tool_timeout_s,
+            max_outage_s=self.executor_max_outage_s,
         )
 
     @property

@@ -1,7 +1,7 @@
 """Asking the gateway until it answers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +11,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.outages import Outage
 from pml_executor.adapters import gateway_tools
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.ports import GatewayUnreachable
@@ -66,6 +67,27 @@ async def test_a_gateway_that_died_with_the_question_is_not_waited_for(query: Ca
     await bus.serve(CALL_TOOL, answer)
     assert await GatewayTools(bus).call(query) == ToolOutcome(status="ok", result=2)
     await bus.drain(0.01)
+
+
+async def test_the_time_in_which_the_bus_is_away_is_none_of_the_calls(
+    query: CallTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus, passed = MemoryBus(), 0.0
+    monkeypatch.setattr(gateway_tools, "monotonic", lambda: passed)
+
+    async def answer(_: CallTool) -> ToolOutcome:
+        return ToolOutcome(status="ok", result=3)
+
+    def outages() -> Sequence[Outage]:
+        """The bus is away for a minute once it was asked."""
+        nonlocal passed
+        asked_before, bus.broker.available = not bus.broker.available, passed > 0
+        passed += 30.0 if asked_before else 0.0
+        return (Outage(0.0, passed),)
+
+    await bus.serve(CALL_TOOL, answer)
+    assert await GatewayTools(bus, outages).call(query) == ToolOutcome(status="ok", result=3)
+    assert passed == 60.0
 
 
 async def test_a_gateway_that_never_answers_leaves_the_call_in_doubt(query: CallTool) -> None:

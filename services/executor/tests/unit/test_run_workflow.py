@@ -174,6 +174,36 @@ async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_anothe
     assert len({query.idempotency_key for query in tools.asked}) == 2
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        ToolOutcome(status="refused", message="its server does not list it"),
+        ToolOutcome(status="timeout", message="nothing was called"),
+        ToolOutcome(status="unknown", message="nobody knows"),
+        GatewayUnreachable("the gateway cannot be reached"),
+    ],
+)
+async def test_a_first_outcome_that_is_unknown_stands_where_the_second_tells_nothing(
+    make_command: MakeCommand,
+    make_executor: MakeExecutor,
+    finish: Finish,
+    second: ToolOutcome | GatewayUnreachable,
+) -> None:
+    outcomes = [ToolOutcome(status="unknown", message="it closed the connection"), second]
+
+    async def flaky(_: JsonObject) -> ToolOutcome:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    tools = MemoryTools({"fs:read": flaky})
+    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    fact = await finish(make_command("read", repeatable_tools=["fs:read"]), executor)
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.message) == ("outcome_unknown", "it closed the connection")
+
+
 async def test_an_unreachable_gateway_is_named(
     make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
 ) -> None:

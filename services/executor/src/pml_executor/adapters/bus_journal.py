@@ -5,8 +5,10 @@ import logging
 from collections.abc import Sequence
 from uuid import uuid4
 
-from pml_common.bus.errors import BusError, BusUnavailable, Fenced
+from pml_common.bus import names
+from pml_common.bus.errors import Behind, BusError, BusUnavailable, Fenced, Lost
 from pml_common.bus.port import Bus, Recorded
+from pml_common.bus.run_journal import require_whole
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
@@ -16,7 +18,11 @@ from pml_executor.domain.parking import parked_under
 
 log = logging.getLogger(__name__)
 
-_RETRY_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0)
+_RETRY_DELAYS_S = (0.1, 0.3, *(1.0,) * 23)
+"""Never far apart: once the bus is back, waiting for it is the run's time again."""
+LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 2.0, 2.0)
+"""How long a replica of the stream may lag behind what was stored there; so many refusals of a
+server that is behind are borne, too."""
 
 
 class BusJournal:
@@ -103,12 +109,15 @@ class BusJournal:
             log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))
 
     async def _store(self, entries: Sequence[TraceEvent], mark: ParkMark | None = None) -> None:
-        """One append; asks again as long as it is not known whether it was stored."""
-        event = self._event(entries, mark)
+        """One append; asks again as long as it is not known whether it was stored. Raises Lost."""
+        event, behind = self._event(entries, mark), 0
         for delay in _RETRY_DELAYS_S:
             try:
                 self._last = await self._publish(event)
-            except BusUnavailable:
+            except BusUnavailable as error:
+                behind += isinstance(error, Behind)
+                if behind > len(LAG_DELAYS_S):
+                    await self._records_up_to_here()
                 await asyncio.sleep(delay)
             else:
                 return
@@ -119,7 +128,7 @@ class BusJournal:
             return await self._bus.publish(event, expected_last=self._last)
         except Fenced:
             # Perhaps by ourselves: an earlier try may have been stored and its answer lost.
-            records = await self._records()
+            records = await self._records_up_to_here()
             last = records[-1] if records else None
             if (
                 last is not None
@@ -129,9 +138,27 @@ class BusJournal:
                 return last.sequence
             raise
 
+    async def _records_up_to_here(self) -> Sequence[Recorded]:
+        """The journal, to our own last append at least. Raises Lost where that is gone."""
+        records = await self._records()
+        for delay in LAG_DELAYS_S:
+            if (records and records[-1].sequence >= self._last) or not self._last:
+                return records
+            await asyncio.sleep(delay)
+            records = await self._records()
+        there = records[-1].sequence if records else 0
+        if there >= self._last:
+            return records
+        scope, workflow = self._command.scope, self._command.workflow_id
+        subject = names.subject_of(TRACE_RECORDED, scope, str(workflow))
+        raise Lost(subject, self._last, f"it was stored, and {there} is the last one there now")
+
     async def _records(self) -> Sequence[Recorded]:
-        entity = str(self._command.workflow_id)
-        return await self._bus.history(self._command.scope, entity, of=TRACE_RECORDED)
+        """The whole journal. Raises Unreadable."""
+        scope, workflow = self._command.scope, self._command.workflow_id
+        records = await self._bus.history(scope, str(workflow), of=TRACE_RECORDED)
+        require_whole(records, scope, workflow)
+        return records
 
     def _event(self, entries: Sequence[TraceEvent], mark: ParkMark | None) -> TraceRecorded:
         self._appends += 1
@@ -143,4 +170,5 @@ class BusJournal:
             workflow_id=self._command.workflow_id,
             entries=tuple(entries),
             mark=mark,
+            previous=self._last,
         )

@@ -1,12 +1,15 @@
 """Tool calls through the gateway, asked again with the same key until it answers."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from itertools import chain, repeat
+from time import monotonic
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Asker
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.outages import Outage, away_since, no_outages
 from pml_executor.ports import GatewayUnreachable
 
 _SLICE_S = 5.0
@@ -17,21 +20,23 @@ _REPLY_MARGIN_S = 5.0
 class GatewayTools:
     """Asks `gateway.call-tool`; the gateway keeps outcomes by idempotency key."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: Asker, outages: Callable[[], Sequence[Outage]] = no_outages) -> None:
         self._asker = asker
+        self._outages = outages
 
     async def call(self, query: CallTool) -> ToolOutcome:
         """See Tools. What the gateway says it cannot do is the tool's failure; where it broke
         while doing it, nobody knows how the call ended.
 
         Asked in short slices: a gateway that died with the question in hand never answers it, and
-        one that lives takes a repeated question for the first one.
+        one that lives takes a repeated question for the first one. The time in which the bus is
+        away does not count; the run's own time bounds it.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + query.timeout_s + _REPLY_MARGIN_S
+        began = monotonic()
         reason = "no time was left"
         for pause in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
-            left = deadline - loop.time()
+            away = away_since(self._outages(), began)
+            left = began + query.timeout_s + _REPLY_MARGIN_S + away - monotonic()
             if left <= 0:
                 break
             try:

@@ -187,7 +187,8 @@ class RunJournal:
         if not 0 < self._cursor < self._recorded:
             return None
         entry = self.entries[self._cursor]
-        return entry, 2 * (entry.ts - self.entries[self._cursor - 1].ts) + _PATIENCE_MS
+        took = max(0.0, entry.ts - self.entries[self._cursor - 1].ts)  # by clocks that may differ
+        return entry, 2 * took + _PATIENCE_MS
 
     def complete(self) -> None:
         """The program ended. Raises Diverged if it left out what the journal says it did."""

@@ -13,7 +13,8 @@ class RunLimits:
     """Bounds of one run, sizes in bytes of JSON.
 
     `max_message_bytes` holds for the arguments of a call, an answer to it, the result of the run,
-    and for all its log and branch entries together; `max_journal_bytes` for all of that at once.
+    and for all its log and branch entries together; `max_journal_bytes` for all of that at once. Up
+    to `max_outage_s` without the bus are no time of the run's.
     """
 
     max_tool_calls: int = 1000
@@ -21,6 +22,7 @@ class RunLimits:
     max_message_bytes: int = 4 * _MIB
     max_journal_bytes: int = 32 * _MIB
     tool_timeout_s: float = 60.0
+    max_outage_s: float = 600.0
 
 
 class Allowance:

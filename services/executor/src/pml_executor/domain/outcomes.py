@@ -41,6 +41,12 @@ def question(
     )
 
 
+def after_unknown(first: ToolOutcome, again: ToolOutcome) -> ToolOutcome:
+    """The outcome of a call that was made again because that of the first was unknown, which
+    stands unless the second one's is known."""
+    return again if again.status in ("ok", "tool_error", "ask") else first
+
+
 def within(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, int]:
     """The outcome and its size; one that no run can take is the tool's failure."""
     size = len(to_json(outcome.result))

@@ -5,7 +5,7 @@ Marks in the journal tell when a run was parked and when it went on; what lies b
 of the run's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from pml_common.contracts import ids
@@ -78,11 +78,14 @@ def is_parked(marks: Sequence[ParkMark]) -> bool:
 
 def parked_ms(marks: Sequence[ParkMark]) -> float:
     """For how many milliseconds the run was parked, up to when it went on last."""
-    return sum(
-        max(0.0, went_on.ts - parked.ts)
-        for parked, went_on in pairwise(marks)
-        if parked.wanted is not None
-    )
+    return sum(end - start for start, end in parked_spans(marks))
+
+
+def parked_spans(marks: Sequence[ParkMark]) -> Iterator[tuple[float, float]]:
+    """From when to when the run was parked; Unix milliseconds, in order."""
+    for parked, went_on in pairwise(marks):
+        if parked.wanted is not None:
+            yield parked.ts, max(parked.ts, went_on.ts)
 
 
 def workflow_parked(

@@ -13,13 +13,13 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import ToolEnd, ToolStart
 from pml_executor.domain import events
 from pml_executor.domain.capabilities import Nesting, injected
-from pml_executor.domain.deadline import seconds_left
+from pml_executor.domain.deadline import RunTime
 from pml_executor.domain.dry_run import mock_of
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Call, CallKey, RunJournal
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.limits import Allowance
-from pml_executor.domain.outcomes import ends_run, question, within
+from pml_executor.domain.outcomes import after_unknown, ends_run, question, within
 from pml_executor.domain.parking import Parking, most_at_once
 from pml_executor.domain.protocol import (
     Answer,
@@ -54,6 +54,7 @@ class Attempt:
     store: JournalStore
     journal: RunJournal
     sandbox: Sandbox
+    time: RunTime
 
     def __post_init__(self) -> None:
         self._allowance = Allowance(self.executor.limits)
@@ -207,19 +208,20 @@ class Attempt:
     async def _ask(self, call: Call, start: ToolStart) -> ToolOutcome:
         outcome = await self._ask_once(call, start)
         if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
-            outcome = await self._ask_once(call, start, again=True)
+            outcome = after_unknown(outcome, await self._ask_once(call, start, again=True))
         if outcome.status == "unknown":
             why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
             raise ends_run("outcome_unknown", call, why)
         return outcome
 
     async def _ask_once(self, call: Call, start: ToolStart, *, again: bool = False) -> ToolOutcome:
-        left = seconds_left(self.command, self.journal, self.executor.now())
-        timeout_s = min(left, self.executor.limits.tool_timeout_s)
+        timeout_s = min(self.time.left(), self.executor.limits.tool_timeout_s)
         asked = question(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
         try:
             return await self.executor.tools.call(asked)
         except GatewayUnreachable as error:
+            if again:
+                return ToolOutcome(status="unknown", message=str(error))
             raise ends_run("internal", call, str(error)) from error
 
     def _deliver(self) -> None:

@@ -1,6 +1,5 @@
 """Runs a program to its end, or takes a run over where another executor left it."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_executor.domain import events
-from pml_executor.domain.deadline import began, seconds_left
+from pml_executor.domain.deadline import began
 from pml_executor.domain.endings import Ending, ending_of, first_cause
 from pml_executor.domain.finished import finished, task_results
 from pml_executor.domain.journal import RunJournal
@@ -24,6 +23,7 @@ from pml_executor.domain.process_owner import process_owner
 from pml_executor.domain.refusal import refused_run, unsigned
 from pml_executor.handlers.attempt import Attempt
 from pml_executor.handlers.executor import Executor as Executor
+from pml_executor.handlers.time_limit import TimeIsUp, time_limit
 from pml_executor.ports import (
     JournalStore,
     SandboxUnavailable,
@@ -63,13 +63,11 @@ async def _ending(
         refused = unsigned()
     if refused is not None:
         return Ending(error=refused)
-    limit = asyncio.timeout(seconds_left(command, journal, executor.now()))
+    time = executor.time_of(command, journal)
     try:
-        async with limit, executor.pool.lease(process_owner(command)) as sandbox:
-            return await Attempt(command, executor, store, journal, sandbox).conduct()
-    except TimeoutError:
-        if not limit.expired():
-            raise
+        async with time_limit(time), executor.pool.lease(process_owner(command)) as sandbox:
+            return await Attempt(command, executor, store, journal, sandbox, time).conduct()
+    except TimeIsUp:
         await store.append()
         done = calls_made(task_results(journal.entries))
         message = f"the run took longer than the {command.timeout_s:g} s it had. {done}"

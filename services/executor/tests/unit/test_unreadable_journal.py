@@ -1,0 +1,202 @@
+"""Journals that cannot be read, or lost some of what was stored: nothing is called again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from pydantic import JsonValue
+
+from pml_common.bus import codec, names
+from pml_common.bus.codec import Envelope
+from pml_common.bus.delivery import Bury, Retry, dispose
+from pml_common.bus.errors import Fenced, Lost, Unreadable
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Recorded
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, TRACE_RECORDED, MessageType
+from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters import bus_journal
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.handlers.on_cancel_run import on_cancel_run
+from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+
+MakeCommand = Callable[..., RunWorkflow]
+MakeExecutor = Callable[..., Executor]
+Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+
+
+async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
+    await api.call("n1", "fs:read")
+    return await api.call("n2", "fs:write")
+
+
+POOL = MemoryPool({"two": two_calls})
+POISON: dict[str, Envelope] = {
+    "no JSON": Envelope("", b"not json", {}),
+    "no append": Envelope("", b"{}", {}),
+    "a body that is gone": Envelope("", b"", {codec.PAYLOAD: "0" * 64}),
+}
+
+
+class Held(MemoryTools):
+    """Whose `fs:write` has begun and does not end before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__({"fs:write": self._write})
+        self.begun, self.release = asyncio.Event(), asyncio.Event()
+
+    async def _write(self, _: JsonObject) -> ToolOutcome:
+        self.begun.set()
+        await self.release.wait()
+        return ToolOutcome(status="ok")
+
+
+class LaggingBus(MemoryBus):
+    """Whose first histories, `unseen` of them, lack the last two messages."""
+
+    unseen = 0
+
+    async def history(
+        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+    ) -> Sequence[Recorded]:
+        found = await super().history(scope, entity, of=of)
+        self.unseen, is_late = max(0, self.unseen - 1), self.unseen > 0
+        return found[:-2] if is_late else found
+
+
+def poison(bus: MemoryBus, command: RunWorkflow, kind: str) -> None:
+    """Store bytes in the run's journal, as an operator can."""
+    it = POISON[kind]
+    subject = names.subject_of(TRACE_RECORDED, command.scope, str(command.workflow_id))
+    headers = {**it.headers, codec.MSG_ID: uuid4().hex}
+    bus.broker.store(replace(it, subject=subject, headers=headers))
+
+
+def cancel(run: RunWorkflow) -> CancelRun:
+    return CancelRun(
+        scope=run.scope,
+        command_id=uuid4(),
+        workflow_id=run.workflow_id,
+        run=run,
+        why="mira cancelled it",
+    )
+
+
+async def interrupted(bus: MemoryBus, command: RunWorkflow, make: MakeExecutor) -> None:
+    """An executor dies in the middle of the second call."""
+    tools = Held()
+    dying = asyncio.ensure_future(on_run_workflow(command, make(bus, POOL, tools)))
+    async with asyncio.timeout(10):
+        await tools.begun.wait()
+    dying.cancel()
+    await asyncio.gather(dying, return_exceptions=True)
+
+
+@pytest.mark.parametrize("kind", POISON)
+async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(
+    make_command: MakeCommand, make_executor: MakeExecutor, kind: str
+) -> None:
+    bus, tools, command = MemoryBus(), MemoryTools(), make_command("two")
+    poison(bus, command, kind)
+    executor = make_executor(bus, POOL, tools)
+    with pytest.raises(Unreadable, match="message 1 cannot be read") as unreadable:
+        await on_run_workflow(command, executor)
+    with pytest.raises(Unreadable):
+        await on_cancel_run(cancel(command), executor)
+    assert tools.made == {}
+    tries = [dispose(unreadable.value, EXECUTOR_ON_RUN_WORKFLOW, n) for n in (1, 2, 3)]
+    assert [type(one) for one in tries] == [Retry, Retry, Bury]
+
+
+@pytest.mark.parametrize("kind", POISON)
+async def test_a_run_under_way_stops_at_the_first_append_after_what_cannot_be_read(
+    make_command: MakeCommand, make_executor: MakeExecutor, kind: str
+) -> None:
+    bus, tools, command = MemoryBus(), Held(), make_command("two")
+    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
+    async with asyncio.timeout(10):
+        await tools.begun.wait()
+        poison(bus, command, kind)
+        tools.release.set()
+        with pytest.raises(Unreadable):
+            await running
+    assert tools.made == {"fs:read": 1, "fs:write": 1}
+
+
+async def test_each_append_names_the_one_before_it(
+    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
+) -> None:
+    bus, command = MemoryBus(), make_command("two")
+    await interrupted(bus, command, make_executor)
+    await finish(command, make_executor(bus, POOL, MemoryTools()))
+    stored = await bus.history(command.scope, str(command.workflow_id), of=TRACE_RECORDED)
+    appends = [(each.sequence, getattr(each.message, "previous", None)) for each in stored]
+    assert [previous for _, previous in appends] == [0, *(sequence for sequence, _ in appends[:-1])]
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+async def test_a_run_whose_journal_lost_an_append_in_its_midst_calls_nothing_again(
+    make_command: MakeCommand, make_executor: MakeExecutor, lost: int
+) -> None:
+    bus, command = MemoryBus(), make_command("two")
+    await interrupted(bus, command, make_executor)
+    del bus.broker.stream("evt", "executor").messages[lost]
+    tools = MemoryTools()
+    executor = make_executor(bus, POOL, tools)
+    with pytest.raises(Unreadable, match=f"message {lost + 2} cannot be read: it was stored after"):
+        await on_run_workflow(command, executor)
+    with pytest.raises(Unreadable):
+        await on_cancel_run(cancel(command), executor)
+    assert tools.made == {}
+
+
+async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
+    make_command: MakeCommand, make_executor: MakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
+    bus, tools, command = MemoryBus(), Held(), make_command("two")
+    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
+    async with asyncio.timeout(10):
+        await tools.begun.wait()
+        gone = bus.broker.stream("evt", "executor").messages.pop()
+        tools.release.set()
+        with pytest.raises(Lost, match=f"message {gone.sequence} cannot be read: it was stored"):
+            await running
+
+
+def test_what_is_lost_is_given_up_at_its_first_delivery() -> None:
+    assert isinstance(dispose(Lost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), Bury)
+
+
+async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
+    make_command: MakeCommand, make_executor: MakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run was taken over meanwhile: it is another's, and nothing of it is missing."""
+    monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
+    bus, tools, command = LaggingBus(), Held(), make_command("two")
+    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
+    async with asyncio.timeout(10):
+        await tools.begun.wait()
+        stored = bus.broker.stream("evt", "executor").messages
+        last = stored[-1].sequence
+        await bus.publish(
+            TraceRecorded(
+                event_id=uuid4(),
+                scope=command.scope,
+                workflow_id=command.workflow_id,
+                entries=(),
+                previous=last,
+            ),
+            expected_last=last,
+        )
+        bus.unseen = 2
+        tools.release.set()
+        with pytest.raises(Fenced):
+            await running
+    assert bus.unseen == 0

@@ -98,13 +98,14 @@ def tool_calls(
     *,
     policy: Callable[[], Policy] = Policy,
     now: Callable[[], datetime] = lambda: AT,
+    runs: Runs | None = None,
 ) -> ToolCalls:
     """What handles calls, as a process that just started."""
     return ToolCalls(
         ToolRouter([servers]),
         ledger or MemoryCallLedger(),
         instance or uuid4(),
-        Runs(RunningWorkflows()),
+        runs or Runs(RunningWorkflows()),
         lambda scope: policy(),
         now,
     )

@@ -73,6 +73,7 @@ class Peers:
         verdicts: list[Verdict] = [each for each in ("ask", "deny") if each in requested.code]
         verdict = verdicts[0] if verdicts else "allow"
         analysis = analyzed(of, verdict, self.tools, name=requested.name)
+        analysis = analysis.model_copy(update={"dry_run": requested.dry_run is not None})
         return [with_capability(analysis) if "nested" in requested.code else analysis]
 
     async def _run(self, command: RunWorkflow) -> Sequence[Message]:

@@ -19,7 +19,8 @@ from pml_gateway.adapters.memory_results import MemoryResults
 from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.app import Parts, assemble, hear, mcp_face, rest
+from pml_gateway.app import hear, mcp_face, rest
+from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
@@ -55,6 +56,9 @@ class FakeServers:
         """See `ports.ToolServers`."""
         return self.stands
 
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """See `ports.ToolServers`: nothing changes by it."""
+
 
 def settings(**changed: object) -> GatewaySettings:
     """Those of the tests, whatever the environment says."""
@@ -65,6 +69,7 @@ def settings(**changed: object) -> GatewaySettings:
         "gateway_approver": "noor",
         "gateway_approver_key_sha256": hashlib.sha256(APPROVER_KEY.encode()).hexdigest(),
         "gateway_answer_margin_s": 0.0,
+        "gateway_owner_patience_s": 0.1,
         "gateway_port": 0,
         **changed,
     }

@@ -26,7 +26,7 @@ ServerState = Literal["connecting", "ready", "failed"]
 @dataclass(frozen=True)
 class ServerStatus:
     """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
-    what of it is not used."""
+    what of it is not used. Once `announced`, programs that name its tools find them."""
 
     state: ServerState
     error: str | None
@@ -34,6 +34,7 @@ class ServerStatus:
     since: datetime
     hints_trusted: bool = True
     warnings: tuple[str, ...] = ()
+    announced: bool = True
 
 
 class ToolCaller(Protocol):
@@ -42,8 +43,9 @@ class ToolCaller(Protocol):
     async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
         """Call `server:tool`; answers within `timeout_s` and raises nothing.
 
-        `unknown`: the connection broke while the call ran. `tool_error`: the tool or its server
-        said no, or was never reached.
+        `unknown`: the call was sent, got no usable answer, and may not be repeated or lost its
+        connection. `tool_error`: the tool or its server said no. A `domain.repeatable.NotSent`:
+        nothing was called.
         """
         ...
 
@@ -57,6 +59,11 @@ class ToolServers(ToolCaller, Protocol):
 
     def status(self) -> Mapping[str, ServerStatus]:
         """How each server stands now."""
+        ...
+
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """Wait, `timeout_s` at most, until a server can be called; one that is away is tried at
+        once, and not waited for once that failed and it was away for long."""
         ...
 
 
@@ -115,6 +122,11 @@ class AllowedTools(Protocol):
         """The scope's tools, without those its policy denies. Raises Unavailable."""
         ...
 
+    async def until_listed(self, tool: str, within_s: float) -> bool:
+        """Wait, `within_s` at most, for servers that a tool of this name may belong to and that
+        told no tools yet; whether there are such servers."""
+        ...
+
 
 class KnownTools(ToolServers, Protocol):
     """The connected servers, their tools at hand by id."""
@@ -128,15 +140,14 @@ class KnownTools(ToolServers, Protocol):
         ...
 
 
-def still_connecting(tools: ToolServers, tool_ids: Sequence[str]) -> str | None:
-    """The first server of these tools that is being connected for the first time since this process
-    began: nobody can say yet what tools it has."""
-    status = tools.status()
-    for name in (tool_id.partition(":")[0] for tool_id in tool_ids):
-        server = status.get(name)
-        if server is not None and server.state == "connecting" and server.tools == 0:
-            return name
-    return None
+def never_listed(tools: ToolServers, tool_id: str) -> tuple[str, ServerStatus] | None:
+    """The server of this tool where it has told no tools since this process began, because it is
+    not connected."""
+    name = tool_id.partition(":")[0]
+    server = tools.status().get(name)
+    if server is None or server.state == "ready" or server.tools:
+        return None
+    return name, server
 
 
 class CapabilityNames(Protocol):

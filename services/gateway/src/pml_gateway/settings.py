@@ -17,6 +17,7 @@ from pml_gateway.domain.acceptance import Terms
 from pml_gateway.domain.approver import PREFIX, Approver
 from pml_gateway.domain.origin import LOOPBACK, Names, is_loopback, names_of
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.turns import Bounds
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
@@ -31,6 +32,9 @@ class GatewaySettings(StorageSettings):
 
     gateway_host: str = "127.0.0.1"
     gateway_port: int = Field(default=8080, ge=0, le=65535)
+    gateway_listen_fd: int | None = Field(
+        default=None, description="An open socket to take connections from, instead of the port."
+    )
     gateway_allow_remote: bool = Field(
         default=False, description="Listen on an address that others can reach, without a login."
     )
@@ -59,6 +63,13 @@ class GatewaySettings(StorageSettings):
     gateway_body_timeout_s: float = Field(
         default=30.0, gt=0, description="For a request's body to come, from its head on."
     )
+    gateway_max_in_flight: int = Field(
+        default=10, ge=1, description="Executions analysed, queued and run at a time."
+    )
+    gateway_max_waiting: int = Field(
+        default=256, ge=0, description="Executions that wait to be in flight, in all scopes."
+    )
+    gateway_max_waiting_per_scope: int = Field(default=64, ge=0)
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)
@@ -68,7 +79,17 @@ class GatewaySettings(StorageSettings):
         default=60.0, gt=0, description="What stands still for longer is asked for again."
     )
     gateway_storage_patience_s: float = Field(default=1.5, gt=0)
+    gateway_owner_patience_s: float = Field(
+        default=10.0, ge=0, description="For a service that answers queries to be there again."
+    )
     gateway_sweep_every_s: float = Field(default=1.0, gt=0)
+    gateway_data_folders: Annotated[tuple[Path, ...], NoDecode] = Field(
+        default=(),
+        description="Folders of NATS and Postgres whose disks we watch; as PATH separates them.",
+    )
+    gateway_min_free_mib: int = Field(
+        default=256, ge=0, description="New work is refused where a disk has less left."
+    )
     gateway_stub_tools: bool = Field(
         default=False, description="Offer pml_stub:echo, answered inside the gateway."
     )
@@ -81,6 +102,13 @@ class GatewaySettings(StorageSettings):
             named = tuple(host.strip() for host in hosts.split(",") if host.strip())
             return values | {"gateway_allowed_hosts": named}
         return values
+
+    @field_validator("gateway_data_folders", mode="before")
+    @classmethod
+    def _split_folders(cls, folders: object) -> object:
+        if not isinstance(folders, str):
+            return folders
+        return tuple(Path(each) for each in folders.split(os.pathsep) if each)
 
     @field_validator("gateway_principal")
     @classmethod
@@ -127,6 +155,15 @@ class GatewaySettings(StorageSettings):
             default_timeout_s=self.gateway_default_timeout_s,
             max_timeout_s=self.gateway_max_timeout_s,
             answer_margin_s=self.gateway_answer_margin_s,
+        )
+
+    @property
+    def bounds(self) -> Bounds:
+        """How many executions go on, and wait for that."""
+        return Bounds(
+            in_flight=self.gateway_max_in_flight,
+            waiting=self.gateway_max_waiting,
+            waiting_per_scope=self.gateway_max_waiting_per_scope,
         )
 
     @property

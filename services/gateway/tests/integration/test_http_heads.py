@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
-from pml_common.health import serve_http
+from pml_common.http_server import serve_http
 from pml_gateway.handlers.http_heads import MOST_BYTES, Waits, bounded_by
 from pml_local.ports import free_port
 

@@ -10,7 +10,7 @@ import httpx2
 
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
-from pml_common.health import serve_http
+from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_face, rest
 from pml_gateway.handlers.http_heads import BoundedHeads
 from pml_local.ports import free_port
@@ -110,6 +110,34 @@ async def test_a_stream_ends_when_the_gateway_stops() -> None:
         await w.parts.bus.drain(1)
         events = events_of((await reader).text)
         assert [each["event"] for each in events] == ROAD[:2]
+
+
+async def test_a_reader_goes_on_where_a_gateway_that_stops_ended_its_stream() -> None:
+    async with world() as w, streaming(w) as http:
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        await eventually(lambda: w.peers.runs)
+        path, before = f"/api/workflows/{workflow_id}/events", len(w.broker.subscriptions)
+        reader = asyncio.create_task(http.get(path))
+        await eventually(lambda: len(w.broker.subscriptions) > before)
+        w.parts.streams.end()
+        seen = events_of((await reader).text)
+        assert [each["event"] for each in seen] == ROAD[:2]
+
+        late = events_of((await http.get(path)).text)
+        assert late == seen
+
+        w.peers.release.set()
+        w.parts.streams.ended = False  # in another gateway
+        rest = await http.get(path, headers={"last-event-id": seen[-1]["id"]})
+        assert [each["event"] for each in (*seen, *events_of(rest.text))] == ROAD
+
+
+async def test_a_gateway_that_stops_wants_no_more_requests() -> None:
+    async with world() as w:
+        assert (await w.http.get("/readyz")).status_code == 200
+        w.parts.readiness.stopping = True
+        assert (await w.http.get("/readyz")).json() == {"status": "stopping"}
+        assert (await w.http.get("/livez")).status_code == 200
 
 
 async def test_without_nats_a_stream_is_refused_and_not_begun() -> None:

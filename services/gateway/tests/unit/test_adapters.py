@@ -57,13 +57,27 @@ async def test_a_listing_is_stated_each_time_and_others_are_retired() -> None:
     await peers.start()
     announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
     for tools in ((READ, WRITE), (READ,), (READ, WRITE)):
-        await announcer.announce("fs", tools)
+        await announcer.state("fs", tools)
     await announcer.retire_others({"fs"})
     stated = [each.message for each in await bus.history(SCOPE, "fs")]
     assert [len(each.tools) for each in stated if isinstance(each, ToolsListed)] == [2, 1, 2]
     (retired,) = [each.message for each in await bus.history(SCOPE, "old")]
     assert isinstance(retired, ToolsListed)
     assert retired.tools == ()
+    await bus.drain(1)
+
+
+async def test_tools_count_as_announced_once_the_catalogue_has_them() -> None:
+    bus = MemoryBus()
+    peers = Peers(bus, catalog=(READ,))
+    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
+    announcing = asyncio.create_task(announcer.announce("fs", (READ, WRITE)))
+    await eventually(lambda: bus.history(SCOPE, "fs"))
+    await peers.start()
+    await asyncio.wait({announcing}, timeout=0.1)
+    assert not announcing.done()
+    peers.catalog = (READ, WRITE)
+    await asyncio.wait_for(announcing, 5)
     await bus.drain(1)
 
 

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
 from pml_common.contracts.error import WorkflowError
@@ -96,11 +97,21 @@ async def test_a_run_that_does_not_go_on_calls_nothing() -> None:
     for ended in (
         replace(run, state="succeeded"),
         replace(run, state="awaiting_approval"),
-        replace(run, error=WorkflowError(kind="cancelled", message="no more")),
         replace(run, grant=None),
     ):
         keep(ended)
         assert (await outcome(asked)).status == "refused"
+
+
+async def test_a_run_that_is_being_cancelled_calls_nothing_and_is_not_told_that_it_was_denied() -> (
+    None
+):
+    run = running(workflow())
+    asked, servers = call(run, WRITE), FakeServers()
+    keep(replace(run, error=WorkflowError(kind="cancelled", message="no more")))
+    with pytest.raises(QueryFailed, match="the run is being ended: no more") as failure:
+        await tool_calls(servers).on_call_tool(asked)
+    assert (failure.value.code, servers.made) == ("unavailable", [])
 
 
 async def test_a_run_is_forgotten_with_its_end_and_its_earlier_grant_with_the_next() -> None:
@@ -165,6 +176,13 @@ async def test_a_person_may_have_allowed_the_very_call() -> None:
     stale = very.model_copy(update={"definition_hash": "0" * 64})
     changed = with_grant(run, calls=(stale,), tools={})
     assert "has changed" in ((await outcome(call(changed, WRITE, EVIL))).message or "")
+
+
+async def test_a_tool_that_was_not_granted_is_asked_about_though_the_policy_allows_it() -> None:
+    run = with_grant(running(workflow()), tools={})
+    told = await outcome(call(run, READ))
+    assert (told.status, told.result) == ("ask", None)
+    assert "was not seen when the program was analysed" in (told.message or "")
 
 
 async def test_a_tool_that_nobody_lists_is_refused() -> None:

@@ -12,6 +12,7 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory_ledger import MemoryCallLedger
 from pml_gateway.domain.ledger import LOST, MISUSED, Entry, fingerprint
+from pml_gateway.domain.repeatable import NotSent
 from pml_gateway.handlers.on_call_tool import ToolCalls
 from pml_local.testing import eventually
 from services.gateway.tests.calling import call, tool_calls
@@ -209,6 +210,17 @@ async def test_a_broken_call_is_made_again_only_if_it_may_be() -> None:
     bench.servers.outcomes = [UNKNOWN]
     assert await bench.calls().on_call_tool(call(workflow(), WRITE)) == UNKNOWN
     assert bench.servers.made == ["fs:write"]
+
+
+async def test_a_call_that_took_effect_is_unknown_where_its_server_stays_away() -> None:
+    bench = Bench()
+    away = NotSent(status="tool_error", message="not connected. Nothing was called")
+    bench.servers.outcomes = [UNKNOWN, away]
+    outcome = await bench.calls().on_call_tool(call(workflow(), READ))
+    assert outcome.status == "unknown"
+    assert "othing was called" not in str(outcome.message)
+    (entry,) = bench.ledger.entries.values()
+    assert entry.outcome == outcome
 
 
 async def test_without_storage_nothing_is_called() -> None:

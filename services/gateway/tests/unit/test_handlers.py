@@ -138,7 +138,7 @@ async def test_a_person_is_asked_once() -> None:
 
 async def test_a_rejected_program_ends_once() -> None:
     new, store = await stored()
-    handle = on(store, on_analysis_rejected)
+    handle = partial(on(store, on_analysis_rejected), tools=FakeServers())
     (told,) = await twice(partial(handle, rejected(new)))
     assert isinstance(told, WorkflowFinished)
 

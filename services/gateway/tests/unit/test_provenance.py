@@ -5,8 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.bus.errors import Rejected, Retryable
+from pml_common.bus.delivery import Bury, Retry, dispose
+from pml_common.bus.errors import BusError, Rejected
 from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.catalog import GATEWAY_ON_RUN_FINISHED
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, WorkflowParked
 from pml_common.contracts.trace import CapabilityEnd
@@ -90,5 +92,8 @@ async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> Non
 async def test_an_end_whose_append_is_not_to_be_seen_yet_is_looked_at_again() -> None:
     bus = MemoryBus()
     end = await founded(bus, finished(OURS))
-    with pytest.raises(Retryable, match="names append 2"):
+    with pytest.raises(BusError, match="names append 2") as unseen:
         await require_founded(end.model_copy(update={"journal_sequence": 2}), bus)
+    assert isinstance(dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, 1), Retry)
+    lost = dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, GATEWAY_ON_RUN_FINISHED.max_failures)
+    assert isinstance(lost, Bury)

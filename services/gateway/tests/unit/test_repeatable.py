@@ -1,8 +1,18 @@
 """Which calls may be made again."""
 
+import pytest
+
+from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
-from pml_gateway.domain.repeatable import repeatable, repeatable_among
-from services.gateway.tests.examples import READ, TOOLS, WRITE, analyzed, workflow
+from pml_gateway.domain.repeatable import (
+    NotSent,
+    after_unknown,
+    of_attempt,
+    repeatable,
+    repeatable_among,
+)
+from services.gateway.tests.calling import call
+from services.gateway.tests.examples import AT, READ, TOOLS, WRITE, analyzed, workflow
 
 
 def test_only_what_says_so_itself_may_be_called_again() -> None:
@@ -17,3 +27,43 @@ def test_of_a_program_the_repeatable_tools_are_told() -> None:
     analysis = analyzed(workflow(), tools=(READ, WRITE))
     assert repeatable_among(analysis, TOOLS.get) == ("fs:read",)
     assert repeatable_among(None, TOOLS.get) == ()
+
+
+UNKNOWN = ToolOutcome(status="unknown", message="it closed the connection")
+AWAY = NotSent(status="tool_error", message="not connected. Nothing was called")
+
+
+@pytest.mark.parametrize("second", [AWAY, ToolOutcome(status="timeout", message="too late")])
+def test_a_first_outcome_that_is_unknown_stands_where_the_second_tells_nothing(
+    second: ToolOutcome,
+) -> None:
+    found = after_unknown(UNKNOWN, second)
+    assert found.status == "unknown"
+    assert "it closed the connection" in str(found.message)
+    assert "othing was called" not in str(found.message)
+
+
+def test_a_second_call_that_was_answered_counts() -> None:
+    failed = ToolOutcome(status="tool_error", message="disk full")
+    assert after_unknown(UNKNOWN, failed) == failed
+
+
+@pytest.mark.parametrize("outcome", [AWAY, ToolOutcome(status="ok", result=1)])
+def test_what_is_sent_for_the_first_time_and_what_was_sent_is_told_as_it_is(
+    outcome: ToolOutcome,
+) -> None:
+    first = call(workflow(), WRITE)
+    assert of_attempt(first, outcome, WRITE) == outcome
+    again = first.model_copy(update={"attempt": "again"})
+    found = of_attempt(again, outcome, WRITE)
+    assert (found.status == "unknown") is isinstance(outcome, NotSent)
+    assert "othing was called" not in str(found.message)
+
+
+def test_what_was_asked_for_before_may_have_been_sent_where_that_is_not_noted() -> None:
+    idempotent = ToolDefinition(server="a", name="b", annotations=ToolAnnotations(idempotent=True))
+    asked = call(workflow()).model_copy(update={"asked_first_at": None})
+    assert of_attempt(asked, AWAY, idempotent).status == "unknown"
+    assert of_attempt(asked.model_copy(update={"asked_first_at": AT}), AWAY, idempotent) == AWAY
+    assert of_attempt(asked, AWAY, READ) == AWAY, "it only reads"
+    assert of_attempt(asked, AWAY, WRITE) == AWAY, "that it begins is noted"

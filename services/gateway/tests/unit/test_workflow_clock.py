@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.domain.happenings import Analyzed, Due, RunEnded
@@ -63,3 +65,19 @@ def test_what_nobody_will_finish_any_more_ends_and_says_whether_it_ran() -> None
         assert told.error is not None
         assert told.error.kind == "outcome_unknown"
         assert after(lost, RunEnded(finished(new), AT)) == (lost, ())
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_the_time_without_the_bus_is_added_up_to_as_long_as_grants_outlive_runs(
+    is_running: bool,
+) -> None:
+    new = workflow()
+    waiting = after(new, Analyzed(analyzed(new), AT))[0] if is_running else new
+    time = timedelta(seconds=new.timeout_s) if is_running else timedelta()
+    hopeless = AT + time + RULES.grant_slack
+    minute, moment = timedelta(minutes=1), timedelta(seconds=1)
+    for away, more in ((minute, minute), (timedelta(days=1), RULES.grant_slack)):
+        at = hopeless + more
+        state = waiting.state
+        assert after(waiting, Due(at - moment, without_bus=away))[0].state == state
+        assert after(waiting, Due(at, without_bus=away))[0].state == "failed"

@@ -1,23 +1,30 @@
-"""Whether the bus answers, asked at most once a second."""
+"""Whether the bus answers, asked at most once a second, and stores, tried less often."""
 
 import asyncio
 
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import Bus
+from pml_common.health import detail
+from pml_common.rarely import WRITE_EVERY_S, Rarely
 
 TRUSTED_S = 1.0
 """How long a good answer is believed."""
 
 
 class BusWatch:
-    """Knows whether NATS was there a moment ago."""
+    """Knows whether NATS was there a moment ago, and whether it stored when that was last tried:
+    one whose disk was full goes on answering."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, *, try_every_s: float = WRITE_EVERY_S) -> None:
         self._bus = bus
         self._good_until = 0.0
+        self._stores = Rarely(bus.refusal, try_every_s)
 
     async def require(self) -> None:
-        """Raise BusUnavailable where NATS does not answer, within a second or so."""
+        """Raise BusUnavailable where NATS does not answer, within a second or so, or did not store
+        when that was last tried; nothing is tried here."""
+        if self._stores.found is not None:
+            raise BusUnavailable(self._stores.found)
         now = asyncio.get_running_loop().time()
         if now < self._good_until:
             return
@@ -27,4 +34,10 @@ class BusWatch:
 
     async def check(self) -> str | None:
         """A health check."""
-        return None if await self._bus.healthy() else "NATS does not answer"
+        if not await self._bus.healthy():
+            return "NATS does not answer"
+        return await self._stores() or detail(await self._bus.shortfall())
+
+    async def look(self) -> None:
+        """Try whether it stores, if that is due; to be called again and again."""
+        await self._stores()

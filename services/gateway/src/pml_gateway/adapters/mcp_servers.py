@@ -10,6 +10,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_servers_link import Limits
 from pml_gateway.adapters.mcp_servers_server import McpServer, OnTools
 from pml_gateway.domain.mcp_tools import did_you_mean
+from pml_gateway.domain.repeatable import NotSent
 from pml_gateway.domain.server_config import ServerConfig
 from pml_gateway.ports import ServerStatus
 
@@ -81,5 +82,10 @@ class McpServers:
         server = self._servers.get(name)
         if server is None:
             message = f"no MCP server {name!r} is configured{did_you_mean(name, self._servers)}"
-            return ToolOutcome(status="tool_error", message=message)
+            return NotSent(status="tool_error", message=message)
         return await server.call(tool, args, timeout_s)
+
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """See `ports.ToolServers`."""
+        if server in self._servers:
+            await self._servers[server].reach(timeout_s)

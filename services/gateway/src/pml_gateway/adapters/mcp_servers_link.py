@@ -2,7 +2,8 @@
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -32,6 +33,10 @@ class Limits:
     `connect_timeout_s` has room for a first start that downloads its program. A connection that
     lasted `stable_s` is renewed at once when it ends. After `suspect_after` timed-out calls in a
     row a server must answer within `probe_timeout_s`, or is connected anew.
+
+    Calls wait for a server that is away until it was so for `absence_s`; later for one attempt to
+    connect, `attempt_s` at most. Calls that wait have attempts made the first retry delay apart,
+    later `wanted_delay_s`.
     """
 
     connect_timeout_s: float = 60.0
@@ -40,6 +45,9 @@ class Limits:
     concurrency: int = 16
     suspect_after: int = 3
     probe_timeout_s: float = 10.0
+    absence_s: float = 15.0
+    attempt_s: float = 5.0
+    wanted_delay_s: float = 2.0
 
     def retry_delay_s(self, failures: int) -> float:
         """How long to wait after so many failures in a row."""
@@ -66,6 +74,8 @@ class Link:
         self._suspected = anyio.Event()
         self._trusted = anyio.Event()
         self._trusted.set()
+        self._calls = 0
+        self._refusal = ""
         self._session = Client(
             open_streams(name, server, environment, self.notes),
             read_timeout_seconds=limits.connect_timeout_s,
@@ -101,6 +111,26 @@ class Link:
         """Leave this connection; its owner makes a new one."""
         self.end_reason = reason
         self.notes.ended.set()
+
+    @contextmanager
+    def calling(self) -> Generator[None]:
+        """Count a call as made on this connection inside the block."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._refusal and not self._calls:
+                self.end(self._refusal)
+
+    async def refused(self, reason: str, within_s: float) -> None:
+        """Leave this connection, whose server takes no calls, once none is made on it; wait for
+        that."""
+        self._refusal = reason
+        if not self._calls:
+            self.end(reason)
+        with anyio.move_on_after(within_s):
+            await self.notes.ended.wait()
 
     def suspect(self) -> None:
         """Ask the server for a sign of life; end this connection if none comes."""

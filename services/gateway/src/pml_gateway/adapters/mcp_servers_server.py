@@ -5,23 +5,32 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from contextlib import suppress
 
 import anyio
 from mcp import Client
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_servers_errors import NotConnected, in_words, outcome_of_error
+from pml_gateway.adapters.mcp_servers_errors import (
+    TOOK_EFFECT,
+    NotConnected,
+    Refused,
+    in_words,
+    outcome_of_error,
+)
 from pml_gateway.adapters.mcp_servers_link import Limits, Link
+from pml_gateway.adapters.mcp_servers_presence import Presence
+from pml_gateway.domain.repeatable import NotSent, repeatable
 from pml_gateway.domain.server_config import ServerConfig
 from pml_gateway.domain.server_trust import trusts_hints
 from pml_gateway.domain.tool_result import outcome_of
-from pml_gateway.ports import ServerState, ServerStatus
+from pml_gateway.ports import ServerStatus
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 2
+_LEFT_WITHIN_S = 1.0
+"""For a connection whose server takes no calls to be left by the calls that it still has."""
 
 OnTools = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[None]]
 
@@ -48,29 +57,27 @@ class McpServer:
         self._limits = limits
         self._on_tools = on_tools
         self._warnings: tuple[str, ...] = ()
-        self._state: ServerState = "connecting"
-        self._error: str | None = None
-        self._since = datetime.now(UTC)
-        self._turned = asyncio.Event()
+        self._presence = Presence(name, limits)
+        self._announced = False
         self._news = asyncio.Event()
         self._link: Link | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
         self._requests: set[asyncio.Task[ToolOutcome]] = set()
         self._timeouts_in_row = 0
         self._life = anyio.CancelScope()
-        self._closing = False
         self._owner: asyncio.Task[None] | None = None
 
     @property
     def status(self) -> ServerStatus:
         """How it stands now."""
         return ServerStatus(
-            state=self._state,
-            error=self._error,
+            state=self._presence.state,
+            error=self._presence.error,
             tools=len(self.tools),
-            since=self._since,
+            since=self._presence.since,
             hints_trusted=trusts_hints(self._server),
             warnings=self._warnings,
+            announced=self._announced,
         )
 
     def start(self) -> None:
@@ -79,13 +86,17 @@ class McpServer:
 
     async def settled(self) -> None:
         """Wait for the end of an attempt to connect that is under way."""
-        while self._state == "connecting":
-            await self._turned.wait()
+        await self._presence.settled()
+
+    async def reach(self, timeout_s: float) -> None:
+        """Wait until it can be called; see `ports.ToolServers`."""
+        with suppress(TimeoutError, NotConnected):
+            async with asyncio.timeout(timeout_s):
+                await self._connected()
 
     async def close(self) -> None:
         """Disconnect; a child process is gone when this returns."""
-        self._closing = True
-        self._set("failed", "the gateway is shutting down")
+        self._presence.close("the gateway is shutting down")
         self._life.cancel()
         if self._owner is not None:
             await self._owner
@@ -109,62 +120,80 @@ class McpServer:
 
     def _timed_out(self, tool: str, timeout_s: float, sent: bool) -> ToolOutcome:
         if not sent:
-            connecting = self._state == "connecting"
-            why = "is still connecting" if connecting else f"had no time for {tool!r}"
+            why = {
+                "connecting": "is still connecting",
+                "failed": f"is not connected ({self._presence.error})",
+                "ready": f"had no time for {tool!r}",
+            }[self._presence.state]
             message = f"MCP server {self.name!r} {why} after {timeout_s:g} s; nothing was called"
-            return ToolOutcome(status="timeout", message=message)
+            return NotSent(status="timeout", message=message)
         self._timeouts_in_row += 1
         if self._link and self._timeouts_in_row >= self._limits.suspect_after:
             self._link.suspect()
         message = f"{self.name}:{tool} did not answer within {timeout_s:g} s; it was cancelled"
-        return ToolOutcome(status="timeout", message=message)
+        if self._repeatable(tool):
+            return ToolOutcome(status="timeout", message=message)
+        return ToolOutcome(status="unknown", message=f"{message}, {TOOK_EFFECT}")
+
+    def _repeatable(self, name: str) -> bool:
+        return repeatable(next((tool for tool in self.tools if tool.name == name), None))
 
     async def _request(
         self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
     ) -> ToolOutcome:
-        """One call; made again, once, where the server certainly never saw it."""
-        reason = NotConnected()
+        """One call; made again where the server certainly never saw it, for as long as an absence
+        of the server is waited for, and once at least."""
+        until = time.monotonic() + self._limits.absence_s
+        refusals = 0
         async with self._slots:
-            for _ in range(_ATTEMPTS):
+            while True:
                 try:
                     return await self._attempt(tool, args, timeout_s, sent)
+                except Refused as error:
+                    refusals += 1
+                    reason = str(error)
+                    if refusals > 1 and time.monotonic() > until:
+                        break
                 except NotConnected as error:
-                    reason = error
+                    reason = str(error)
+                    break
         message = (
             f"MCP server {self.name!r} is not connected: {reason}. Nothing was called. "
             "The gateway keeps trying; check that the server runs and that its entry is right"
         )
-        return ToolOutcome(status="tool_error", message=message)
+        return NotSent(status="tool_error", message=message)
 
     async def _attempt(
         self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
     ) -> ToolOutcome:
+        """Raises NotConnected, Refused."""
         link, client = await self._connected()
         sent.set()
         try:
-            result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
+            with link.calling():
+                result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
             return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
-            outcome = outcome_of_error(error, link.notes.fault)
+            again = self._repeatable(tool)
+            outcome = outcome_of_error(error, link.notes.fault, repeatable=again)
             if outcome is not None:
                 return outcome
             sent.clear()
-            if len(self._requests) == 1:
-                link.end(str(error))
-            raise NotConnected(str(error)) from error
+            await link.refused(str(error), _LEFT_WITHIN_S)
+            raise Refused(str(error)) from error
 
     async def _connected(self) -> tuple[Link, Client]:
-        """A connection that can be used, waited for while one is being made."""
+        """A connection that can be used, waited for while the server may come back. Raises
+        NotConnected."""
+        asked = self._presence.ask()
         while True:
             link = self._link
             if link is not None:
                 await link.trusted()
                 if link.client is not None and not link.notes.ended.is_set():
                     return link, link.client
-            if self._state == "failed":
-                raise NotConnected(self._error)
-            await self._turned.wait()
+            await self._presence.change(asked)
 
     async def _own(self) -> None:
         failures = 0
@@ -174,9 +203,10 @@ class McpServer:
                 while True:
                     lasted_s, reason = await self._hold_one()
                     failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
-                    again_soon = lasted_s > 0 and failures <= 1
-                    self._turn("connecting" if again_soon else "failed", reason)
-                    await asyncio.sleep(self._limits.retry_delay_s(failures))
+                    was_ready = lasted_s > 0
+                    again_soon = was_ready and failures <= 1
+                    self._presence.ended(reason, was_ready=was_ready, again_soon=again_soon)
+                    await self._presence.pause(failures)
 
     async def _hold_one(self) -> tuple[float, str]:
         """One connection from start to end: the seconds it could be used, and why it ended."""
@@ -189,7 +219,7 @@ class McpServer:
             self._link = link
             self._timeouts_in_row = 0
             on_tools()
-            self._turn("ready", None)
+            self._presence.ready()
 
         def on_tools() -> None:
             self.tools, self._warnings = link.tools, link.warnings
@@ -197,7 +227,7 @@ class McpServer:
 
         def on_end() -> None:
             self._link = None
-            self._turn("connecting", link.end_reason or link.notes.fault or None)
+            self._presence.lost(link.end_reason or link.notes.fault or None)
 
         try:
             await link.hold(on_ready, on_tools, on_end)
@@ -217,24 +247,10 @@ class McpServer:
             self._news.clear()
             try:
                 await self._on_tools(self.name, self.tools)
+                self._announced = True
                 failures = 0
             except Exception:
                 log.exception("%s: its tools could not be announced; trying again", self.name)
                 failures += 1
                 self._news.set()
                 await asyncio.sleep(self._limits.retry_delay_s(failures))
-
-    def _turn(self, state: ServerState, error: str | None) -> None:
-        if self._closing:
-            return
-        if (self._state, self._error) != (state, error):
-            level = logging.WARNING if state == "failed" else logging.INFO
-            log.log(level, "MCP server %s: %s%s", self.name, state, f": {error}" if error else "")
-        self._set(state, error)
-
-    def _set(self, state: ServerState, error: str | None) -> None:
-        if self._state != state:
-            self._since = datetime.now(UTC)
-        self._state, self._error = state, error
-        self._turned.set()
-        self._turned = asyncio.Event()

@@ -1,12 +1,13 @@
 """How bytes reach an MCP server: the SDK's transports, made to tell what they notice."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
@@ -14,6 +15,7 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED
 
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_servers_stderr import stderr_log
 from pml_gateway.adapters.mcp_servers_stdio import child_streams
 from pml_gateway.domain.server_config import ServerConfig, StdioServer
@@ -21,10 +23,14 @@ from pml_gateway.domain.server_config import ServerConfig, StdioServer
 NOT_SENT = "pml/not-sent"
 """`data` of the error a call gets when its server certainly never saw it."""
 
+NO_RESULT = "pml/no-result"
+"""`data` of the error a call gets that its server answered with what is no answer."""
+
 MAX_RESULT_BYTES = 16 * 1024 * 1024
 """Of one message of a server: a line over stdio, a body or an event over HTTP."""
 _HTTP_CONNECT_S = 10.0
 _SESSION_HEADER = "mcp-session-id"
+_RESULT_TYPES = ("application/json", "text/event-stream")
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
 _NEVER_SENT = (
     httpx2.ConnectError,
@@ -151,6 +157,10 @@ class _Http(httpx2.AsyncClient):
             return self._failed(request, "the server no longer knows our session", None, NOT_SENT)
         if response.is_error:
             self._notes.hear(f"HTTP {response.status_code} {response.reason_phrase}")
+        fault = _fault(response)
+        if fault is not None and _is_tool_call(request):
+            await response.aclose()
+            return self._failed(request, fault, None, NO_RESULT)
         return response
 
     def _failed(
@@ -161,6 +171,24 @@ class _Http(httpx2.AsyncClient):
         error = {"code": CONNECTION_CLOSED, "message": message, "data": data}
         body = {"jsonrpc": "2.0", "id": None, "error": error}
         return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=body, request=request)
+
+
+def _fault(response: httpx2.Response) -> str | None:
+    """Why a response carries no answer to a tool call, although the server took the call."""
+    if response.is_server_error:
+        return f"the server answered HTTP {response.status_code} {response.reason_phrase}"
+    kind = response.headers.get("content-type", "").lower()
+    if response.is_success and not kind.startswith(_RESULT_TYPES):
+        return f"the server answered HTTP {response.status_code} without a result"
+    return None
+
+
+def _is_tool_call(request: httpx2.Request) -> bool:
+    try:
+        message = json.loads(request.content)
+    except (ValueError, httpx2.StreamError):
+        return False
+    return isinstance(message, dict) and cast(JsonObject, message).get("method") == "tools/call"
 
 
 class _TooLarge(Exception):

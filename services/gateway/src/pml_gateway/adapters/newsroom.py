@@ -65,6 +65,10 @@ class MemoryNewsroom:
         for news in self._waiting.get((workflow.scope, workflow.workflow_id), ()):
             news.ring(workflow)
 
+    def is_awaited(self, scope: Scope, workflow_id: str) -> bool:
+        """Whether somebody waits for this workflow."""
+        return (scope, UUID(workflow_id)) in self._waiting
+
     async def hear(self, message: WorkflowFinished | ApprovalRequested) -> None:
         """Wake whoever waits for this workflow."""
         for news in self._waiting.get((message.scope, message.workflow_id), ()):

@@ -8,6 +8,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
@@ -19,17 +20,42 @@ _SQL = load_queries("pml_gateway")
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
+_MOST_UNANSWERED = 10_000
+
+
 class PostgresCallLedger:
-    """See `ports.CallLedger`."""
+    """See `ports.CallLedger`.
+
+    A beginning that Postgres did not confirm may be stored all the same. Its call was not made, so
+    it is remembered, and the next beginning of that call takes its place.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._unanswered: dict[tuple[Scope, UUID], set[datetime]] = {}
 
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         """See `ports.CallLedger`."""
-        async with connection(self._pool) as held:
-            begun = await held.fetchval(_SQL["begin-call"], *_columns(call, entry))
-        return None if begun is not None else await self.find(call)
+        try:
+            async with connection(self._pool) as held:
+                begun = await held.fetchval(_SQL["begin-call"], *_columns(call, entry))
+        except StorageUnavailable:
+            self._remember_unanswered(call, entry)
+            raise
+        known = None if begun is not None else await self.find(call)
+        unanswered = self._unanswered.pop((call.scope, call.idempotency_key), ())
+        if known is None or known.outcome is not None or known.owner != entry.owner:
+            return known
+        # The deadline tells our beginnings apart: another one of ours may have made the call.
+        if known.deadline in unanswered and await self.take_over(call, entry, known.owner):
+            return None
+        return known
+
+    def _remember_unanswered(self, call: CallTool, entry: Entry) -> None:
+        key = (call.scope, call.idempotency_key)
+        self._unanswered.setdefault(key, set()).add(entry.deadline)
+        if len(self._unanswered) > _MOST_UNANSWERED:
+            del self._unanswered[next(iter(self._unanswered))]
 
     async def find(self, call: CallTool) -> Entry | None:
         """See `ports.CallLedger`."""

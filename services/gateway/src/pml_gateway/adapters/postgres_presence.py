@@ -8,7 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
-from pml_common.storage.pool import UNREACHABLE
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.pool import reachable
 from pml_common.storage.queries import load_queries
 
 log = logging.getLogger(__name__)
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 _SQL = load_queries("pml_gateway")
 _RETRY_S = 0.5
 _CONNECT_S = 5.0
+_SEEN_AS = {"application_name": "gateway presence"}
 
 
 @asynccontextmanager
@@ -36,11 +38,10 @@ async def present(dsn: str, instance: UUID) -> AsyncGenerator[None]:
 async def _stay(dsn: str, instance: UUID, entered: asyncio.Event) -> None:
     while True:
         try:
-            session = await asyncpg.connect(
-                dsn, timeout=_CONNECT_S, server_settings={"application_name": "gateway presence"}
-            )
-        except UNREACHABLE as error:
-            log.warning("not seen alive while Postgres is away: %s", error)
+            with reachable():
+                session = await asyncpg.connect(dsn, timeout=_CONNECT_S, server_settings=_SEEN_AS)
+        except StorageUnavailable as outage:
+            log.warning("not seen alive for now: %s", outage)
         else:
             await _hold(session, instance, entered)
         await asyncio.sleep(_RETRY_S)
@@ -52,13 +53,15 @@ async def _hold(session: asyncpg.Connection, instance: UUID, entered: asyncio.Ev
     ended = asyncio.Event()
     session.add_termination_listener(lambda _: ended.set())
     try:
-        if not await session.fetchval(_SQL["enter"], lock_of(instance)):
+        with reachable():
+            held = await session.fetchval(_SQL["enter"], lock_of(instance))
+        if not held:
             log.warning("an earlier session of ours still shows us alive; following it")
             return
         entered.set()
         await ended.wait()
-    except UNREACHABLE as error:
-        log.warning("lost the session that shows us alive: %s", error)
+    except StorageUnavailable as outage:
+        log.warning("lost the session that shows us alive: %s", outage)
     finally:
         session.terminate()
 

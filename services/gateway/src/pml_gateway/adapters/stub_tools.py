@@ -41,3 +41,6 @@ class StubTools:
     def status(self) -> Mapping[str, ServerStatus]:
         """See `ports.ToolServers`."""
         return {SERVER: self._status}
+
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """See `ports.ToolServers`: always there."""

@@ -28,6 +28,12 @@ class ToolRouter:
         """See `ports.ToolServers`."""
         return {name: status for pool in self._pools for name, status in pool.status().items()}
 
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """See `ports.ToolServers`."""
+        for pool in self._pools:
+            if server in pool.status():
+                await pool.reach(server, timeout_s)
+
     def find(self, tool_id: str) -> ToolDefinition | None:
         """See `ports.KnownTools`."""
         found = self._index_of(tool_id.partition(":")[0]).get(tool_id)

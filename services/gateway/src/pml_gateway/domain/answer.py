@@ -39,19 +39,22 @@ def answer_of(workflow: Workflow, capability_name: str | None) -> ExecuteRespons
     match workflow:
         case Workflow(state="awaiting_approval", approval=Approval() as asked):
             answer["approval"] = approval_asked(workflow, asked)
-            if asked.parked is not None:
-                answer["tasks"] = tasks_of(asked.parked)
+            answer |= _tasks_before(asked.parked)
         case Workflow(state="succeeded", run=RunFinished() as run):
             answer |= {"result": run.result, "tasks": tasks_of(run)}
         case Workflow(state="failed", run=RunFinished() as run):
             answer |= {"error": run.error, "tasks": tasks_of(run)}
         case Workflow(state="failed"):
             answer["error"] = workflow.error
-            if workflow.parked is not None:
-                answer["tasks"] = tasks_of(workflow.parked)
+            answer |= _tasks_before(workflow.parked)
         case _:
             pass
     return ExecuteResponse.model_validate(answer, by_name=True)
+
+
+def _tasks_before(parked: WorkflowParked | None) -> dict[str, object]:
+    """What ran until a run was parked, if it was."""
+    return {} if parked is None else {"tasks": tasks_of(parked)}
 
 
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:

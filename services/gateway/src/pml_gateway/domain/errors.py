@@ -21,6 +21,14 @@ class Unavailable(Exception):
     """Something we depend on does not answer; nothing was accepted. Try again later."""
 
 
+class Busy(Exception):
+    """Too many executions wait to begin; nothing was accepted. Try again after `retry_after_s`."""
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class Unauthorized(Exception):
     """The request needs a credential that it does not show."""
 

@@ -5,6 +5,7 @@ from uuid import UUID
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
+from pml_gateway.domain.workflow_state import Workflow
 
 MOST_NAMED = 3
 ANOTHER = "Send another program"
@@ -66,9 +67,15 @@ def expired() -> WorkflowError:
     )
 
 
-def abandoned(running: bool) -> WorkflowError:
+def abandoned(workflow: Workflow) -> WorkflowError:
     """It was asked for again and again, and its end never came."""
-    if running:
+    if workflow.error is not None:
+        return WorkflowError(
+            kind=workflow.error.kind,
+            message=f"{workflow.error.message}. No executor ended the run in time, so it is not "
+            "known what was called; its journal tells what was",
+        )
+    if workflow.state == "running":
         return WorkflowError(
             kind="outcome_unknown",
             message="no executor finished the run in time, so it is not known what was called; "

@@ -1,7 +1,7 @@
 """What can happen to a workflow."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -27,10 +27,11 @@ class Analyzed:
 
 @dataclass(frozen=True)
 class NotAnalyzed:
-    """The program cannot run."""
+    """The program cannot run. `absent` says why servers that it names have told no tools."""
 
     rejection: AnalysisRejected
     at: datetime
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,35 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
+class JournalSeen:
+    """What the gateway itself reads in a run's journal: the `calls` in words, the `fault` that
+    keeps it from being read as a whole, how the run ended (`succeeded`) if it says so."""
+
+    calls: str
+    fault: str | None = None
+    succeeded: bool | None = None
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A message of the workflow that its sender published was given up for good by its consumer,
+    the one of this durable name. `journal` is that of the run that goes on."""
+
+    consumer: str
+    message_id: str
+    reason: str
+    at: datetime
+    journal: JournalSeen | None = None
+
+
+@dataclass(frozen=True)
 class Due:
-    """What should have happened by `at` has not."""
+    """What should have happened by `at` has not. For the time `without_bus` nobody could hear of
+    it."""
 
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
+    without_bus: timedelta = timedelta(0)
 
 
-Happening = Analyzed | NotAnalyzed | Parked | Settled | Cancelled | RunEnded | Due
+Happening = Analyzed | NotAnalyzed | Parked | Settled | Cancelled | RunEnded | GivenUp | Due

@@ -34,6 +34,11 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
             digits[tool_id] += 1
 
 
+def may_be_of(name: str, server: str) -> bool:
+    """Whether a tool that is called by this name, or has this id, may be one of a server's."""
+    return _FORBIDDEN.sub("_", name).startswith(f"{_FORBIDDEN.sub('_', server)}_")
+
+
 def _name(tool_id: str, digits: int) -> str:
     plain = _FORBIDDEN.sub("_", tool_id)
     if not digits:

@@ -1,9 +1,14 @@
-"""What a tool's own definition says about calls of it."""
+"""Calls that may be made again, and what a second one tells of the first."""
 
 from collections.abc import Callable
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import ToolDefinition
+
+
+class NotSent(ToolOutcome):
+    """The outcome of a call that its server certainly never saw."""
 
 
 def repeatable(tool: ToolDefinition | None) -> bool:
@@ -21,3 +26,27 @@ def repeatable_among(
         return ()
     tools = (tool.tool for tool in analysis.decision.tools)
     return tuple(tool_id for tool_id in tools if repeatable(find(tool_id)))
+
+
+def after_unknown(first: ToolOutcome, second: ToolOutcome) -> ToolOutcome:
+    """The outcome of a call that was made again because that of the first was unknown: the second
+    one's, unless that was never sent or is not known either."""
+    if second.status == "timeout" or isinstance(second, NotSent):
+        why = "a second try got no answer"
+        if isinstance(second, NotSent):
+            why = "its server could not be reached for a second try"
+        return first.model_copy(update={"message": f"{first.message or 'unknown'}; {why}"})
+    return second
+
+
+def of_attempt(call: CallTool, outcome: ToolOutcome, tool: ToolDefinition | None) -> ToolOutcome:
+    """The outcome of a call; where nothing was sent now, that of an earlier try stands: one that
+    asks again, or the same one when it was asked for before and begins of its tool are not noted.
+    A call that only reads has had no effect, whoever made it before."""
+    reads = tool is not None and bool(tool.annotations.read_only)
+    was_noted = not repeatable(tool)
+    is_first = call.attempt == "first" and (was_noted or call.asked_first_at is not None)
+    if is_first or reads or not isinstance(outcome, NotSent):
+        return outcome
+    message = f"{call.tool} was called, and nobody can say whether it took effect"
+    return after_unknown(ToolOutcome(status="unknown", message=message), outcome)

@@ -119,7 +119,8 @@ class ToolList(Contract):
 
 class ServerView(Contract):
     """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
-    what of it is not used. Where its hints are not trusted, they count for nothing."""
+    what of it is not used. Where its hints are not trusted, they count for nothing. Once
+    `announced`, programs that name its tools find them."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
@@ -128,6 +129,7 @@ class ServerView(Contract):
     since: AwareDatetime
     hints_trusted: bool = True
     warnings: tuple[str, ...] = ()
+    announced: bool = True
 
 
 class ServerList(Contract):

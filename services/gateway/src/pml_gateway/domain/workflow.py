@@ -20,16 +20,19 @@ from pml_common.contracts.gateway import (
 )
 from pml_gateway.domain import failures, parking
 from pml_gateway.domain.cancellation import cancel_run, cancelled
+from pml_gateway.domain.given_up import ends, given_up
 from pml_gateway.domain.happenings import (
     Analyzed,
     Cancelled,
     Due,
+    GivenUp,
     Happening,
     NotAnalyzed,
     Parked,
     RunEnded,
     Settled,
 )
+from pml_gateway.domain.named_servers import with_absent
 from pml_gateway.domain.provenance import is_of
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.run_command import granted, run_command
@@ -58,7 +61,9 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
             analysis = judged(happening.analysis, happening.verdicts)
             return _decide(replace(workflow, analysis=analysis), analysis, happening, rules)
         case "requested", NotAnalyzed() if _concerns(workflow, happening.rejection):
-            return _fail(workflow, failures.not_analyzed(happening.rejection), happening.at)
+            error = failures.not_analyzed(happening.rejection)
+            error = with_absent(error, happening.rejection, happening.absent)
+            return _fail(workflow, error, happening.at)
         case "awaiting_approval", Settled():
             return _settle(workflow, happening, rules)
         case "requested" | "awaiting_approval" | "running", Cancelled():
@@ -67,6 +72,8 @@ def advance(workflow: Workflow, happening: Happening, rules: Rules) -> Step:
             return _park(workflow, happening, rules)
         case "running", RunEnded() if _concerns(workflow, happening.run):
             return _finish(workflow, happening)
+        case "requested" | "running", GivenUp() if ends(workflow, happening):
+            return _fail(workflow, given_up(workflow, happening), happening.at)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= happening.at:
             return _stir(workflow, happening, rules)
         case _:
@@ -218,15 +225,16 @@ def _stir(workflow: Workflow, due: Due, rules: Rules) -> Step:
             late = parking.stopped(workflow, parked, late.message)
         after, effects = _fail(decided, late, at)
         return after, (told, *effects)
-    if at >= hopeless_at(workflow, rules):
-        return _fail(workflow, failures.abandoned(workflow.state == "running"), at)
-    rarely = at + max(rules.patience, at - workflow.requested.requested_at)
+    hopeless = hopeless_at(workflow, rules, due.without_bus)
+    if at >= hopeless:
+        return _fail(workflow, failures.abandoned(workflow), at)
+    rarely = min(hopeless, at + max(rules.patience, at - workflow.requested.requested_at))
     run = _command_of(workflow, due)
     if run is not None:
         if workflow.error is not None:
             return replace(workflow, due_at=rarely), (cancel_run(run, workflow.error),)
         after, effects = _run(workflow, run, due, rules)
-        return replace(after, due_at=max(rarely, after.due_at or at)), effects
+        return replace(after, due_at=min(hopeless, max(rarely, after.due_at or at))), effects
     return replace(workflow, due_at=rarely), (workflow.requested,)
 
 

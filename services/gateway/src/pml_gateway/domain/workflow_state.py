@@ -81,11 +81,17 @@ class Workflow:
         return ids.effect_id(cause, "run-workflow")
 
 
-def hopeless_at(workflow: Workflow, rules: Rules) -> datetime:
-    """When the first grant of a run has expired, or what should be analysed has waited as long."""
-    if workflow.state != "running":
-        return workflow.requested.requested_at + rules.grant_slack
-    approval = workflow.approval
+def waits_since(workflow: Workflow) -> datetime:
+    """When it was handed to the service that has to act on it now."""
+    approval = workflow.approval if workflow.state == "running" else None
     decided_at = approval.decided_at if approval else None
-    began = decided_at or workflow.requested.requested_at
-    return began + timedelta(seconds=workflow.timeout_s) + rules.grant_slack
+    return decided_at or workflow.requested.requested_at
+
+
+def hopeless_at(workflow: Workflow, rules: Rules, without_bus: timedelta) -> datetime:
+    """When the first grant of a run has expired, or what should be analysed has waited as long. The
+    time `without_bus` is added, at most as much again as grants outlive their runs, for an executor
+    to tell how a run ended whose grant expired meanwhile."""
+    time = timedelta(seconds=workflow.timeout_s if workflow.state == "running" else 0.0)
+    more = min(without_bus, rules.grant_slack)
+    return waits_since(workflow) + time + rules.grant_slack + more

@@ -14,6 +14,7 @@ from pml_gateway.domain.errors import NotFound
 from pml_gateway.domain.mcp_tools import did_you_mean
 from pml_gateway.handlers.dependencies import in_our_words
 from pml_gateway.handlers.execute import Executions
+from pml_gateway.handlers.named_servers import until_known, until_listed
 from pml_gateway.ports import KnownTools
 
 
@@ -29,6 +30,8 @@ class Agents:
     ) -> ExecuteResponse:
         """See `ports.AgentApi`."""
         with in_our_words():
+            within_s = request.timeout or self.executions.terms.default_timeout_s
+            await until_known(request, self.tools, within_s)
             return await self.executions.execute(scope, principal, request)
 
     async def discover(self, query: Discover) -> DiscoveryPage:
@@ -53,6 +56,10 @@ class Agents:
                 program = f"return await mcp.call({json.dumps(tool_id)}, args);"
                 request = ExecuteRequest(code=program, args=args, timeout=timeout_s)
                 return await self.execute(scope, principal, request)
+
+    async def until_listed(self, tool: str, within_s: float) -> bool:
+        """See `ports.AllowedTools`."""
+        return await until_listed(tool, self.tools, within_s)
 
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         """See `ports.AllowedTools`."""

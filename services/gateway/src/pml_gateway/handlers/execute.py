@@ -9,7 +9,7 @@ from uuid import uuid4
 from opentelemetry import propagate, trace
 
 from pml_common.bus.port import Asker
-from pml_common.contracts import catalog
+from pml_common.contracts import catalog, ids
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Discover, ResolveCapability
@@ -21,7 +21,9 @@ from pml_gateway.domain.answer import answer_of
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.errors import Conflict
 from pml_gateway.domain.rules import Rules
+from pml_gateway.domain.turns import Party
 from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.admission import Admission
 from pml_gateway.handlers.result_cache import ResultCache
 from pml_gateway.handlers.runs import Runs
 from pml_gateway.ports import CapabilityNames, News, Newsroom, Outgoing, Relay, WorkflowStore
@@ -34,12 +36,13 @@ SUGGESTIONS = 10
 @dataclass(frozen=True)
 class Executions:
     """Executions, from request to answer. `policy_of` tells a scope's policy as it is now;
-    `require_bus` raises BusUnavailable where there is no NATS, so that nothing is accepted which
-    nobody would take up."""
+    `require_bus` raises BusUnavailable where there is no NATS and Unavailable where there is no
+    room, so that nothing is accepted which nobody would take up."""
 
     workflows: WorkflowStore
     relay: Relay
     newsroom: Newsroom
+    admission: Admission
     runs: Runs
     names: CapabilityNames
     cache: ResultCache
@@ -91,24 +94,39 @@ class Executions:
         code: str,
         known_as: tuple[str, ...] = (),
     ) -> Workflow:
+        """Accept what is asked for once it may begin, and wait for its end."""
         await self.require_bus()
-        asked = Asked(
-            scope=scope,
-            principal=principal,
-            request=request,
-            code=code,
-            idempotency_key=request.idempotency_key or uuid4().hex,
-            at=self.now(),
-            policy=self.policy_of(scope),
-            known_as=known_as,
-            traceparent=_traceparent(),
-        )
-        return await self._run(accepted(asked, self.terms, self.rules))
+        key = request.idempotency_key or uuid4().hex
+        workflow_id = ids.workflow_id(scope, key)
+        patience_s = (request.timeout or self.terms.default_timeout_s) + self.terms.answer_margin_s
+        deadline, party = _clock() + patience_s, Party(scope, principal)
+        is_new = request.idempotency_key is None
+        with self.newsroom.expect(scope, workflow_id) as news:
+            turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
+            async with turn as place:
+                trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
+                asked = Asked(
+                    scope=scope,
+                    principal=principal,
+                    request=request,
+                    code=code,
+                    idempotency_key=key,
+                    at=self.now(),
+                    policy=self.policy_of(scope),
+                    known_as=known_as,
+                    traceparent=_traceparent(),
+                )
+                workflow = accepted(asked, self.terms, self.rules)
+                place.workflow = known = await self._accept(workflow)
+                _require_same(known, workflow)
+                place.workflow = ended = await self._wait(known, news, deadline)
+                return ended
 
     async def end_of(self, workflow: Workflow) -> ExecuteResponse:
         """Wait for the end of a workflow that runs, as its caller would."""
         with self.newsroom.expect(workflow.scope, workflow.workflow_id) as news:
-            return await self.answer(await self._wait(await self._look(workflow), news))
+            deadline = _clock() + workflow.timeout_s + self.terms.answer_margin_s
+            return await self.answer(await self._wait(await self._look(workflow), news, deadline))
 
     async def answer(self, workflow: Workflow) -> ExecuteResponse:
         """How a workflow stands, told as its caller would be told."""
@@ -119,25 +137,16 @@ class Executions:
         name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
         return answer_of(workflow, name)
 
-    async def _run(self, workflow: Workflow) -> Workflow:
-        span = trace.get_current_span()
-        span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
-        with self.newsroom.expect(workflow.scope, workflow.workflow_id) as news:
-            known = await self.workflows.accept(workflow)
-            if known is None:
-                await self.relay.publish([Outgoing(workflow.requested, workflow.traceparent)])
-            elif known.request_hash != workflow.request_hash:
-                raise Conflict(
-                    f"idempotency_key {workflow.idempotency_key} stands for another request; "
-                    "use another key"
-                )
-            return await self._wait(known or workflow, news)
+    async def _accept(self, workflow: Workflow) -> Workflow:
+        """Store and publish a new workflow; or the one that has its key."""
+        known = await self.workflows.accept(workflow)
+        if known is None:
+            await self.relay.publish([Outgoing(workflow.requested, workflow.traceparent)])
+        return known or workflow
 
-    async def _wait(self, workflow: Workflow, news: News) -> Workflow:
+    async def _wait(self, workflow: Workflow, news: News, deadline: float) -> Workflow:
         """The workflow once there is something to tell, or once its time is over."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + workflow.timeout_s + self.terms.answer_margin_s
-        while workflow.state in ("requested", "running") and (left := deadline - clock()) > 0:
+        while workflow.state in ("requested", "running") and (left := deadline - _clock()) > 0:
             told = await news.heard(min(left, self.terms.look_every_s))
             workflow = told or await self._look(workflow)
             if news.over:
@@ -159,6 +168,18 @@ class Executions:
         query = Discover(scope=scope, intent=request.intent or "", limit=SUGGESTIONS)
         page = await self.asker.ask(catalog.DISCOVER, query)
         return ExecuteResponse(status="suggestions", suggestions=page.hits)
+
+
+def _require_same(known: Workflow, workflow: Workflow) -> None:
+    if known.request_hash != workflow.request_hash:
+        raise Conflict(
+            f"idempotency_key {workflow.idempotency_key} stands for another request; "
+            "use another key"
+        )
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _traceparent() -> str | None:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from pml_common.bus.port import Bus
-from pml_common.health import Checks
+from pml_common.health import Checks, Readiness
 from pml_gateway.domain.origin import Names
 from pml_gateway.handlers.agents import Agents
 from pml_gateway.handlers.cancel import Cancellations
@@ -20,7 +20,7 @@ from pml_gateway.handlers.http_capabilities import capability_routes
 from pml_gateway.handlers.http_discover import discover_routes
 from pml_gateway.handlers.http_docs import docs_routes
 from pml_gateway.handlers.http_errors import add_error_handlers
-from pml_gateway.handlers.http_events import event_routes
+from pml_gateway.handlers.http_events import EventStreams, event_routes
 from pml_gateway.handlers.http_execute import execute_routes
 from pml_gateway.handlers.http_guard import Guard
 from pml_gateway.handlers.http_health import health_routes
@@ -40,10 +40,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Health:
-    """What we need, and why the policies written last do not hold, if so."""
+    """What we need, why the policies written last do not hold, if so, and whether we stop."""
 
     checks: Checks
     policy_fault: Callable[[], str | None]
+    readiness: Readiness
 
 
 def rest_app(
@@ -52,10 +53,12 @@ def rest_app(
     callers: Approvers,
     health: Health,
     limits: Limits,
+    streams: EventStreams,
     mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
     """All routes behind one guard; `mounted` are those that REST does not describe."""
     who, workflows, tools = caller_of(callers), agents.executions.workflows, agents.tools
+    asker = agents.executions.asker
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
@@ -67,13 +70,13 @@ def rest_app(
         execute_routes(agents, who),
         discover_routes(agents, who),
         workflow_routes(workflows, who),
-        event_routes(workflows, bus, who),
+        event_routes(workflows, bus, who, streams),
         cancel_routes(Cancellations(agents.executions), who),
         approval_routes(workflows, Decisions(agents.executions, tools), who, approver_of(callers)),
-        capability_routes(bus, agents.executions.cache, who),
-        trace_routes(bus, who),
+        capability_routes(asker, agents.executions.cache, who),
+        trace_routes(asker, who),
         tool_routes(agents, tools, who),
-        health_routes(health.checks, tools, health.policy_fault),
+        health_routes(health.checks, tools, health.policy_fault, health.readiness),
         docs_routes(),
     ):
         app.include_router(router)

@@ -22,6 +22,19 @@ NO_SUCH: dict[int | str, dict[str, Any]] = {
 TOO_LATE: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorAnswer, "description": "It does not fit how things stand."}
 }
+TOO_MANY: dict[int | str, dict[str, Any]] = {
+    429: {
+        "model": ErrorAnswer,
+        "description": "Too many executions wait to begin; nothing was accepted. A request whose "
+        "`idempotency_key` is known is never refused so.",
+        "headers": {
+            "Retry-After": {
+                "description": "Seconds until it is worth trying again.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        },
+    }
+}
 
 
 NOT_APPROVER: dict[int | str, dict[str, Any]] = {

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from pml_gateway.domain.errors import (
+    Busy,
     Conflict,
     Forbidden,
     InvalidRequest,
@@ -34,6 +35,7 @@ _KINDS = {
     HTTPStatus.CONFLICT: "conflict",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
     HTTPStatus.UNPROCESSABLE_ENTITY: "invalid_request",
+    HTTPStatus.TOO_MANY_REQUESTS: "busy",
     HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
     HTTPStatus.INTERNAL_SERVER_ERROR: "internal",
 }
@@ -79,7 +81,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
-    ours = (Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
+    ours = (Busy, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
     for kind in (*ours, *FAILURES):
         app.add_exception_handler(kind, _on_ours)
 
@@ -99,6 +101,9 @@ async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
             return problem(HTTPStatus.UNAUTHORIZED, str(error), headers=asked)
         case Forbidden():
             return problem(HTTPStatus.FORBIDDEN, str(error))
+        case Busy():
+            retry = {"Retry-After": str(error.retry_after_s)}
+            return problem(HTTPStatus.TOO_MANY_REQUESTS, str(error), headers=retry)
         case Unavailable():
             retry = {"Retry-After": str(RETRY_AFTER_S)}
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=retry)

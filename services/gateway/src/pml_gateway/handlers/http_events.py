@@ -34,6 +34,40 @@ _SSE: dict[int | str, dict[str, Any]] = {
 }
 
 
+class EventStreams:
+    """The streams of this process, until it stops: their readers go on elsewhere."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._waits: set[asyncio.Timeout] = set()
+
+    def end(self) -> None:
+        """End every stream, and those to come once they have told the past."""
+        self.ended, now = True, asyncio.get_running_loop().time()
+        for wait in self._waits:
+            if not wait.expired():
+                wait.reschedule(now)
+
+    async def with_pauses(
+        self, live: AsyncIterator[Message], pause_s: float
+    ) -> AsyncGenerator[Message | None]:
+        """Live events, and None after each while without one."""
+        while not self.ended:
+            wait = asyncio.timeout(pause_s)
+            try:
+                async with wait:
+                    self._waits.add(wait)
+                    message = await anext(live)
+            except TimeoutError:
+                yield None
+            except StopAsyncIteration:
+                return
+            else:
+                yield message
+            finally:
+                self._waits.discard(wait)
+
+
 class EventStream(StreamingResponse):
     """A stream that closes what it reads from, however it ends."""
 
@@ -49,7 +83,9 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> APIRouter:
+def event_routes(
+    workflows: WorkflowStore, bus: Bus, caller_of: CallerOf, streams: EventStreams
+) -> APIRouter:
     """Follow workflows."""
     router = api_router("workflows")
 
@@ -65,7 +101,8 @@ def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> API
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
         """Every event of a workflow, from the first (or the one after `Last-Event-ID`) to its end.
-        A reader that leaves too much unread is told `gateway.reader-too-slow`, and asks again."""
+        A reader that leaves too much unread is told `gateway.reader-too-slow`, and asks again; so
+        does one whose stream ends before `gateway.workflow-finished`: a gateway was stopped."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise unknown(caller.scope, workflow_id)
@@ -75,13 +112,19 @@ def event_routes(workflows: WorkflowStore, bus: Bus, caller_of: CallerOf) -> API
             past = [stored.message for stored in await bus.history(caller.scope, entity)]
             sources = opening.pop_all()
         ended = found.finished_at is not None
-        return EventStream(_told(past, live, last_event_id, ended=ended), sources)
+        told = _told(past, live, last_event_id, streams, ended=ended)
+        return EventStream(told, sources)
 
     return router
 
 
 async def _told(
-    past: list[Message], live: AsyncIterator[Message], last_seen: str | None, *, ended: bool
+    past: list[Message],
+    live: AsyncIterator[Message],
+    last_seen: str | None,
+    streams: EventStreams,
+    *,
+    ended: bool,
 ) -> AsyncGenerator[bytes]:
     """Each event once. What had `ended` before its past was read has at most its end to tell: it
     is kept before it is stated, and forgotten after a while."""
@@ -92,18 +135,19 @@ async def _told(
             yield _event(message)
     if any(isinstance(message, WorkflowFinished) for message in past):
         return
+    pauses = streams.with_pauses(live, LAST_WORDS_S if ended else KEEP_ALIVE_S)
     try:
-        async for event in _live(live, told, ended=ended):
+        async for event in _live(pauses, told, ended=ended):
             yield event
     except Overrun:
         yield TOO_SLOW
 
 
 async def _live(
-    live: AsyncIterator[Message], told: set[UUID], *, ended: bool
+    live: AsyncIterator[Message | None], told: set[UUID], *, ended: bool
 ) -> AsyncGenerator[bytes]:
     """What happens from now on, to the end. Raises Overrun."""
-    async for message in _with_pauses(live, LAST_WORDS_S if ended else KEEP_ALIVE_S):
+    async for message in live:
         if message is None and ended:
             return
         if message is None:
@@ -120,22 +164,6 @@ def _seen_until(past: list[Message], last_seen: str | None) -> set[UUID]:
     ids = [message.message_id for message in past]
     known = [str(each) for each in ids]
     return set(ids[: known.index(last_seen) + 1]) if last_seen in known else set()
-
-
-async def _with_pauses(
-    live: AsyncIterator[Message], pause_s: float
-) -> AsyncGenerator[Message | None]:
-    """Live events, and None after each while without one."""
-    while True:
-        try:
-            async with asyncio.timeout(pause_s):
-                message = await anext(live)
-        except TimeoutError:
-            yield None
-        except StopAsyncIteration:
-            return
-        else:
-            yield message
 
 
 def _event(message: Message) -> bytes:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, CallerOf, api_router
+from pml_gateway.handlers.http_callers import NO_SUCH, TOO_LATE, TOO_MANY, CallerOf, api_router
 from pml_gateway.handlers.http_tracing import serving
 from pml_gateway.ports import AgentApi, Caller
 
@@ -19,7 +19,7 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         "/execute",
         operation_id="execute",
         response_model=ExecuteResponse,
-        responses={**NO_SUCH, **TOO_LATE},
+        responses={**NO_SUCH, **TOO_LATE, **TOO_MANY},
     )
     async def execute(
         body: ExecuteRequest, request: Request, caller: Annotated[Caller, Depends(caller_of)]

@@ -30,6 +30,7 @@ def tool_routes(allowed: AllowedTools, servers: ToolServers, caller_of: CallerOf
                 since=status.since,
                 hints_trusted=status.hints_trusted,
                 warnings=status.warnings,
+                announced=status.announced,
             )
             for name, status in sorted(servers.status().items())
         ]

@@ -1,6 +1,7 @@
 """MCP `tools/call`: our own tools, and real ones by the road that policy allows (F1, A11)."""
 
-from typing import TypeVar
+import asyncio
+from typing import Final, TypeVar
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, ValidationError
@@ -9,7 +10,14 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.disposition import Retryable
 from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unavailable
+from pml_gateway.domain.errors import (
+    Busy,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Unavailable,
+)
 from pml_gateway.domain.mcp_answers import answer_of, answer_of_tool
 from pml_gateway.domain.mcp_tools import did_you_mean
 from pml_gateway.domain.pml_tools import DISCOVER, EXECUTE, OUR_NAMES, DiscoverArguments
@@ -19,7 +27,11 @@ from pml_gateway.ports import AgentApi, AllowedTools, Caller
 
 M = TypeVar("M", bound=BaseModel)
 
-_SAID_NO = (QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
+_STOPPED: Final = (
+    "the gateway stops, and the call was not over: how it ended is not known; see what it did "
+    "before you call again"
+)
+_SAID_NO = (Busy, QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
 
 
 class McpCalls:
@@ -29,15 +41,32 @@ class McpCalls:
         self._agent = agent
         self._allowed = allowed
         self._timeout_s = timeout_s
+        self._under_way: set[asyncio.Timeout] = set()
+
+    def end(self) -> None:
+        """Answer the calls under way: how they end is not known."""
+        now = asyncio.get_running_loop().time()
+        for call in self._under_way:
+            if not call.expired():
+                call.reschedule(now)
 
     async def call(self, caller: Caller, name: str, args: JsonObject) -> CallToolResult:
         """Call a tool by its listed name or its true id."""
+        until_stopped = asyncio.timeout(None)
         try:
-            result = await self._call(caller, name, args)
+            async with until_stopped:
+                self._under_way.add(until_stopped)
+                result = await self._call(caller, name, args)
+        except TimeoutError:
+            if not until_stopped.expired():
+                raise
+            result = error_result(_STOPPED)
         except _SAID_NO as error:
             result = error_result(str(error))
         except Retryable as error:
             result = error_result(f"{error}; try again later")
+        finally:
+            self._under_way.discard(until_stopped)
         return CallToolResult.model_validate(result)
 
     async def _call(self, caller: Caller, name: str, args: JsonObject) -> JsonObject:
@@ -54,13 +83,15 @@ class McpCalls:
         )
         return answer_of_tool(tool, answer)
 
-    async def _find(self, caller: Caller, name: str) -> ToolDefinition:
+    async def _find(self, caller: Caller, name: str, *, waited: bool = False) -> ToolDefinition:
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
         if name in tools:
             return tools[name]
         listed = {listed: tool_id for tool_id, listed in names_of(tools).items()}
         if name in listed:
             return tools[listed[name]]
+        if not waited and await self._allowed.until_listed(name, self._timeout_s):
+            return await self._find(caller, name, waited=True)
         raise NotFound(f"no tool {name!r}{did_you_mean(name, [*OUR_NAMES, *listed, *tools])}")
 
 

@@ -90,6 +90,10 @@ class McpServerFace:
         """Answer one HTTP request."""
         await self._sessions.handle_request(scope, receive, send)
 
+    def end_calls(self) -> None:
+        """Answer the tool calls under way: how they end is not known."""
+        self._calls.end()
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Serve as long as this lasts, once. Leave it before the HTTP server stops: that one waits
@@ -117,7 +121,7 @@ class McpServerFace:
         await self._changes.publish(ToolsListChanged())
 
     def end_streams(self) -> None:
-        """End clients' streams of changes, and open no more."""
+        """End clients' streams of changes; those to come are acknowledged and end, too."""
         self._ending = True
         self._streams.close()
 
@@ -125,7 +129,7 @@ class McpServerFace:
         self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         if self._ending:
-            raise MCPError(INTERNAL_ERROR, "shutting down: connect again later")
+            asyncio.get_running_loop().call_soon(self._streams.close)  # once it is open
         return await self._streams(ctx, params)
 
     async def _list_tools(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -30,9 +30,9 @@ from pml_gateway.domain.ledger import (
     judge,
     surely_new,
 )
-from pml_gateway.domain.repeatable import repeatable
-from pml_gateway.handlers.runs import Runs, keys_of
-from pml_gateway.ports import CallLedger, KnownTools, still_connecting
+from pml_gateway.domain.repeatable import NotSent, after_unknown, of_attempt, repeatable
+from pml_gateway.handlers.runs import BeingCancelled, Runs, keys_of
+from pml_gateway.ports import CallLedger, KnownTools, never_listed
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
@@ -44,6 +44,9 @@ _ANSWER_WITHIN_S = 4.0
 """After its timeout a call is answered, if only to say that its outcome is not kept yet."""
 
 _KEEP_TRYING_S = 0.5
+
+
+_NOT_GOING_ON = "its workflow does not go on, or not under the grant that the call names"
 
 _MOST_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
@@ -83,8 +86,7 @@ class ToolCalls:
         that cannot be known: ask again under the same key."""
         run = await self._run_of(call)
         if run is None:
-            message = "its workflow does not go on, or not under the grant that the call names"
-            return ToolOutcome(status="refused", message=message)
+            return ToolOutcome(status="refused", message=_NOT_GOING_ON)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
         made = self._being_made.get(key)
         if made is None:
@@ -98,6 +100,10 @@ class ToolCalls:
         if not done:
             raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
         return made.outcome.result()
+
+    def is_calling(self, scope: Scope, workflow_id: str) -> bool:
+        """Whether a call of this run is under way here."""
+        return (scope, UUID(workflow_id)) in self._under_way.values()
 
     async def on_run_finished(self, run: RunFinished) -> None:
         """Cancel what an ended run still calls: nobody waits for it, and how it ends is unknown."""
@@ -123,15 +129,24 @@ class ToolCalls:
             return await self._runs.of(call)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
+        except BeingCancelled as wish:
+            # Not refused: the run would end as denied, which is not why it ends.
+            raise QueryFailed("unavailable", f"the run is being ended: {wish}") from wish
 
     async def _make(self, call: CallTool, mark: str, run: Run) -> ToolOutcome:
+        deadline = asyncio.get_running_loop().time() + call.timeout_s
+        if await self._heard_of(call):
+            again = await self._run_of(call)  # it may have ended meanwhile
+            if again is None:
+                return ToolOutcome(status="refused", message=_NOT_GOING_ON)
+            run = again
         entry = self._entry(call, mark)
         try:
             outcome = await self._begin(call, entry, run)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
         if outcome is None:
-            outcome = await self._keep(call, entry, await self._see_through(call))
+            outcome = await self._keep(call, entry, await self._see_through(call, deadline))
         if outcome.status == "ok" and run.grant.bound:
             run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
         return outcome
@@ -139,14 +154,13 @@ class ToolCalls:
     async def _ruling(self, call: CallTool, run: Run) -> Ruling | None:
         """Whether the run's grant and the policy let it be made; results that this process does not
         hold are looked up in the ledger."""
-        listed = Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
-        present, asked = self._policy_of(call.scope), set[str]()
+        asked = set[str]()
 
         def held(node_id: str) -> Sequence[JsonValue]:
             asked.add(node_id)
             return run.results.get(node_id, ())
 
-        found = ruling(run, call, listed, present, held)
+        found = ruling(run, call, self._listed(call), self._policy_of(call.scope), held)
         if found is None or not asked:
             return found
         keys = keys_of(call, asked, _MOST_OCCURRENCES)
@@ -154,15 +168,19 @@ class ToolCalls:
         more: dict[str, list[JsonValue]] = {}
         for key, result in results.items():
             more.setdefault(keys[key], []).append(result)
-        return ruling(run, call, listed, present, with_results(run, more))
+        present = self._policy_of(call.scope)
+        return ruling(run, call, self._listed(call), present, with_results(run, more))
 
-    async def _see_through(self, call: CallTool) -> ToolOutcome:
+    def _listed(self, call: CallTool) -> Listed:
+        return Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
+
+    async def _see_through(self, call: CallTool, deadline: float) -> ToolOutcome:
         """The call's outcome, unless its run ends before."""
         until_run_ends = asyncio.timeout(None)
         self._under_way[until_run_ends] = call.scope, call.workflow_id
         try:
             async with until_run_ends:
-                return await self._call(call)
+                return await self._call(call, deadline)
         except TimeoutError:
             if not until_run_ends.expired():
                 raise
@@ -176,6 +194,7 @@ class ToolCalls:
 
         That a call begins is noted only where it must not be made again.
         """
+        absent = self._absent(call)
         why_not = await self._ruling(call, run)
         if why_not is None and call.attempt == "again":
             why_not = await self._not_again(call, entry)
@@ -184,8 +203,8 @@ class ToolCalls:
             return None
         only_look = again or why_not is not None
         known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
-        if why_not is not None and not (known and known.outcome):
-            self._heard_of(call.tool)
+        if known is None and absent is not None and why_not is not None:
+            return absent
         if known is not None:
             return await self._look_up(call, known, entry, again=again)
         return None if why_not is None else ToolOutcome(status=why_not.status, message=why_not.why)
@@ -200,12 +219,25 @@ class ToolCalls:
             return None
         return Ruling("refused", f"the outcome of the first call of {call.tool} is known")
 
-    def _heard_of(self, tool_id: str) -> None:
-        """Raises QueryFailed `unavailable` while nobody can say whether there is such a tool: its
-        server is being connected for the first time since this process began."""
-        name = still_connecting(self._tools, [tool_id])
-        if name is not None:
-            raise QueryFailed("unavailable", f"MCP server {name} is being connected; ask again")
+    async def _heard_of(self, call: CallTool) -> bool:
+        """Wait, within the call's time, until the server of a tool that nobody listed since this
+        process began has told its tools; whether that was needed."""
+        if self._tools.find(call.tool) is not None or not never_listed(self._tools, call.tool):
+            return False
+        await self._tools.reach(call.tool.partition(":")[0], call.timeout_s)
+        return True
+
+    def _absent(self, call: CallTool) -> ToolOutcome | None:
+        """How a call ends where nobody can say whether there is such a tool."""
+        if self._tools.find(call.tool) is not None:
+            return None
+        found = never_listed(self._tools, call.tool)
+        if found is None:
+            return None
+        name, server = found
+        why = server.error or "it is still being connected"
+        message = f"MCP server {name!r} is not connected: {why}. Nothing was called"
+        return of_attempt(call, NotSent(status="tool_error", message=message), None)
 
     def _entry(self, call: CallTool, mark: str) -> Entry:
         deadline = self._now() + timedelta(seconds=call.timeout_s) + _GRACE
@@ -235,28 +267,32 @@ class ToolCalls:
         # Ours would have been joined above: what we had begun and no longer make is lost.
         return owner != self._instance and await self._ledger.lives(owner)
 
-    async def _call(self, call: CallTool) -> ToolOutcome:
+    async def _call(self, call: CallTool, deadline: float) -> ToolOutcome:
         attributes = {
             vocabulary.TOOL: call.tool,
             vocabulary.WORKFLOW_ID: str(call.workflow_id),
             vocabulary.NODE_ID: call.node_id,
         }
         with spanning(_tracer, "call tool", attributes) as span:
-            outcome = await self._tools.call(call.tool, call.args, call.timeout_s)
+            outcome = await self._call_once(call, deadline)
             if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
-                outcome = await self._tools.call(call.tool, call.args, call.timeout_s)
+                outcome = after_unknown(outcome, await self._call_once(call, deadline))
+            outcome = of_attempt(call, outcome, self._tools.find(call.tool))
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 
+    async def _call_once(self, call: CallTool, deadline: float) -> ToolOutcome:
+        left = deadline - asyncio.get_running_loop().time()
+        if left <= 0:
+            message = f"no time was left for {call.tool}. Nothing was called"
+            return NotSent(status="timeout", message=message)
+        return await self._tools.call(call.tool, call.args, left)
+
     async def _keep(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """Keep an outcome, whatever time that takes: telling it first could tell two."""
-        return await _until_stored(lambda: self._ledger.settle(call, entry, outcome), call.tool)
-
-
-async def _until_stored(store: Callable[[], Awaitable[ToolOutcome]], tool: str) -> ToolOutcome:
-    while True:
-        try:
-            return await store()
-        except StorageUnavailable as outage:
-            log.warning("the outcome of %s waits for Postgres: %s", tool, outage)
-        await asyncio.sleep(_KEEP_TRYING_S)
+        while True:
+            try:
+                return await self._ledger.settle(call, entry, outcome)
+            except StorageUnavailable as outage:
+                log.warning("the outcome of %s waits for Postgres: %s", call.tool, outage)
+            await asyncio.sleep(_KEEP_TRYING_S)

@@ -15,6 +15,10 @@ _MOST = 256
 """Runs; so many hardly go on at once."""
 
 
+class BeingCancelled(Exception):
+    """Somebody has cancelled the run, and its executor does not know it yet."""
+
+
 class Runs:
     """Keeps what is known of runs until they end; any gateway reads the rest from the store."""
 
@@ -36,15 +40,21 @@ class Runs:
 
     async def of(self, call: CallTool) -> Run | None:
         """The run that a call belongs to; None where it does not go on, or not under the grant that
-        the call names. Raises StorageUnavailable."""
+        the call names. Raises BeingCancelled, StorageUnavailable."""
         key = call.scope, call.workflow_id
         run = self._known.get(key)
         if run is None or run.digest != call.grant_digest:
             workflow = await self._workflows.get(*key)
             if workflow is not None:
+                if workflow.state == "running" and workflow.error is not None:
+                    raise BeingCancelled(workflow.error.message)
                 self.know(workflow)
             run = self._known.get(key)
         return run if run is not None and run.digest == call.grant_digest else None
+
+    def is_known(self, scope: Scope, workflow_id: str) -> bool:
+        """Whether something of this run is kept."""
+        return (scope, UUID(workflow_id)) in self._known
 
     async def on_end(self, end: RunFinished | WorkflowFinished | CancelRun) -> None:
         """Forget a run that has ended, or is to end."""

@@ -14,7 +14,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
-from pml_common.health import serve_http
+from pml_common.http_server import serve_http
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.errors import Forbidden
 from pml_gateway.handlers.http_heads import BoundedHeads
@@ -53,6 +53,9 @@ class StubAgent:
         if headers.get("x-user") == "mallory":
             raise Forbidden("mallory may not come in")
         return Caller(scope=SCOPE, principal=headers.get("x-user", "nobody"))
+
+    async def until_listed(self, tool: str, within_s: float) -> bool:
+        return False
 
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         assert scope == SCOPE

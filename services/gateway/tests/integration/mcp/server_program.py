@@ -168,6 +168,16 @@ async def serve_stdio(server: Server[Any], legacy: bool) -> None:
             await server.run(reads, writes, options)
 
 
+def server_of(program: Program) -> Server[Any]:
+    """The server with this program's tools."""
+    return Server(
+        "for-tests",
+        on_list_tools=program.list_tools,
+        on_call_tool=program.call_tool,
+        on_subscriptions_listen=ListenHandler(program.changes),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", type=Path, required=True)
@@ -175,13 +185,7 @@ def main() -> None:
     parser.add_argument("--legacy", action="store_true")
     parser.add_argument("--odd", action="store_true", help="list one tool twice")
     options = parser.parse_args()
-    program = Program(options.log, options.odd)
-    server = Server(
-        "for-tests",
-        on_list_tools=program.list_tools,
-        on_call_tool=program.call_tool,
-        on_subscriptions_listen=ListenHandler(program.changes),
-    )
+    server = server_of(Program(options.log, options.odd))
     if options.legacy:
         server.middleware.append(no_discovery)
     sys.stderr.write("the test server speaks\n")

@@ -19,6 +19,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.errors import Unavailable
+from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
 
 pytestmark = pytest.mark.integration
@@ -213,6 +214,28 @@ async def test_open_streams_do_not_hold_up_the_end() -> None:
             listener = asyncio.create_task(listen(face))
             await listening.wait()
         assert await listener == []
+
+
+async def test_a_stream_asked_for_while_the_gateway_stops_ends_at_once(face: Face) -> None:
+    face.endpoint.end_streams()
+    async with (
+        asyncio.timeout(30),
+        face.client() as client,
+        client.listen(tools_list_changed=True) as changes,
+    ):
+        assert [change async for change in changes] == []
+
+
+async def test_a_call_that_outlasts_the_gateway_is_told_that_its_end_is_not_known(
+    face: Face,
+) -> None:
+    async with asyncio.timeout(30), face.client() as client:
+        slow = asyncio.create_task(client.call_tool("pml_execute", {"code": "hold"}))
+        await eventually(lambda: face.agent.asked)
+        face.endpoint.end_calls()
+        answer = await slow
+    assert answer.is_error
+    assert "how it ended is not known" in str(answer.content)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from pml_gateway.adapters.mcp_servers import Limits, McpServers
 from pml_gateway.domain.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
 from pml_local.testing import eventually
-from services.gateway.tests.integration.mcp.world import Listener, ServerWorld, connected
+from services.gateway.tests.integration.mcp.world import QUICK, Listener, ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 
@@ -27,7 +28,8 @@ async def test_dead_servers_delay_neither_the_start_nor_the_others(world: Server
         "mute": StdioServer(command="sleep", args=("600",)),
         "down": HttpServer(url=f"http://127.0.0.1:{free_port()}/mcp"),
     }
-    async with connected(servers, limits=Limits(connect_timeout_s=4.0)) as pool:
+    limits = Limits(connect_timeout_s=4.0, absence_s=0.0, attempt_s=1.0)
+    async with connected(servers, limits=limits) as pool:
         status = pool.status()
         assert status["box"].state == "ready"
         assert {name for name in status if status[name].state == "failed"} == servers.keys() - {
@@ -43,7 +45,7 @@ async def test_dead_servers_delay_neither_the_start_nor_the_others(world: Server
             outcome = await pool.call(f"{name}:tool", {}, 30)
             assert outcome.status == "tool_error"
             assert f"MCP server {name!r} is not connected" in str(outcome.message)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
 
 
@@ -93,9 +95,10 @@ async def test_a_call_cut_by_a_crash_is_unknown_and_the_server_comes_back(
 
 async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: ServerWorld) -> None:
     port = free_port()
+    limits = replace(QUICK, absence_s=0.0)
     async with (
         world.http(port=port) as (server, process),
-        connected({"web": server, "box": world.stdio()}) as pool,
+        connected({"web": server, "box": world.stdio()}, limits=limits) as pool,
     ):
         process.kill()
         await process.wait()
@@ -103,7 +106,7 @@ async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: Server
         gone = await pool.call("web:count", {"key": "once"}, 30)
         assert gone.status == "tool_error"
         assert "MCP server 'web' is not connected: cannot connect to" in str(gone.message)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         assert pool.status()["web"].state == "failed"
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
         async with world.http(port=port):
@@ -133,7 +136,7 @@ async def test_a_frozen_server_is_started_anew(world: ServerWorld) -> None:
     limits = Limits(retry_delays_s=(0.05,), stable_s=0.0, suspect_after=2, probe_timeout_s=0.3)
     async with connected({"box": world.stdio()}, limits=limits) as pool:
         for _ in range(2):
-            assert (await pool.call("box:freeze", {"seconds": 600}, 0.2)).status == "timeout"
+            assert (await pool.call("box:freeze", {"seconds": 600}, 0.2)).status == "unknown"
         outcome = await pool.call("box:echo", {"text": "hi"}, 20)
     assert outcome.status == "ok"
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from pml_common.health import serve_http
+from pml_common.http_server import serve_http
 from pml_gateway.adapters.mcp_servers_transport import MAX_RESULT_BYTES
 from pml_gateway.domain.server_config import HttpServer, StdioServer
 from pml_local.ports import free_port

@@ -1,0 +1,82 @@
+"""New work is refused before a disk is full, and while NATS stores nothing."""
+
+from pathlib import Path
+
+from pml_common.bus.memory import MemoryBus
+from pml_gateway.adapters.bus_watch import BusWatch
+from pml_local.testing import eventually
+from services.gateway.tests.world import World, world
+
+MORE_THAN_ANY_DISK_MIB = 2**50
+
+
+async def _refusal(w: World) -> str:
+    answer = await w.http.post("/api/execute", json={"code": "return 1;"})
+    assert answer.status_code == 503
+    assert int(answer.headers["retry-after"]) > 0
+    assert answer.json()["error"]["kind"] == "unavailable"
+    assert (await w.http.get("/api/workflows")).json()["total"] == 0
+    return answer.json()["error"]["message"]
+
+
+async def test_with_too_little_room_new_work_is_refused_with_the_place_and_what_is_left(
+    tmp_path: Path,
+) -> None:
+    async with world(
+        gateway_data_folders=(tmp_path,), gateway_min_free_mib=MORE_THAN_ANY_DISK_MIB
+    ) as w:
+        message = await _refusal(w)
+        assert f"the disk of {tmp_path} has " in message
+        assert " bytes left" in message
+        assert "PML_GATEWAY_MIN_FREE_MIB" in message
+        health = await w.http.get("/healthz")
+        assert health.status_code == 200, "what was accepted goes on"
+        assert health.json()["checks"]["disk"] == message
+
+
+async def test_with_room_and_without_folders_to_watch_work_is_taken(tmp_path: Path) -> None:
+    folders = (tmp_path, tmp_path / "nowhere")
+    for watched, least in ((folders, 0), ((), MORE_THAN_ANY_DISK_MIB)):
+        async with world(gateway_data_folders=watched, gateway_min_free_mib=least) as w:
+            assert (await w.execute())["status"] == "success"
+            assert (await w.http.get("/healthz")).json()["checks"]["disk"] == "ok"
+
+
+async def test_while_nats_answers_and_stores_nothing_health_says_so_and_nothing_is_accepted() -> (
+    None
+):
+    async with world() as w:
+        w.broker.refusal = "NATS stores nothing: no space left on device"
+        health = await w.http.get("/healthz")
+        assert health.status_code == 503
+        assert health.json()["checks"]["nats"] == w.broker.refusal
+        assert await _refusal(w) == w.broker.refusal
+        w.broker.refusal = None
+
+        async def healthy() -> bool:
+            return (await w.http.get("/healthz")).status_code == 200
+
+        await eventually(healthy)
+        assert (await w.execute())["status"] == "success"
+
+
+class _Counting(MemoryBus):
+    """Counts how often it is tried."""
+
+    tried = 0
+
+    async def refusal(self) -> str | None:
+        self.tried += 1
+        return None
+
+
+async def test_no_request_tries_whether_nats_stores() -> None:
+    bus = _Counting()
+    watch = BusWatch(bus)
+    for _ in range(3):
+        await watch.require()
+    assert bus.tried == 0
+    for _ in range(3):
+        await watch.look()
+        assert await watch.check() is None
+    assert bus.tried == 1

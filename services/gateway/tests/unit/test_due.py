@@ -1,0 +1,50 @@
+"""What is due by the bus's clock, and what is not since the bus was away."""
+
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from uuid import uuid4
+
+from pml_common.bus.clock import ManualClock
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.outages import Outage
+from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory_results import MemoryResults
+from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.stores import Stores
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.handlers.on_due import on_due
+from pml_gateway.parts import assemble
+from services.gateway.tests.examples import AT, KEY, RULES, workflow
+from services.gateway.tests.world import settings
+
+
+async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
+    new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
+    await store.accept(new)
+    hopeless = AT + RULES.grant_slack
+    outages = [Outage(monotonic() - 1800.0, monotonic())]
+
+    async def state_at(at: datetime) -> str | None:
+        await on_due(
+            workflows=store,
+            tools=ToolRouter([]),
+            relay=OutboxRelay(store.outbox, bus),
+            rules=RULES,
+            now=lambda: at,
+            outages=lambda: outages,
+        )
+        known = await store.get(new.scope, new.workflow_id)
+        return known.state if known else None
+
+    assert await state_at(hopeless) == "requested"
+    assert await state_at(hopeless + timedelta(days=1)) == "failed"
+
+
+def test_a_gateway_goes_by_the_clock_that_all_processes_share() -> None:
+    shared = datetime(2031, 7, 1, tzinfo=UTC)
+    bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
+    stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
+    parts = assemble(settings(), bus, stores, ToolRouter([]), {}, uuid4(), KEY)
+    assert parts.executions.now() == shared

@@ -1,6 +1,7 @@
 """An MCP server that writes down every call before it does anything: one JSON line per call.
 
-`python tool_server.py FILE`
+`python tool_server.py FILE [NAME [PORT]]`: over stdio, or over HTTP on a port of loopback; NAME, by
+default `tally`, is what its tools are known under.
 """
 
 import asyncio
@@ -13,15 +14,17 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 CALLS = Path(sys.argv[1])
+NAME = sys.argv[2] if len(sys.argv) > 2 else "tally"
 CHANGES = ToolAnnotations(read_only_hint=False)
+SETS = ToolAnnotations(read_only_hint=False, idempotent_hint=True)
 READS = ToolAnnotations(read_only_hint=True)
-server = MCPServer("tally")
+server = MCPServer(NAME)
 
 
 def _write_down(tool: str, args: dict[str, object]) -> None:
     given = {name: value for name, value in args.items() if value is not None}
     with CALLS.open("a", encoding="utf-8") as calls:
-        calls.write(json.dumps({"tool": f"tally:{tool}", "args": given}) + "\n")
+        calls.write(json.dumps({"tool": f"{NAME}:{tool}", "args": given}) + "\n")
 
 
 async def _count(tool: str, args: dict[str, object], wait: int | None) -> dict[str, object]:
@@ -46,6 +49,12 @@ async def pay(
     return await _count("pay", {"run": run, "n": n, "drawn": drawn}, wait)
 
 
+@server.tool(annotations=SETS)
+async def put(run: str, n: int, wait: int | None = None) -> dict[str, object]:
+    """Changes something; called again, it changes nothing more."""
+    return await _count("put", {"run": run, "n": n}, wait)
+
+
 @server.tool(annotations=READS)
 async def look(
     run: str, n: int, drawn: int | float | str | None = None, wait: int | None = None
@@ -62,4 +71,7 @@ async def refuse(run: str, n: int, wait: int | None = None) -> dict[str, object]
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if len(sys.argv) > 3:
+        server.run("streamable-http", port=int(sys.argv[3]))
+    else:
+        server.run("stdio")

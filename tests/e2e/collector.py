@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pml_common.health import serve_http
+from pml_common.http_server import serve_http
 from pml_local.ports import free_port
 
 

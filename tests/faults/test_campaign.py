@@ -1,0 +1,30 @@
+"""A sample of the fault campaign: a few faults under load. The whole is `make faults`."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.faults.campaign import campaign
+from tests.faults.records import Fault
+from tests.faults.report import report_of
+from tests.faults.site import site
+
+pytestmark = pytest.mark.e2e
+
+WITHIN_S = 300.0
+SEED = 9
+FAULTS = (
+    Fault("kill", "executor"),
+    Fault("poison", "repeated"),
+    Fault("freeze", "gateway", 1.0),
+    Fault("kill", "nats"),
+    Fault("poison", "forged"),
+)
+
+
+async def test_a_stack_under_load_keeps_its_promises_through_faults(stack_home: Path) -> None:
+    async with asyncio.timeout(WITHIN_S), site(stack_home, disk=False) as ready:
+        outcome = await campaign(ready, FAULTS, seed=SEED, seconds=WITHIN_S)
+
+    assert outcome.violations == [], report_of(outcome)

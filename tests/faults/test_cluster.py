@@ -1,0 +1,209 @@
+"""Three NATS servers: one is killed, one is parted from the others, while services work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+
+import pml_common
+from pml_common.bus import names, streams
+from pml_common.bus.errors import BusError, BusUnavailable, Fenced
+from pml_common.bus.identity import everyone
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.provision import Change, Plan, provisioner
+from pml_common.bus.streams import StreamSettings
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import MessageType, Service
+from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.trace import CapabilityEnd
+from pml_gateway.handlers.founded import require_founded
+from pml_local.testing import eventually
+from tests.faults.cluster import SIZE, Cluster
+from tests.faults.cluster_load import Load, check, entry, until_acknowledged
+
+pytestmark = pytest.mark.integration
+
+M = TypeVar("M", bound=Message)
+EXAMPLES = Path(pml_common.__file__).parents[2] / "examples"
+JOURNALS = names.stream_of("evt", "executor")
+THREE = StreamSettings(replicas=SIZE)
+
+
+def example(of: MessageType[M]) -> M:
+    """The golden example of a message, in a scope of its own."""
+    name = f"{names.prefix_of(of).removeprefix('pml.')}.json"
+    found = of.model.model_validate_json((EXAMPLES / name).read_bytes())
+    return found.model_copy(
+        update={"scope": Scope(org="acme", project=uuid4().hex), "workflow_id": uuid4()}
+    )
+
+
+class World:
+    """The cluster and the services' connections to it."""
+
+    def __init__(self, cluster: Cluster, stack: AsyncExitStack) -> None:
+        self.cluster = cluster
+        self._stack = stack
+
+    async def connect(self, service: Service, server: int) -> NatsBus:
+        """A replica of a service that has to do with one server until that is gone."""
+        bus = await NatsBus.connect(
+            self.cluster.url_of(service, server),
+            service=service,
+            identity=everyone(),
+            kept=THREE,
+            patience_s=30.0,
+        )
+        self._stack.push_async_callback(bus.drain, 5.0)
+        return bus
+
+    async def load(self, sender: int, others: int) -> Load:
+        """Services at work: the gateway at one server, the others at another."""
+        command = example(catalog.RUN_WORKFLOW)
+        load = Load(
+            scope=command.scope,
+            command=command,
+            sender=await self.connect("gateway", sender),
+            consumer=await self.connect("registry", others),
+            writers=(
+                await self.connect("executor", others),
+                await self.connect("executor", others),
+            ),
+        )
+        await load.start()
+        return load
+
+    async def finish(self, load: Load, reader: int) -> None:
+        """End the work, and check it as one server tells it once all agree."""
+        await load.stop()
+        bus = await self.connect("gateway", reader)
+        await eventually(lambda: check(load, bus), within=30.0)
+
+
+@pytest.fixture(scope="module")
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
+    """Three servers, with three replicas of each stream."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        await cluster.start()
+        async with provisioner(cluster.url, Plan(THREE)) as run:
+            await run.provision()
+        yield cluster
+    finally:
+        await cluster.stop()
+
+
+@pytest.fixture
+async def world(cluster: Cluster) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        yield World(cluster, stack)
+
+
+async def test_a_stream_that_exists_gets_its_replicas_by_provisioning(
+    cluster: Cluster, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = streams.stream_of(catalog.REGISTRY_ON_TOOLS_LISTED)
+    async with cluster.operator() as operator:
+        config = (await operator.stream_info(stream)).config
+        await operator.update_stream(config.evolve(num_replicas=1))  # pyright: ignore[reportUnknownMemberType] - its **params
+        lacking = await world.connect("gateway", 0)
+        assert f"1 of 3 configured replicas: {stream};" in (await lacking.shortfall() or "")
+        assert "pml bus provision" in caplog.text
+        async with provisioner(cluster.url, Plan(THREE)) as run:
+            done = await run.provision()
+            again = await run.provision()
+        async with provisioner(cluster.url, Plan(StreamSettings(), may_lower=False)) as run:
+            again += await run.provision()
+        assert [each.problem for each in (*done, *again)] == [None] * 3 * len(done)
+        changed = {each.name: each.changes for each in done if each.state == "changed"}
+        assert changed == {stream: {"num_replicas": Change(1, 3)}}
+        assert {each.state for each in again} == {"unchanged"}
+        assert await (await world.connect("gateway", 1)).shortfall() is None
+        durable = catalog.REGISTRY_ON_TOOLS_LISTED.durable
+        consumer = (await operator.consumer_info(stream, durable)).cluster
+        assert consumer is not None
+        assert len(consumer.replicas or ()) == SIZE - 1
+
+
+async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(world: World) -> None:
+    """A cluster looks for duplicates before it minds expectations; a lone server, after."""
+    run, writer = example(catalog.RUN_FINISHED), await world.connect("executor", 0)
+    one, other = (_append(run.scope, run.workflow_id, text) for text in ("one", "other"))
+    first = await writer.publish(one, expected_last=0)
+    with pytest.raises(Fenced):
+        await writer.publish(one, expected_last=0)
+    assert await writer.publish(one, expected_last=first) == first
+    await writer.publish(other, expected_last=first)
+    with pytest.raises(Fenced):
+        await writer.publish(one, expected_last=first)
+
+
+async def test_the_leader_is_killed_under_load_and_nothing_acknowledged_is_lost(
+    cluster: Cluster, world: World
+) -> None:
+    leader = await cluster.leader_of(JOURNALS)
+    load = await world.load(sender=leader, others=(leader + 1) % SIZE)
+    await cluster.kill(leader)
+    await load.goes_on()
+    await cluster.revive(leader)
+    await load.goes_on()
+    await world.finish(load, reader=leader)
+
+
+async def test_a_server_is_parted_under_load_and_what_it_says_is_not_believed(
+    cluster: Cluster, world: World
+) -> None:
+    parted = await cluster.leader_of(JOURNALS)
+    others = (parted + 1) % SIZE
+    load = await world.load(sender=others, others=others)
+    left, watcher = await world.connect("executor", parted), await world.connect("gateway", parted)
+    run = example(catalog.RUN_FINISHED)
+    opened = _append(run.scope, run.workflow_id, "opened")
+    first = await load.writers[0].publish(opened)
+
+    await cluster.part(parted)
+    stale = _append(run.scope, run.workflow_id, "stale")
+    unheard, _ = await asyncio.gather(
+        left.publish(stale, expected_last=first), load.goes_on(), return_exceptions=True
+    )
+    assert isinstance(unheard, BusUnavailable)
+    await load.goes_on()
+    end = CapabilityEnd(
+        trace_id=ids.root_trace_id(run.workflow_id),
+        ts=0.0,
+        capability_id=run.capability.capability_id,
+        success=run.success,
+        duration_ms=1.0,
+        result=run.result,
+        error=run.error,
+    )
+    closing = opened.model_copy(update={"event_id": uuid4(), "entries": (end,)})
+    last = await load.writers[0].publish(closing, expected_last=first)
+    fact = run.model_copy(update={"journal_sequence": last})
+    with pytest.raises(BusError, match="not taken"):
+        await require_founded(fact, watcher)
+
+    await cluster.join(parted)
+
+    async def believed() -> bool:
+        try:
+            await require_founded(fact, watcher)
+        except BusError:  # asked again as it is redelivered
+            return False
+        return True
+
+    await eventually(believed, within=30.0)
+    with pytest.raises(Fenced):
+        await until_acknowledged(lambda: left.publish(stale, expected_last=first))
+    await world.finish(load, reader=parted)
+
+
+def _append(scope: Scope, workflow_id: UUID, text: str) -> TraceRecorded:
+    entries = (entry(workflow_id, text),)
+    return TraceRecorded(event_id=uuid4(), scope=scope, workflow_id=workflow_id, entries=entries)

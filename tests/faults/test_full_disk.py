@@ -1,0 +1,87 @@
+"""A disk that fills up under the whole stack: told in time, and over once there is room."""
+
+import httpx2
+import pytest
+from nats.aio.client import Client
+from nats.errors import TimeoutError as NoReplyInTime
+
+from pml_common.bus import names
+from pml_local.composition import StackOptions
+from pml_local.events import Event, PartStalled
+from pml_local.ports import free_port
+from pml_local.small_disk import MIB, small_disk
+from pml_local.stack import embedded_stack
+from pml_local.testing import eventually, reachable_folder
+
+pytestmark = pytest.mark.e2e
+
+DISK_MIB, MIN_FREE_MIB = 320, 48
+
+
+async def _execute(http: httpx2.AsyncClient) -> httpx2.Response:
+    return await http.post("/api/execute", json={"code": "return 6 * 7;"})
+
+
+async def _write_without_room(url: str) -> None:
+    """What stops a stream of NATS: one message that the disk has no room for."""
+    client = Client()
+    await client.connect(url)
+    try:
+        with pytest.raises(NoReplyInTime):
+            await client.request(names.write_check("evt", "gateway"), bytes(MIB // 2), timeout=1.0)
+    finally:
+        await client.close()
+
+
+async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is_room() -> None:
+    events: list[Event] = []
+    with reachable_folder() as folder, small_disk(folder / "disk", DISK_MIB) as disk:
+        options = StackOptions(
+            home=disk.folder / "pml",
+            gateway_port=free_port(),
+            env={"PML_GATEWAY_MIN_FREE_MIB": str(MIN_FREE_MIB)},
+            approver_key=folder / "approver.key",
+            look_every=0.5,
+        )
+        async with (
+            embedded_stack(options, events.append) as stack,
+            httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        ):
+            assert (await _execute(http)).json()["result"] == 42
+
+            disk.fill(leave=MIN_FREE_MIB * MIB // 2)
+            refused = await eventually(lambda: _refused(http))
+            assert int(refused.headers["retry-after"]) > 0
+            assert f"the disk of {stack.home}" in refused.text
+            assert "bytes left" in refused.text
+
+            disk.fill()
+            await _write_without_room(stack.nats_url)
+            assert "bytes left" in (await http.get("/healthz")).json()["checks"]["disk"]
+
+            async def told() -> bool:
+                return (await http.get("/healthz")).status_code == 503
+
+            await eventually(told, within=30)
+
+            disk.make_room()
+            await eventually(lambda: [e for e in events if isinstance(e, PartStalled)], 60)
+
+            async def works() -> bool:
+                answer = await _execute(http)
+                return answer.status_code == 200 and answer.json()["status"] == "success"
+
+            await eventually(works, within=60)
+
+            async def healthy() -> bool:
+                return (await http.get("/healthz")).status_code == 200
+
+            await eventually(healthy, within=30)
+            (stalled,) = [e for e in events if isinstance(e, PartStalled)]
+            assert stalled.name == "nats"
+            assert "NATS stores nothing" in stalled.reason
+
+
+async def _refused(http: httpx2.AsyncClient) -> httpx2.Response | None:
+    answer = await _execute(http)
+    return answer if answer.status_code == 503 else None

@@ -1,0 +1,157 @@
+"""Journals that cannot be read, or lost what was stored: their runs end, and call nothing again."""
+
+import os
+import signal
+from collections.abc import AsyncGenerator
+from typing import cast
+from uuid import uuid4
+
+import pytest
+from nats.js import JetStreamContext
+
+from pml_common.bus import codec, connection, names
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import CONSUMERS, MessageType
+from pml_common.contracts.scope import Scope
+from pml_local.testing import eventually
+from tests.e2e.world import Json, World
+
+pytestmark = pytest.mark.e2e
+
+SCOPE = Scope(org="local", project="default")
+JOURNALS = "PML_EXECUTOR_EVT"
+POISON: dict[str, tuple[bytes, dict[str, str]]] = {
+    "no JSON": (b"not json", {}),
+    "no append": (b"{}", {}),
+    "a body that is gone": (b"", {codec.PAYLOAD: "0" * 64}),
+}
+PROGRAM = """
+const looked = await mcp.counting.peek({ path: "/" });
+const done = await mcp.counting.step({ n: args.n });
+return [looked, done, await mcp.counting.peek({ path: "/tmp" })];
+"""
+
+
+@pytest.fixture
+async def operator(world: World) -> AsyncGenerator[JetStreamContext]:
+    """The bus as the operator has it, who may do everything."""
+
+    async def ignore() -> None: ...
+
+    client = await connection.connect(
+        world.stack.nats_url, "operator", ignore, 10.0, inbox="_INBOX.operator"
+    )
+    yield JetStreamContext(client)
+    await client.close()
+
+
+def subject(entry: MessageType[Message], workflow: str) -> str:
+    return names.subject_of(entry, SCOPE, workflow)
+
+
+async def poison(operator: JetStreamContext, workflow: str, kind: str) -> None:
+    data, headers = POISON[kind]
+    journal = subject(catalog.TRACE_RECORDED, workflow)
+    await operator.publish(journal, data, headers={**headers, codec.MSG_ID: uuid4().hex})
+
+
+async def holding(world: World, n: int) -> str:
+    """A workflow whose run waits inside `step(n)`."""
+    world.hold(n)
+    asked = await world.http.post(
+        "/api/execute", json={"code": PROGRAM, "args": {"n": n}, "timeout": 60}
+    )
+    workflow = str(asked.json()["workflowId"])
+    await world.approve(workflow)
+    await eventually(lambda: world.steps()[n] == 1, within=30.0)
+    return workflow
+
+
+def error_of(ended: Json) -> tuple[str, str]:
+    assert ended["status"] == "error", ended
+    error = cast(Json, ended["error"])
+    return str(error["kind"]), str(error["message"])
+
+
+@pytest.mark.parametrize(("kind", "n"), [(kind, 900 + n) for n, kind in enumerate(POISON)])
+async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
+    world: World, operator: JetStreamContext, kind: str, n: int
+) -> None:
+    workflow = await holding(world, n)
+    await poison(operator, workflow, kind)
+    world.release(n)
+    said = error_of(await world.end_of(workflow))
+    assert said[0] == "internal"
+    assert "the run's journal cannot be read as a whole" in said[1]
+    assert (
+        "It has called counting:peek. Nobody knows how these calls ended: counting:step."
+        in (said[1])
+    )
+    assert "What else was called is unknown" in said[1]
+    assert world.steps()[n] == 1
+
+
+async def test_a_run_whose_journal_cannot_be_read_is_cancelled(
+    world: World, operator: JetStreamContext
+) -> None:
+    workflow = await holding(world, 910)
+    await poison(operator, workflow, "no JSON")
+    path = f"/api/workflows/{workflow}/cancel"
+    answer = await world.http.post(path, json={"reason": "enough", "wait": True})
+    assert answer.status_code == 200, answer.text
+    kind, message = error_of(await world.end_of(workflow))
+    assert kind == "cancelled"
+    assert message.startswith("local cancelled it: enough. But the run's journal cannot be read")
+    assert "Nobody knows how these calls ended: counting:step." in message
+    assert world.steps()[910] == 1
+
+
+async def test_a_run_that_lost_a_record_is_not_run_again(
+    world: World, operator: JetStreamContext
+) -> None:
+    """A stored append vanishes, as of a flipped bit, and its executor dies."""
+    workflow = await holding(world, 920)
+    journal = subject(catalog.TRACE_RECORDED, workflow)
+    last = await operator.get_last_msg(JOURNALS, journal)
+    first = await operator.get_msg(JOURNALS, seq=1, subject=journal, next=True)
+    assert first.seq is not None
+    lost = await operator.get_msg(JOURNALS, seq=first.seq + 1, subject=journal, next=True)
+    assert lost.seq is not None
+    assert last.seq is not None
+    assert first.seq < lost.seq < last.seq
+    await operator.delete_msg(JOURNALS, lost.seq)
+    os.kill(world.stack.pid_of("executor"), signal.SIGKILL)
+    kind, message = error_of(await world.end_of(workflow, within=60.0))
+    assert kind == "internal"
+    assert f"it was stored after append {lost.seq}" in message
+    assert "What else was called is unknown" in message
+    assert world.steps()[920] == 1
+    world.release(920)
+
+
+async def test_forged_messages_that_are_buried_end_no_run(
+    world: World, operator: JetStreamContext
+) -> None:
+    workflow = await holding(world, 930)
+    before, published = (await operator.stream_info("PML_DEAD")).state.messages, 0
+    for consumer in CONSUMERS:
+        if consumer.message.model.entity_field != "workflow_id":
+            continue
+        for data, headers in POISON.values():
+            forged = {**headers, codec.MSG_ID: uuid4().hex}
+            await operator.publish(subject(consumer.message, workflow), data, headers=forged)
+            published += 1
+    await operator.publish("pml.dead.executor-on-run-workflow", b"a forged letter")
+
+    async def read() -> bool:
+        letters = (await operator.stream_info("PML_DEAD")).state.messages
+        reader = await operator.consumer_info("PML_DEAD", "gateway-on-dead-letter")
+        waiting = (reader.num_pending or 0) + (reader.num_ack_pending or 0)
+        return letters > before + published and waiting == 0
+
+    await eventually(read, within=30.0)
+    assert (await world.workflow(workflow))["status"] == "running"
+    world.release(930)
+    assert (await world.end_of(workflow))["status"] == "success"
+    assert world.steps()[930] == 1

@@ -1,0 +1,159 @@
+"""Clocks that jump or differ, and a bus that is away: neither takes a run's time."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import httpx2
+import pytest
+
+from pml_common.bus.identity import everyone
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.testing import key_files
+from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
+from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
+from pml_local.ports import free_port
+from pml_local.testing import RunningNats, eventually
+from services.executor.tests.conftest import make_command as make_command
+
+pytestmark = pytest.mark.integration
+
+THREE = """const a = await __pml.at("n1", mcp.api.a)({});
+const b = await __pml.at("n2", mcp.api.b)({ a });
+return await __pml.at("n3", mcp.api.c)({ b });"""
+HOUR_S = 3600.0
+
+
+class Held:
+    """Tools that wait until they are let go, one after another."""
+
+    def __init__(self) -> None:
+        self._gates = {tool: asyncio.Event() for tool in ("api:a", "api:b", "api:c")}
+        self.tools = MemoryTools({tool: self._waiting(gate) for tool, gate in self._gates.items()})
+
+    def _waiting(self, gate: asyncio.Event) -> MemoryTool:
+        async def wait(args: JsonObject) -> ToolOutcome:
+            await gate.wait()
+            return ToolOutcome(status="ok", result=args)
+
+        return wait
+
+    def release(self, tool: str) -> None:
+        """Let calls of it return."""
+        self._gates[tool].set()
+
+    async def asked(self, tool: str, times: int = 1) -> None:
+        """Wait until it was asked for so often."""
+        await eventually(
+            lambda: sum(question.tool == tool for question in self.tools.asked) >= times, within=30
+        )
+
+
+@asynccontextmanager
+async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenerator[Process]:
+    """An executor on a machine of its own time."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = {
+            **key_files(Path(folder), "executor"),
+            "PML_NATS_URL": nats_url,
+            "PML_SHUTDOWN_TIMEOUT_S": "0.2",
+            "PML_HEALTH_PORT": str(port),
+        }
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tests.faults.turned_executor",
+            str(turned_by),
+            env={**os.environ, **told},
+            stdout=DEVNULL,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+@pytest.fixture
+async def bus(nats_server: RunningNats) -> AsyncGenerator[NatsBus]:
+    """A connection that may do everything."""
+    connected = await NatsBus.connect(nats_server.url, service="test", identity=everyone())
+    yield connected
+    await connected.drain(1.0)
+
+
+async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
+    """The run's end, once it is stated."""
+
+    async def stated() -> RunFinished | None:
+        last = await bus.last_of(RUN_FINISHED, command.scope, str(command.workflow_id))
+        return last.message if last and isinstance(last.message, RunFinished) else None
+
+    return await eventually(stated, within=40.0)
+
+
+async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hours(
+    nats_url: str, bus: NatsBus, tmp_path: Path, make_command: Callable[..., RunWorkflow]
+) -> None:
+    held, port, turned_by = Held(), free_port(), [tmp_path / name for name in ("one", "other")]
+    await bus.serve(CALL_TOOL, held.tools.call)
+    command = make_command(THREE, timeout_s=50.0)
+    turned_by[0].write_text("0")
+    async with executor(nats_url, turned_by[0]) as first:
+        await bus.publish(command)
+        await held.asked("api:a")
+        turned_by[0].write_text(str(HOUR_S))
+        held.release("api:a")
+        await held.asked("api:b")
+        first.send_signal(signal.SIGTERM)
+        await first.wait()
+    turned_by[1].write_text(str(-2 * HOUR_S))
+    async with executor(nats_url, turned_by[1], port), httpx2.AsyncClient() as http:
+        await held.asked("api:b", times=2)
+        health = await http.get(f"http://127.0.0.1:{port}/healthz")
+        held.release("api:b")
+        held.release("api:c")
+        fact = await end_of(bus, command)
+    assert fact.success, fact.error
+    assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
+    assert {1.0 < question.timeout_s <= 50.0 for question in held.tools.asked} == {True}
+    assert 0 < fact.duration_ms < 50_000
+    assert health.status_code == 200
+    assert "our clock is 7200.0 s behind" in health.json()["checks"]["clock"]
+
+
+async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(
+    nats_server: RunningNats,
+    bus: NatsBus,
+    tmp_path: Path,
+    make_command: Callable[..., RunWorkflow],
+) -> None:
+    held, turned_by, time_s = Held(), tmp_path / "one", 6.0
+    await bus.serve(CALL_TOOL, held.tools.call)
+    command = make_command(THREE, timeout_s=time_s)
+    turned_by.write_text("0")
+    async with executor(nats_server.url, turned_by):
+        await bus.publish(command)
+        await held.asked("api:a")
+        await nats_server.kill()
+        killed_at = monotonic()
+        held.release("api:a")
+        await eventually(lambda: monotonic() - killed_at > time_s, within=2 * time_s)
+        held.release("api:b")
+        held.release("api:c")
+        await nats_server.start()
+        await eventually(bus.healthy, within=10.0)
+        fact = await end_of(bus, command)
+    assert fact.success, fact.error
+    assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}

@@ -54,6 +54,10 @@ e2e: setup ## tests of the whole embedded stack
 crash: setup ## kill and freeze executors at every point of their runs
 	$(RUN) python -m tests.crashes --all
 
+.PHONY: faults
+faults: setup ## 30 minutes of faults in every part under load, and a report (ARGS="--minutes 3 --seed 7")
+	$(RUN) python -m tests.faults --report docs/proof/faults.md $(ARGS)
+
 .PHONY: bound
 bound: setup ## 20,000 generated programs: undisturbed runs fit what was shown, changed ones do not
 	$(RUN) python -m tests.binding.properties

@@ -70,14 +70,14 @@ async def test_calls_under_which_postgres_falls_again_and_again_keep_their_outco
 ) -> None:
     servers, asked = CountingServers(), [call(workflow(), WRITE) for _ in range(CALLS)]
     async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
-        ledger = PostgresCallLedger(pool)
-        calls = tool_calls(servers, ledger, now=lambda: datetime.now(UTC))
+        calls = tool_calls(servers, PostgresCallLedger(pool), now=lambda: datetime.now(UTC))
         asking = [asyncio.create_task(_outcome(calls, each)) for each in asked]
         while not all(each.done() for each in asking):
             await _end_connections(postgres_dsn)
         assert {each.result().status for each in asking} == {"ok"}
         assert servers.made_in_all == CALLS
-        kept = [await ledger.find(each) for each in asked]
+    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+        kept = [await PostgresCallLedger(pool).find(each) for each in asked]
         assert [each.outcome for each in kept if each] == [each.result() for each in asking]
 
 

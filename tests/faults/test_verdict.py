@@ -10,9 +10,10 @@ import pytest
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import ToolEnd, ToolStart
+from tests.faults.causes import cause_of
 from tests.faults.evidence import calls_of, key_of_call, made_calls
 from tests.faults.records import Asked, Evidence, Fault, Injection, Journaled, Run, Use
-from tests.faults.verdict import MARGIN_S, cause_of, verdicts, violations
+from tests.faults.verdict import MARGIN_S, verdicts, violations
 
 ID = UUID(int=7)
 MARK = key_of_call("tally:mark", {"n": 1, "run": "r"})
@@ -189,6 +190,10 @@ def test_a_violation_fails_its_invariant(name: str) -> None:
 KILLED = [fault("kill gateway", 101.0, 102.0)]
 BUS_AWAY = [fault("outage nats", 101.0, 102.0)]
 LATER = [fault("kill gateway", 201.0, 202.0)]
+MOST_OF_IT = [fault("outage postgres", 101.0, 112.0), fault("disk full", 120.0, 130.0)]
+LESS_OF_IT = [fault("outage postgres", 101.0, 112.0), fault("kill learner", 120.0, 130.0)]
+BUS_LONG_AWAY = [fault("outage nats", 101.0, 130.0)]
+FROZEN = [fault("freeze depot", 101.0, 102.0)]
 UNKNOWN = (Journaled(MARK, "tally:mark", "outcome_unknown"),)
 POISONED = "garbage in its journal"
 
@@ -197,9 +202,14 @@ POISONED = "garbage in its journal"
     ("run", "injections", "cause"),
     [
         (failed("outcome_unknown", UNKNOWN), KILLED, "kill gateway"),
+        (failed("outcome_unknown", UNKNOWN), FROZEN, "freeze depot"),
         (failed("outcome_unknown", UNKNOWN), LATER, None),
         (failed("outcome_unknown", UNKNOWN), BUS_AWAY, None),
         (failed("outcome_unknown"), KILLED, None),
+        (failed("timeout", finished=140.0), MOST_OF_IT, "faults took more than 50% of its time"),
+        (failed("timeout", finished=140.0), LESS_OF_IT, None),
+        (failed("timeout", finished=140.0), BUS_LONG_AWAY, None),
+        (failed("tool_error", finished=140.0), MOST_OF_IT, None),
         (failed("internal"), KILLED, None),
         (failed("internal", poisoned=POISONED), [], POISONED),
         (failed("timeout", poisoned=POISONED), [], None),

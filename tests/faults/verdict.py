@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from tests.faults.causes import cause_of, during, is_uncertain, time_lost
 from tests.faults.records import ONCE, WRITES, Evidence, Injection, Run
 
 MARGIN_S = 60.0
@@ -13,10 +14,7 @@ MARGIN_S = 60.0
 HALTING = ("nats", "postgres", "gateway", "executor", "analyzer")
 """What a workflow cannot go on without: the time without them is not the workflow's."""
 
-INTERRUPTING = ("kill gateway", "kill tally", "kill depot", "outage depot")
-"""Faults after which nobody can know how a call under way ended."""
-
-UNCERTAIN_ENDS = ("outcome_unknown", "cancelled", "internal", "diverged")
+UNCERTAIN_ENDS = ("outcome_unknown", "cancelled", "internal", "diverged", "timeout")
 """Kinds of errors that say which calls nobody knows the end of."""
 
 
@@ -105,7 +103,7 @@ def no_call_lost(evidence: Evidence) -> Verdict:
             for call in made
             if call not in journaled
         ]
-        if any(made[call.call] and _is_uncertain(call.end) for call in run.calls):
+        if any(made[call.call] and is_uncertain(call.end) for call in run.calls):
             uncertain[run.kind or run.status] += 1
             if run.is_final and run.kind not in UNCERTAIN_ENDS:
                 wrong.append(f"{_name(run)}: ended as {_end(run)} with a call of unknown outcome")
@@ -141,7 +139,7 @@ def no_effect_denied(evidence: Evidence) -> Verdict:
         if _tool(call.tool) in WRITES
         and _tool(call.tool) != "refuse"
         and call.end != "ok"
-        and not _is_uncertain(call.end)
+        and not is_uncertain(call.end)
         and _made(evidence, run)[call.call]
     ]
     writes = sum(
@@ -168,8 +166,8 @@ def counts_are_runs(evidence: Evidence) -> Verdict:
 
 
 def no_needless_failure(evidence: Evidence) -> Verdict:
-    """Each run that failed has a cause: its caller, its approver, a poisoned journal or a call
-    whose outcome a fault made unknowable."""
+    """Each run that failed has a cause: its caller, its approver, a poisoned journal, a call whose
+    outcome a fault made unknowable, or faults that took most of its time."""
     failed = [run for run in evidence.runs if run.status == "error" and not run.fits]
     causes = Counter[str]()
     needless = list[str]()
@@ -178,7 +176,11 @@ def no_needless_failure(evidence: Evidence) -> Verdict:
         causes[f"{run.kind} ({cause or 'no cause'})"] += 1
         if cause is None:
             near = ", ".join(one.fault.name for one in during(run, evidence.injections)) or "none"
-            needless.append(f"{_name(run)}: {run.kind}: {run.message} [faults meanwhile: {near}]")
+            lost = time_lost(run, evidence.injections)
+            needless.append(
+                f"{_name(run)}: {run.kind}: {run.message} [faults meanwhile: {near}, which took "
+                f"{lost:.1f} s of its {run.timeout_s:g}]"
+            )
     numbers = f"{len(failed)} of {len(evidence.runs)} failed: {_counts(causes)}"
     return Verdict("no needless failure", numbers, needless)
 
@@ -225,26 +227,6 @@ def healthy_in_the_end(evidence: Evidence) -> Verdict:
     return Verdict("healthy in the end", numbers, wrong)
 
 
-def during(run: Run, injections: Sequence[Injection]) -> list[Injection]:
-    """The faults that a run lived through."""
-    until = run.finished or float("inf")
-    return [one for one in injections if one.overlaps(run.created - 1, until + 1) > 0]
-
-
-def cause_of(run: Run, injections: Sequence[Injection]) -> str | None:
-    """Why a run had to fail, in a few words; None: it need not have failed."""
-    if run.kind == "cancelled" and run.asked.cancelled:
-        return "its caller cancelled it"
-    if run.kind == "denied" and run.asked.denied:
-        return "a person denied it"
-    if run.kind in ("internal", "diverged", "outcome_unknown") and run.poisoned:
-        return run.poisoned
-    if run.kind == "outcome_unknown" and any(_is_uncertain(call.end) for call in run.calls):
-        names = {one.fault.name for one in during(run, injections)}
-        return next((name for name in INTERRUPTING if name in names), None)
-    return None
-
-
 def _halted(injections: Sequence[Injection], since: float, until: float) -> float:
     """For how much of a span something was missing that no workflow can go on without."""
     return sum(
@@ -260,10 +242,6 @@ def _columns(evidence: Evidence) -> tuple[list[int], list[int]]:
 
 def _made(evidence: Evidence, run: Run) -> Counter[str]:
     return evidence.made.get(run.asked.run, Counter())
-
-
-def _is_uncertain(end: str) -> bool:
-    return end in ("open", "outcome_unknown")
 
 
 def _tool(tool_id: str) -> str:

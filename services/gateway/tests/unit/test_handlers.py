@@ -90,6 +90,17 @@ async def test_an_allowed_program_is_told_to_run_once() -> None:
     assert kept.state == "running"
 
 
+async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
+    new, store = await stored()
+    servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
+    handle = partial(judging(store, on_execution_analyzed, servers), asker=MemoryBus())
+    with pytest.raises(Retryable, match="MCP server fs is being connected"):
+        await handle(analyzed(new))
+    servers.stands = {"fs": READY}
+    (command,) = await handle(analyzed(new))
+    assert isinstance(command, RunWorkflow)
+
+
 async def test_the_gateway_asks_about_what_it_would_not_allow_itself() -> None:
     new, store = await stored()
     handle = partial(judging(store, on_execution_analyzed, policy=Policy()), asker=MemoryBus())

@@ -29,6 +29,8 @@ NO_RESULT = "pml/no-result"
 MAX_RESULT_BYTES = 16 * 1024 * 1024
 """Of one message of a server: a line over stdio, a body or an event over HTTP."""
 _HTTP_CONNECT_S = 10.0
+_HTTP_IDLE_S = 3.0
+"""Before servers close idle connections, mostly after 5 s: a call sent just then is lost."""
 _SESSION_HEADER = "mcp-session-id"
 _RESULT_TYPES = ("application/json", "text/event-stream")
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
@@ -81,8 +83,9 @@ async def open_streams(
         return
     # Every call has its own deadline, so that reading needs none.
     timeout = httpx2.Timeout(_HTTP_CONNECT_S, read=None)
+    limits = httpx2.Limits(max_connections=100, keepalive_expiry=_HTTP_IDLE_S)
     async with (
-        _Http(notes, headers=server.headers, timeout=timeout) as http,
+        _Http(notes, headers=server.headers, timeout=timeout, limits=limits) as http,
         streamable_http_client(
             server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
         ) as (reads, writes),

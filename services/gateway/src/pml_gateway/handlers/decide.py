@@ -13,6 +13,7 @@ from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.verdicts import denied_now, tools_named, verdicts_of
 from pml_gateway.domain.workflow import Step, Workflow, advance
 from pml_gateway.handlers.execute import Executions
+from pml_gateway.handlers.named_servers import until_told
 from pml_gateway.ports import Caller, KnownTools, Outgoing
 
 
@@ -33,16 +34,16 @@ class Decisions:
 
     async def _take(self, caller: Caller, workflow_id: UUID, decide: Decide) -> Workflow:
         at, executions = self.executions.now(), self.executions
+        known = await executions.workflows.get(caller.scope, workflow_id)
+        await until_told(_tools_of(known), self.tools)
 
         def step(workflow: Workflow) -> Step:
             approval = answerable(workflow, decide.approval_id, at)
             agreed_on(workflow, approval, decide)
             policies = (workflow.requested.policy, executions.policy_of(workflow.scope))
             parked, analysis = workflow.parked, workflow.analysis
-            wanted = [call.tool for call in wanted_calls(parked)] if parked else []
-            tools = [*tools_named(analysis), *wanted]
             dry_run = workflow.requested.dry_run
-            verdicts = verdicts_of(policies, tools, self.tools.find, dry_run)
+            verdicts = verdicts_of(policies, _tools_of(workflow), self.tools.find, dry_run)
             settled = Settled(
                 approval_id=approval.approval_id,
                 outcome=decide.outcome,
@@ -65,6 +66,14 @@ class Decisions:
         executions.runs.know(after)
         await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         return after
+
+
+def _tools_of(workflow: Workflow | None) -> list[str]:
+    """Every tool that a decision on a workflow may be about."""
+    if workflow is None:
+        return []
+    wanted = [call.tool for call in wanted_calls(workflow.parked)] if workflow.parked else []
+    return [*tools_named(workflow.analysis), *wanted]
 
 
 def unknown(scope: Scope, workflow_id: UUID) -> NotFound:

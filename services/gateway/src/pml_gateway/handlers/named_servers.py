@@ -1,17 +1,20 @@
 """Programs that name an MCP server which is still being connected."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Final
 
+from pml_common.bus.errors import Retryable
 from pml_gateway.domain.api import ExecuteRequest, program_of
 from pml_gateway.domain.errors import InvalidRequest
 from pml_gateway.domain.mcp_names import may_be_of
 from pml_gateway.domain.named_servers import named_in
-from pml_gateway.ports import ToolServers
+from pml_gateway.ports import ToolServers, never_listed
 
 MOST_S: Final = 30.0
 """For which a program waits before it is analysed."""
 
+_TOLD_WITHIN_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.05
 
 
@@ -41,6 +44,22 @@ async def until_listed(tool: str, tools: ToolServers, within_s: float) -> bool:
     ]
     await asyncio.gather(*(tools.reach(name, min(within_s, MOST_S)) for name in coming))
     return bool(coming)
+
+
+async def until_told(named: Collection[str], tools: ToolServers) -> None:
+    """Wait, five seconds at most, for the servers of these tools that told no tools since this
+    process began: decisions and grants are made on their definitions."""
+    servers = {tool.partition(":")[0] for tool in named if never_listed(tools, tool)}
+    await asyncio.gather(*(tools.reach(server, _TOLD_WITHIN_S) for server in servers))
+
+
+async def require_told(named: Collection[str], tools: ToolServers) -> None:
+    """As `until_told`. Raises Retryable while one is still being connected for the first time."""
+    await until_told(named, tools)
+    for tool in named:
+        found = never_listed(tools, tool)
+        if found is not None and found[1].state == "connecting":
+            raise Retryable(f"MCP server {found[0]} is being connected")
 
 
 def absent(program: str, tools: ToolServers) -> list[str]:

@@ -17,6 +17,7 @@ from pml_gateway.domain.repeatable import repeatable_among
 from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.verdicts import tools_named, verdicts_of
 from pml_gateway.domain.workflow import Workflow
+from pml_gateway.handlers.named_servers import require_told
 from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
 from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
@@ -35,9 +36,11 @@ async def on_execution_analyzed(
     rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """Take the decision's consequence. Raises Retryable while nobody tells who holds its name."""
+    """Take the decision's consequence. Raises Retryable while nobody tells who holds its
+    name, and while the server of a tool is connected for the first time."""
     named, present = tools_named(analysis), policy_of(analysis.scope)
     holder = await _name_holder(analysis, asker)
+    await require_told(named, tools)
 
     def happening(workflow: Workflow) -> Analyzed:
         policies = (workflow.requested.policy, present)

@@ -1,10 +1,8 @@
 """A run stands at calls that a person must agree to: ask."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from pml_common.bus.errors import Retryable
 from pml_common.bus.port import Journal
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -17,12 +15,12 @@ from pml_gateway.domain.rules import Rules
 from pml_gateway.domain.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow import Workflow
 from pml_gateway.handlers.founded import require_founded
+from pml_gateway.handlers.named_servers import require_told
 from pml_gateway.handlers.runs import Runs
 from pml_gateway.handlers.step import step_once
-from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore, never_listed
+from pml_gateway.ports import KnownTools, Newsroom, WorkflowStore
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
-_LISTED_WITHIN_S = 5.0
 
 
 async def on_workflow_parked(
@@ -43,24 +41,13 @@ async def on_workflow_parked(
     calls, present = wanted_calls(parked), policy_of(parked.scope)
     wanted = list(dict.fromkeys(call.tool for call in calls))
     if parked.wanted.layer is None:
-        await _listed(wanted, tools)
+        await require_told(wanted, tools)
 
     def happening(workflow: Workflow) -> Parked:
         verdicts = verdicts_of((workflow.requested.policy, present), wanted, tools.find)
         return Parked(parked, now(), tuple(_asked(call, verdicts) for call in calls))
 
     return await step_once(parked, _CONSUMER, happening, workflows, newsroom, runs, rules)
-
-
-async def _listed(wanted: Sequence[str], tools: KnownTools) -> None:
-    """Wait a little for servers that told no tools since this process began. Raises Retryable while
-    one is still being connected."""
-    servers = {tool.partition(":")[0] for tool in wanted if never_listed(tools, tool)}
-    await asyncio.gather(*(tools.reach(server, _LISTED_WITHIN_S) for server in servers))
-    for tool in wanted:
-        found = never_listed(tools, tool)
-        if found is not None and found[1].state == "connecting":
-            raise Retryable(f"MCP server {found[0]} is being connected")
 
 
 def _asked(call: WantedCall, verdicts: Verdicts) -> Asked | None:

@@ -1,0 +1,55 @@
+"""Why a run of a campaign had to fail: pure functions on its records."""
+
+from collections.abc import Sequence
+
+from tests.faults.records import Injection, Run
+
+INTERRUPTING = ("kill gateway", "kill tally", "kill depot", "outage depot", "freeze depot")
+"""Faults after which nobody can know how a call under way ended. A server that was frozen may, once
+it goes on, close a connection as idle on which a call has just been sent."""
+
+TAKING_TIME = ("postgres", "gateway", "executor", "tally", "depot")
+"""Without these a run stands still while its time goes by; the time without NATS is given back."""
+
+TIME_LOST = 0.5
+"""A run that lost more than this share of its time to faults may run out of it."""
+
+
+def during(run: Run, injections: Sequence[Injection]) -> list[Injection]:
+    """The faults that a run lived through."""
+    until = run.finished or float("inf")
+    return [one for one in injections if one.overlaps(run.created - 1, until + 1) > 0]
+
+
+def cause_of(run: Run, injections: Sequence[Injection]) -> str | None:
+    """Why a run had to fail, in a few words; None: it need not have failed."""
+    if run.kind == "cancelled" and run.asked.cancelled:
+        return "its caller cancelled it"
+    if run.kind == "denied" and run.asked.denied:
+        return "a person denied it"
+    if run.kind in ("internal", "diverged", "outcome_unknown") and run.poisoned:
+        return run.poisoned
+    if run.kind == "outcome_unknown" and any(is_uncertain(call.end) for call in run.calls):
+        names = {one.fault.name for one in during(run, injections)}
+        cause = next((name for name in INTERRUPTING if name in names), None)
+        if cause is not None:
+            return cause
+    if run.kind in ("timeout", "outcome_unknown"):
+        lost = time_lost(run, injections)
+        if lost > TIME_LOST * run.timeout_s:
+            return f"faults took more than {TIME_LOST:.0%} of its time"
+    return None
+
+
+def time_lost(run: Run, injections: Sequence[Injection]) -> float:
+    """Seconds of a run in which something that it may have waited for was away."""
+    return sum(
+        one.overlaps(run.created, run.finished or float("inf"))
+        for one in injections
+        if one.fault.target in TAKING_TIME or one.fault.kind == "disk"
+    )
+
+
+def is_uncertain(end: str) -> bool:
+    """Whether nobody knows how a call with this end in its journal went."""
+    return end in ("open", "outcome_unknown")

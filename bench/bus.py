@@ -110,7 +110,7 @@ async def bus_figures(url: str, rounds: int) -> None:
         return (await handled.get() - began) * 1e3
 
     async def ask() -> None:
-        await sender.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+        await sender.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
 
     async def history(entity: str) -> None:
         await sender.history(SCOPE, entity, of=catalog.TOOLS_LISTED)

@@ -19,7 +19,7 @@ from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.workers import WorkerLimits
-from pml_analyzer.handlers.compile_check import CompileCheck
+from pml_analyzer.application.compile_check import CompileCheck
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope

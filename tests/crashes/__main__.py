@@ -6,7 +6,7 @@ import sys
 from time import monotonic
 
 from pml_local.testing import reachable_folder
-from tests.crashes.ground import ground
+from tests.crashes.crash_stack import ground
 from tests.crashes.suite import Report, crash_suite
 
 

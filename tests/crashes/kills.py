@@ -5,8 +5,8 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.crashes.ground import Ground, key_of, workflow_of
-from tests.crashes.lives import SPARED, Line, Plan, kind_of, points
+from tests.crashes.crash_plan import SPARED, Line, Plan, kind_of, points
+from tests.crashes.crash_stack import Ground, key_of, workflow_of
 from tests.crashes.programs import CAPABILITIES, PROGRAMS
 from tests.crashes.verdict import Told, faults
 

@@ -23,7 +23,7 @@ from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
-from tests.crashes.lives import Diaries, Life
+from tests.crashes.crash_plan import Diaries, Life
 from tests.crashes.stopping import until_stopped
 
 M = TypeVar("M", bound=Message)
@@ -75,13 +75,13 @@ class MortalBus(NatsBus):
             life.ends(ENDS[what])
         return sequence
 
-    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
         life = _life.get()
         if life is None or not isinstance(query, CallTool):
-            return await super().ask(query_type, query, timeout=timeout)
+            return await super().request(query_type, query, timeout=timeout)
         deed = life.does("call")
         deed.comes_to("before")
-        asking = asyncio.create_task(super().ask(query_type, query, timeout=timeout))
+        asking = asyncio.create_task(super().request(query_type, query, timeout=timeout))
         if deed.is_doomed("during"):
             await self._arrives(query)
         deed.comes_to("during")

@@ -23,7 +23,7 @@ from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
-from tests.crashes.lives import Diaries
+from tests.crashes.crash_plan import Diaries
 from tests.crashes.stopping import until_stopped
 
 Told = ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.crashes import waits, zombies
-from tests.crashes.ground import Ground
+from tests.crashes.crash_plan import kind_of
+from tests.crashes.crash_stack import Ground
 from tests.crashes.kills import EXECUTORS, Result, calm_runs, every_point, killed, some_points
-from tests.crashes.lives import kind_of
 from tests.crashes.programs import PROGRAMS
 
 MANY, SOME = 200, 36

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crashes.ground import ground
+from tests.crashes.crash_stack import ground
 from tests.crashes.suite import crash_suite
 
 pytestmark = pytest.mark.e2e

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from pml_local.testing import eventually
-from tests.crashes.ground import Ground, workflow_of
+from tests.crashes.crash_plan import SPARED, Line, Plan
+from tests.crashes.crash_stack import Ground, workflow_of
 from tests.crashes.kills import Calm, Result, Trial, tried
-from tests.crashes.lives import SPARED, Line, Plan
 from tests.crashes.verdict import faults
 
 PROGRAM = "parking"

@@ -10,9 +10,9 @@ from time import monotonic
 import psutil
 
 from pml_local.testing import eventually
-from tests.crashes.ground import Ground, workflow_of
+from tests.crashes.crash_plan import SPARED, Line, Plan, kind_of
+from tests.crashes.crash_stack import Ground, workflow_of
 from tests.crashes.kills import At, Calm, Result, Trial, by_kind, tried
-from tests.crashes.lives import SPARED, Line, Plan, kind_of
 from tests.crashes.verdict import faults
 
 FREEZES_WITHIN_S = 30.0

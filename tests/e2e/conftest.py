@@ -13,7 +13,7 @@ from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 from pml_local.testing import eventually
 from tests.e2e.collector import collector
-from tests.e2e.world import World
+from tests.e2e.harness import World
 
 HERE = Path(__file__).parent
 

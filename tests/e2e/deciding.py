@@ -8,7 +8,7 @@ import httpx2
 
 from pml_common.contracts.catalog import SERVICES
 from pml_local.testing import eventually
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 
 async def decide(world: World, workflow: str, **body: object) -> httpx2.Response:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from pml_local.testing import eventually
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from tests.e2e.deciding import decide, restart_everything, waiting
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

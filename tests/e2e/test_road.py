@@ -8,7 +8,7 @@ from mcp.client.client import Client
 
 from pml_local.testing import eventually
 from tests.e2e.deciding import decide
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

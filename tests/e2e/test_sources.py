@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pml_local.testing import eventually
-from tests.e2e.world import World
+from tests.e2e.harness import World
 
 pytestmark = pytest.mark.e2e
 

@@ -4,7 +4,7 @@ import pytest
 
 from pml_local.testing import eventually
 from tests.e2e.collector import Span
-from tests.e2e.world import World
+from tests.e2e.harness import World
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ import pytest
 
 from pml_local.approver import user_name
 from tests.e2e.deciding import decide
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from pml_local.approver import read_key, user_name
 from tests.e2e.deciding import decide
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

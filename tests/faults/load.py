@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx2
 
 from pml_local.testing import eventually
-from tests.crashes.ground import workflow_of
+from tests.crashes.crash_stack import workflow_of
 from tests.faults.programs import KINDS, draw, request_of
 from tests.faults.records import Asked
 from tests.faults.site import Site

@@ -16,7 +16,7 @@ from pml_common.bus.codec import EXPECTED_LAST, MSG_ID, PAYLOAD
 from pml_common.bus.identity import SIGNATURE
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MESSAGES, TRACE_RECORDED, MessageType
-from tests.crashes.ground import SCOPE
+from tests.crashes.crash_stack import SCOPE
 from tests.faults.site import Site
 
 LOOK_BACK = 120

@@ -17,7 +17,7 @@ from pml_local.services import GATEWAY, pml_services
 from pml_local.stack import embedded_stack
 from pml_local.testing import eventually
 from tests.e2e.collector import Collector
-from tests.e2e.world import World
+from tests.e2e.harness import World
 
 pytestmark = pytest.mark.integration
 

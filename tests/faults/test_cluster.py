@@ -22,7 +22,7 @@ from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import CapabilityEnd
-from pml_gateway.handlers.founded import require_founded
+from pml_gateway.entrypoints.bus.founded import require_founded
 from pml_local.testing import eventually
 from tests.faults.cluster import SIZE, Cluster
 from tests.faults.cluster_load import Load, check, entry, until_acknowledged

@@ -15,7 +15,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually
-from tests.e2e.world import Json, World
+from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e
 

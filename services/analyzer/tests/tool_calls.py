@@ -52,7 +52,7 @@ CALLEES: Final = (
     "capabilities[zz_key]",
     "zz_capability",
 )
-"""Ways to say what is called, after `PROLOGUE`; what `zz_key` and `zz_some` are, the run tells."""
+"""Exits to say what is called, after `PROLOGUE`; what `zz_key` and `zz_some` are, the run tells."""
 
 HOLDING: Final = frozenset(
     {"arrow_function", "await_expression", "call_expression", "class", "function_expression"}

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from pml_common.contracts.executor import RunWorkflow, WantedCall, WorkflowParked
 from pml_common.contracts.grant import GrantedCall, GrantedNode, GrantedRest
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 
 def bound(command: RunWorkflow, nodes: dict[str, GrantedNode]) -> RunWorkflow:
@@ -15,7 +15,7 @@ def bound(command: RunWorkflow, nodes: dict[str, GrantedNode]) -> RunWorkflow:
     return command.model_copy(update={"grant": command.grant.model_copy(update=update)})
 
 
-async def parked(command: RunWorkflow, executor: Executor) -> WorkflowParked:
+async def parked(command: RunWorkflow, executor: RunDependencies) -> WorkflowParked:
     """Handles a command until its run waits, in bounded time."""
     async with asyncio.timeout(30):
         (fact,) = await on_run_workflow(command, executor)

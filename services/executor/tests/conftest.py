@@ -30,7 +30,7 @@ from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
 from pml_executor.domain.limits import RunLimits
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from pml_executor.ports import SandboxPool, Tools
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.marked import instrumented
@@ -99,13 +99,13 @@ def make_command() -> Callable[..., RunWorkflow]:
 
 
 @pytest.fixture
-def make_executor() -> Callable[..., Executor]:
+def make_executor() -> Callable[..., RunDependencies]:
     """Makes what handles runs, on a bus."""
 
     def make(
         bus: Bus, pool: SandboxPool, tools: Tools, limits: RunLimits | None = None
-    ) -> Executor:
-        return Executor(
+    ) -> RunDependencies:
+        return RunDependencies(
             pool=pool,
             open_journal=partial(BusJournal, bus),
             tools=tools,
@@ -118,10 +118,10 @@ def make_executor() -> Callable[..., Executor]:
 
 
 @pytest.fixture
-def finish() -> Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]:
+def finish() -> Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]:
     """Handles a command to its end, in bounded time."""
 
-    async def handle(command: RunWorkflow, executor: Executor) -> RunFinished:
+    async def handle(command: RunWorkflow, executor: RunDependencies) -> RunFinished:
         async with asyncio.timeout(30):
             (fact,) = await on_run_workflow(command, executor)
         assert isinstance(fact, RunFinished)
@@ -160,7 +160,7 @@ async def deno_pool() -> AsyncGenerator[DenoPool]:
 @pytest.fixture
 def run_nesting(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Callable[..., Awaitable[RunFinished]]:
     """Runs a program that may call capabilities, in a real sandbox."""

@@ -2,10 +2,10 @@
 
 import json
 
-from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.examples import workflow
-from services.gateway.tests.peers import record
-from services.gateway.tests.world import Json, World
+from services.gateway.tests.fake_services import record
+from services.gateway.tests.harness import Json, World
 
 MEMOIZE: Json = {"policy": "memoize", "ttl_s": 600}
 PERSISTENT: Json = {"policy": "persistent"}

@@ -11,15 +11,15 @@ from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.domain.grant import signed
-from pml_gateway.domain.happenings import Analyzed, Settled
-from pml_gateway.domain.verdicts import Verdicts
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.handlers.on_call_tool import ToolCalls
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.application.runs import Runs
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.domain.workflow.events import Analyzed, Decided
+from pml_gateway.domain.workflow.grant import signed
+from pml_gateway.domain.workflow.verdicts import Verdicts
+from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import CallLedger, ToolServers
 from services.gateway.tests.examples import AT, KEY, READ, TOOLS, WRITE, analyzed
 from services.gateway.tests.steps import after
@@ -41,7 +41,9 @@ def running(
     waiting, _ = after(of, Analyzed(analysis, at, verdicts=verdicts))
     if waiting.approval is None:
         return keep(waiting)
-    agreed = Settled(waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts)
+    agreed = Decided(
+        waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts
+    )
     return keep(after(waiting, agreed)[0])
 
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.memory_results import MemoryResults
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres_outbox import PostgresOutbox
-from pml_gateway.adapters.postgres_results import PostgresResults
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.results import MemoryResults
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres.outbox import PostgresOutbox
+from pml_gateway.adapters.postgres.results import PostgresResults
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores
 
 

@@ -24,11 +24,11 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.contracts.trace import TaskResult
 from pml_common.signing import SigningKey
-from pml_gateway.domain.acceptance import Asked, Terms, accepted
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.rules import Rules
-from pml_gateway.domain.verdicts import Verdicts
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
+from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.verdicts import Verdicts
+from pml_gateway.domain.workflow.workflow import Workflow
 
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")

@@ -23,9 +23,9 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.happenings import Analyzed, Parked, Settled
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.events import Analyzed, Decided, Parked
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     READ,
@@ -147,7 +147,7 @@ def asked_for(now: Workflow) -> UUID:
     return now.approval.approval_id
 
 
-def answer(now: Workflow, seconds: float = 10, **more: object) -> Settled:
+def answer(now: Workflow, seconds: float = 10, **more: object) -> Decided:
     """A person lets it go on, unless told otherwise."""
-    settled = Settled(asked_for(now), "approved", "mira", later(seconds))
+    settled = Decided(asked_for(now), "approved", "mira", later(seconds))
     return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on

@@ -1,8 +1,8 @@
 """Steps of a workflow, for tests."""
 
 from pml_common.contracts.base import Message
-from pml_gateway.domain.happenings import Analyzed, Happening, Settled
-from pml_gateway.domain.workflow import Workflow, advance
+from pml_gateway.domain.workflow.events import Analyzed, Decided, WorkflowEvent
+from pml_gateway.domain.workflow.workflow import Workflow, advance
 from services.gateway.tests.examples import (
     AT,
     READ,
@@ -13,11 +13,13 @@ from services.gateway.tests.examples import (
 )
 
 
-def after(before: Workflow, *happenings: Happening) -> tuple[Workflow, tuple[Message, ...]]:
+def after(
+    before: Workflow, *workflow_events: WorkflowEvent
+) -> tuple[Workflow, tuple[Message, ...]]:
     """The workflow after all of them, and what followed from the last."""
     effects: tuple[Message, ...] = ()
-    for happening in happenings:
-        before, effects = advance(before, happening, RULES)
+    for workflow_event in workflow_events:
+        before, effects = advance(before, workflow_event, RULES)
     return before, effects
 
 
@@ -25,7 +27,7 @@ def asking(of: Workflow) -> Analyzed:
     return Analyzed(analyzed(of, "ask", (READ, WRITE)), AT)
 
 
-def approve(of: Workflow, seconds: float = 1) -> Settled:
+def approve(of: Workflow, seconds: float = 1) -> Decided:
     waiting, _ = after(of, asking(of))
     assert waiting.approval is not None
-    return Settled(waiting.approval.approval_id, "approved", "mira", later(seconds))
+    return Decided(waiting.approval.approval_id, "approved", "mira", later(seconds))

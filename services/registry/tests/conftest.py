@@ -8,7 +8,7 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports import Embedder
-from services.registry.tests.facade import Registry
+from services.registry.tests.store_driver import Registry
 from services.registry.tests.stores import Stores, memory_stores, postgres_stores
 
 

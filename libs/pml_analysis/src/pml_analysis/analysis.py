@@ -25,7 +25,7 @@ from pml_analysis.running.injected import injected
 from pml_analysis.running.normal_form import code_hash
 from pml_analysis.structure.calls import CallSite
 from pml_analysis.structure.control_flow import control_flow
-from pml_analysis.structure.drawn import TooManyEdges
+from pml_analysis.structure.edge_set import TooManyEdges
 from pml_analysis.structure.edges import edges_of
 from pml_analysis.structure.expansion import Instance, TooManyNodes
 from pml_analysis.structure.marks import Mark

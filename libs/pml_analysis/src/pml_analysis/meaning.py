@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pml_analysis.arguments.arguments import ArgumentReader
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.handed_in import HandedIn
+from pml_analysis.arguments.parameter_binding import HandedIn
 from pml_analysis.names.bindings import Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes

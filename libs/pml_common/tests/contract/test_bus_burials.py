@@ -23,7 +23,7 @@ from pml_common.bus.errors import Rejected, Unreadable
 from pml_common.bus.identity import SIGNATURE, Identity, everyone
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_payloads import MemoryPayloads
-from pml_common.bus.port import Buried, Bus
+from pml_common.bus.port import Bus, DeadMessage
 from pml_common.bus.testing import BusWorld, Hanging, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
@@ -55,23 +55,23 @@ class Heard:
     """Keeps what it hears was buried; raises `errors` first."""
 
     def __init__(self, *errors: Exception) -> None:
-        self.buried: asyncio.Queue[Buried] = asyncio.Queue()
+        self.buried: asyncio.Queue[DeadMessage] = asyncio.Queue()
         self._errors = list(errors)
 
-    async def __call__(self, buried: Buried) -> Sequence[Message]:
+    async def __call__(self, buried: DeadMessage) -> Sequence[Message]:
         if self._errors:
             raise self._errors.pop(0)
         self.buried.put_nowait(buried)
         return ()
 
-    async def next(self) -> Buried:
+    async def next(self) -> DeadMessage:
         async with asyncio.timeout(15):
             return await self.buried.get()
 
 
 async def hearing(bus: Bus, *errors: Exception) -> Heard:
     heard = Heard(*errors)
-    await bus.consume_buried(replace(READER, retry_delays_s=(0.01,)), heard)
+    await bus.consume_dead_letters(replace(READER, retry_delays_s=(0.01,)), heard)
     return heard
 
 
@@ -82,7 +82,7 @@ async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_rea
     heard = await hearing(bus)
     await bus.consume(CONSUMER, Recorder(Rejected("no such\nworkflow")))
     await bus.publish(message)
-    assert await heard.next() == Buried(
+    assert await heard.next() == DeadMessage(
         consumer="gateway-on-analysis-rejected",
         message_id=str(message.event_id),
         scope=SCOPE,
@@ -211,7 +211,7 @@ FORGERIES: dict[str, Callable[[Envelope], Envelope]] = {
 }
 
 
-async def opened(envelope: Envelope) -> Buried | None:
+async def opened(envelope: Envelope) -> DeadMessage | None:
     bus = MemoryBus()
     receiver = Receiver(MemoryPayloads(bus.broker), everyone(), bus.publish)
     return await DeadLetterReader(receiver, bus.broker.fetch).open(read_letter(envelope))

@@ -24,13 +24,13 @@ def tool(name: str, description: str = "") -> ToolDefinition:
 
 
 async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
-    asker, owner = await world.connect("gateway"), await world.connect("registry")
+    query_client, owner = await world.connect("gateway"), await world.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool(question.server or "all"),))
 
     await owner.serve(catalog.LIST_TOOLS, answer)
-    reply = await asker.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="git"))
+    reply = await query_client.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="git"))
     assert [each.name for each in reply.tools] == ["git"]
 
 
@@ -54,7 +54,7 @@ async def test_an_owners_error_reaches_the_asker(
 
     await bus.serve(catalog.LIST_TOOLS, refuse)
     with pytest.raises(QueryFailed) as failed:
-        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+        await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == code
     assert failed.value.message == message
 
@@ -67,7 +67,7 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> N
 
     await bus.serve(catalog.LIST_TOOLS, stumble)
     with pytest.raises(QueryFailed, match="ZeroDivisionError: oops") as failed:
-        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+        await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"
 
 
@@ -75,7 +75,7 @@ async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> N
     bus = await world.connect("gateway")
     async with asyncio.timeout(10):
         with pytest.raises(QueryFailed, match="registry list-tools: nobody is there") as failed:
-            await bus.ask(catalog.LIST_TOOLS, QUESTION, timeout=30)
+            await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=30)
     assert failed.value.code == "unavailable"
 
 
@@ -90,7 +90,7 @@ async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusWo
     with pytest.raises(
         QueryFailed, match=r"registry list-tools: no answer within 0\.2 s"
     ) as failed:
-        await bus.ask(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
+        await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
     assert failed.value.code == "unavailable"
 
 
@@ -109,7 +109,7 @@ async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -
     await bus.serve(catalog.LIST_TOOLS, answer)
     wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, ("gateway",))
     with pytest.raises(QueryFailed, match="not a ListTools") as failed:
-        await bus.ask(wider, WiderQuestion(scope=SCOPE, server=7))
+        await bus.request(wider, WiderQuestion(scope=SCOPE, server=7))
     assert failed.value.code == "invalid"
 
 
@@ -121,7 +121,7 @@ async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: Bus
 
     await bus.serve(QueryType("registry", "list-tools", ListTools, ListTools, ("gateway",)), answer)
     with pytest.raises(QueryFailed, match="registry answered: not a ToolCatalog") as failed:
-        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+        await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"
 
 
@@ -136,17 +136,17 @@ async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
 
     await bus.serve(catalog.LIST_TOOLS, answer)
     slow = asyncio.create_task(
-        bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="slow"), timeout=100)
+        bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="slow"), timeout=100)
     )
     for _ in range(3):
-        await bus.ask(catalog.LIST_TOOLS, QUESTION)
+        await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert not slow.done()
     release.set()
     assert await slow == ToolCatalog(tools=())
 
 
 async def test_replicas_share_the_questions(world: BusWorld) -> None:
-    asker = await world.connect("gateway")
+    query_client = await world.connect("gateway")
     answered = [0, 0]
     for index in range(2):
 
@@ -156,7 +156,7 @@ async def test_replicas_share_the_questions(world: BusWorld) -> None:
 
         await (await world.connect("registry")).serve(catalog.LIST_TOOLS, answer)
     for _ in range(40):
-        await asker.ask(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert sum(answered) == 40
     assert all(answered)
 
@@ -169,14 +169,14 @@ async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
 
     await bus.serve(catalog.LIST_TOOLS, echo)
     text = uuid4().hex * 50_000
-    reply = await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server=text))
+    reply = await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server=text))
     assert reply.tools[0].description == text
 
 
 async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
     world: BusWorld,
 ) -> None:
-    asker, owner = await world.connect("gateway"), await world.connect("registry")
+    query_client, owner = await world.connect("gateway"), await world.connect("registry")
     begun, release = asyncio.Event(), asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -185,7 +185,7 @@ async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
         return ToolCatalog(tools=(tool("last"),))
 
     await owner.serve(catalog.LIST_TOOLS, answer)
-    asked = asyncio.create_task(asker.ask(catalog.LIST_TOOLS, QUESTION, timeout=100))
+    asked = asyncio.create_task(query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=100))
     async with asyncio.timeout(8):
         await begun.wait()
         draining = asyncio.create_task(owner.drain())
@@ -193,7 +193,7 @@ async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
         assert (await asked).tools[0].name == "last"
         await draining
     with pytest.raises(QueryFailed, match="nobody is there"):
-        await asker.ask(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
 
 
 def test_a_query_is_asked_under_its_owners_name() -> None:

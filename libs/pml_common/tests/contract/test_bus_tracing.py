@@ -96,7 +96,7 @@ async def test_answering_continues_the_askers_trace(
         return ToolCatalog(tools=())
 
     await bus.serve(catalog.LIST_TOOLS, answer)
-    await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+    await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
     await bus.drain()
     asked, served = named(spans, "ask list-tools"), named(spans, "serve list-tools")
     assert is_child(served, asked)
@@ -127,7 +127,7 @@ async def test_a_message_names_its_cause_and_what_it_all_began_with(world: BusWo
 
     async def handle(message: ToolsListed) -> Sequence[Message]:
         causes.append(tracing.current_cause())
-        await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+        await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
         return [fact]
 
     async def answer(question: ListTools) -> ToolCatalog:

@@ -69,8 +69,8 @@ async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
     assert info.state.messages == 1
     payloads = await js.stream_info("OBJ_PML_PAYLOADS")
     assert payloads.config.max_age == 14 * 24 * 3600
-    memos = (await js.stream_info("KV_PML_MEMOS")).config
-    assert (memos.max_age, memos.allow_msg_ttl) == (7 * 24 * 3600, True)
+    cache = (await js.stream_info("KV_PML_MEMOS")).config
+    assert (cache.max_age, cache.allow_msg_ttl) == (7 * 24 * 3600, True)
 
 
 async def test_services_are_found_by_the_standard_tools(bus: NatsBus, client: Client) -> None:

@@ -67,7 +67,7 @@ async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     # The server died right after the first was handled: its ack may be lost, so it may come again.
     assert set(recorder.seen) == {before.event_id, after.event_id}
     assert recorder.seen.count(after.event_id) == 1
-    assert await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE)) == ToolCatalog(tools=())
+    assert await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE)) == ToolCatalog(tools=())
     history = await bus.history(SCOPE, "fs")
     assert [record.message for record in history] == [before, after]
 
@@ -87,7 +87,7 @@ async def test_without_a_server_everything_fails_at_once_and_says_so(
         with pytest.raises(BusUnavailable, match="not connected"):
             await bus.history(SCOPE, "fs")
         with pytest.raises(QueryFailed, match="not connected") as failed:
-            await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+            await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
         assert failed.value.code == "unavailable"
         await bus.drain()
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.bus import codec
-from pml_common.bus.delivery import Bury, Leave, Retry, dispose
+from pml_common.bus.delivery import DeadLetter, Leave, Retry, dispose
 from pml_common.bus.errors import BusUnavailable, Fenced, Rejected, Retryable
 from pml_common.bus.identity import SIGNATURE, everyone
 from pml_common.contracts import catalog
@@ -98,10 +98,10 @@ def test_a_subject_tells_its_message_type(entry: MessageType[Message]) -> None:
         (Retryable("not yet"), 1, Retry(0.2)),
         (RuntimeError("bug"), 2, Retry(1.0)),
         (BusUnavailable("gone"), 3, Retry(1.0)),
-        (RuntimeError("bug"), 4, Bury("RuntimeError: bug (delivery 4 of 4)")),
+        (RuntimeError("bug"), 4, DeadLetter("RuntimeError: bug (delivery 4 of 4)")),
         (BusUnavailable("gone"), 5, Retry(1.0)),
-        (BusUnavailable("gone"), 6, Bury("BusUnavailable: gone (delivery 6 of 6)")),
-        (Rejected("never"), 1, Bury("never")),
+        (BusUnavailable("gone"), 6, DeadLetter("BusUnavailable: gone (delivery 6 of 6)")),
+        (Rejected("never"), 1, DeadLetter("never")),
         (Fenced("s", 1), 1, Leave()),
         (Fenced("s", 1), 4, Leave()),
     ],

@@ -113,7 +113,7 @@ async def test_a_question_times_out_on_the_same_clock(
         return ToolCatalog(tools=())
 
     await bus.serve(catalog.LIST_TOOLS, sleepy)
-    asked = asyncio.create_task(bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE), timeout=5))
+    asked = asyncio.create_task(bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE), timeout=5))
     async with asyncio.timeout(30):
         await begun.wait()
         clock.advance(5)
@@ -133,6 +133,6 @@ async def test_a_server_that_is_away_fails_everything_until_it_is_back(
     with pytest.raises(BusUnavailable, match="not connected"):
         await bus.history(SCOPE, "fs")
     with pytest.raises(QueryFailed, match="not connected"):
-        await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+        await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
     broker.available = True
     assert await bus.publish(tools_listed()) == 1

@@ -8,8 +8,8 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.storage.errors import StorageUnavailable, outage_in
-from pml_common.storage.outage import reporting
 from pml_common.storage.pool import reachable
+from pml_common.storage.unavailable import map_unavailable
 
 
 class _Postgres:
@@ -27,7 +27,7 @@ class _Postgres:
 
 
 async def test_an_outage_is_reported_in_the_askers_terms() -> None:
-    answer = reporting(_Postgres(outages=1).answer, partial(QueryFailed, "unavailable"))
+    answer = map_unavailable(_Postgres(outages=1).answer, partial(QueryFailed, "unavailable"))
     with pytest.raises(QueryFailed, match="does not answer") as failure:
         await answer("yes")
     assert failure.value.code == "unavailable"

@@ -1,9 +1,9 @@
 """One child process that writes to a log, can be stopped within a bound, and cannot outlive us.
 
 Each child leads its own session: Ctrl-C at a terminal reaches the supervisor alone, which then
-stops the parts in order, and what a child leaves in its process group can be swept. `leash.py`
-ties it to us for the case that we are killed. The tie is to the thread that starts it, so start
-children from a thread that lives as long as they should: the one that runs the event loop.
+stops the parts in order, and what a child leaves in its process group can be swept.
+`parent_death.py` ties it to us for the case that we are killed. The tie is to the thread that
+starts it, so start children from a thread that lives as long as they should: the event loop's.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ import psutil
 from pml_local.account import Account
 from pml_local.errors import PartFailedError
 
-LEASH = Path(__file__).with_name("leash.py")
+PARENT_DEATH = Path(__file__).with_name("parent_death.py")
 POLL_SECONDS = 0.02
 LOG_BYTES = 8 * 1024 * 1024
 
@@ -49,7 +49,7 @@ class Command:
         """The argument vector that runs it under the leash."""
         uid, gid = (self.account.uid, self.account.gid) if self.account else (-1, -1)
         tie = (os.getpid(), int(self.orphan_signal), uid, gid)
-        return [sys.executable, "-I", "-S", str(LEASH), *map(str, tie), *self.argv]
+        return [sys.executable, "-I", "-S", str(PARENT_DEATH), *map(str, tie), *self.argv]
 
 
 class ChildProcess:

@@ -73,7 +73,7 @@ def remove_state(home: Path) -> None:
 
 
 def end_leftovers(home: Path) -> None:
-    """End the parts of a stack whose supervisor died without its leash holding (see leash.py).
+    """End the parts that outlived the supervisor of a stack (see parent_death.py).
 
     The caller holds the folder's lock, so that supervisor is gone. Blocks: call it in a thread.
     """

@@ -188,12 +188,12 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
         await gateway.publish(message)
         assert await anext(events) == message
         assert await heard.get() == message
-    for asker in (gateway, buses["analyzer"]):
-        answer = await asker.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+    for query_client in (gateway, buses["analyzer"]):
+        answer = await query_client.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
         assert answer == ToolCatalog(tools=(big,))
     assert [each.message for each in await gateway.history(SCOPE, "fs")] == [message]
-    await gateway.remember("a.b", b"c", 60)
-    assert await gateway.recall("a.b") == b"c"
+    await gateway.put("a.b", b"c", 60)
+    assert await gateway.get("a.b") == b"c"
     for bus in buses.values():
         assert await bus.healthy()
         assert await bus.refusal() is None

@@ -14,7 +14,7 @@ from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.disposition import Retryable
+from pml_common.errors import Retryable
 
 
 class CatalogUnavailable(Retryable):

@@ -8,7 +8,7 @@ from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.handlers.analyses import Analyses
+from pml_analyzer.application.analyses import Analyses
 from pml_common.contracts.decision import DryRun, Policy, PolicyRule
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope

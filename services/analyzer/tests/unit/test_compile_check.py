@@ -9,7 +9,7 @@ from pml_analyzer.adapters.inline_engine import analyzed
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.adapters.memory_compiler import MemoryCompiler
-from pml_analyzer.handlers.compile_check import CompileCheck
+from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from services.analyzer.tests.handled import handled

@@ -8,7 +8,7 @@ import pytest
 from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.handlers.on_catalog_changed import on_catalog_changed
+from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed

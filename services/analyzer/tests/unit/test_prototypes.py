@@ -1,4 +1,4 @@
-"""Ways to prototypes, and to the function that makes code from text; and honest looks at both."""
+"""Exits to prototypes, and to the function that makes code from text; and honest looks at both."""
 
 import pytest
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pml_analysis.analysis import Analysis, analyze
-from pml_analysis.arguments.feeds import Use, edges_of_uses
-from pml_analysis.structure.drawn import TooManyEdges
+from pml_analysis.arguments.data_flow_edges import Use, edges_of_uses
+from pml_analysis.structure.edge_set import TooManyEdges
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import JsonObject, ToolDefinition

@@ -10,14 +10,14 @@ interface Passage {
   entered: boolean;
 }
 
-export interface Ways {
+export interface Exits {
   /** `callee`, which is told, whenever it is called, that this is the way. */
   via(row: number, key: string, callee: unknown): unknown;
   /** The row of the call that leads here; `otherwise` when the function was entered by none. */
   entered(key: string, otherwise: number): number;
 }
 
-export function waysOf(): Ways {
+export function waysOf(): Exits {
   let innermost: Passage | null = null; // the call by a known way that is being made right now
 
   const via = (row: number, key: string, callee: unknown): unknown => {

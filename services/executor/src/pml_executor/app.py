@@ -22,10 +22,10 @@ from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.adapters.walls import Site, best_walls, in_the_open
+from pml_executor.application.running import Running
 from pml_executor.domain.walls import ADVICE
-from pml_executor.handlers.on_cancel_run import on_cancel_run
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
-from pml_executor.handlers.running import Running
+from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from pml_executor.settings import ExecutorSettings
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
-        executor = Executor(
+        executor = RunDependencies(
             pool=pool,
             open_journal=partial(BusJournal, bus),
             tools=GatewayTools(bus, bus.outages),

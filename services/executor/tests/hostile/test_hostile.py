@@ -13,9 +13,9 @@ from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.adapters.starts import SandboxProcess
+from pml_executor.adapters.process_starter import SandboxProcess
 from pml_executor.app import sandbox_command
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import Hostile, hostile_programs
 from services.executor.tests.walled import bare_runtime
@@ -98,7 +98,7 @@ def run(
     site: str,
     pools: dict[str, Pool],
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
 ) -> Run:
     async def run(code: str, timeout_s: float, scope: Scope | None = None) -> End:
         executor = make_executor(MemoryBus(), pools[site], MemoryTools())

@@ -12,7 +12,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 pytestmark = pytest.mark.integration
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.integration
 async def test_nothing_of_the_host_is_there_by_name(
     expression: str,
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     executor = make_executor(MemoryBus(), deno_pool, MemoryTools())
@@ -51,7 +51,7 @@ async def test_nothing_of_the_host_is_there_by_name(
 
 async def test_no_module_of_node_is_there(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     names = await _node_modules()

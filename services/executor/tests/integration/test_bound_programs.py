@@ -11,12 +11,12 @@ from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from services.executor.tests.asking import agreed, agreed_to_rest, bound, parked, waiting
 
 pytestmark = pytest.mark.integration
 
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 WRITE = '__pml.at("n1", mcp.fs.write)'
 SHOWN: dict[str, Argument] = {"path": LiteralArgument(value="/safe")}
 LITERAL = GrantedNode(tool="fs:write", arguments=SHOWN, repeats=False)
@@ -34,21 +34,21 @@ EVIL = '{ path: "/evil" }'
 @pytest.fixture
 def ready(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
-) -> Callable[..., tuple[RunWorkflow, Executor]]:
+) -> Callable[..., tuple[RunWorkflow, RunDependencies]]:
     """A command under which writes are bound at n1, and what handles it."""
 
     def make(
         code: str, tools: MemoryTools, node: GrantedNode = LITERAL
-    ) -> tuple[RunWorkflow, Executor]:
+    ) -> tuple[RunWorkflow, RunDependencies]:
         executor = make_executor(MemoryBus(), deno_pool, tools)
         return bound(make_command(code, timeout_s=60.0), {"n1": node}), executor
 
     return make
 
 
-Ready = Callable[..., tuple[RunWorkflow, Executor]]
+Ready = Callable[..., tuple[RunWorkflow, RunDependencies]]
 
 UNFIT = {
     "other arguments": (f"return await {WRITE}({EVIL});", "n1", {"path": "/evil"}),

@@ -14,7 +14,7 @@ from pml_common.contracts.trace import (
 )
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from services.executor.tests.asking import parked
 from services.executor.tests.nested import ALL, READ, calling, capability
 
@@ -112,7 +112,7 @@ async def test_a_name_that_nobody_granted_ends_the_run(run_nesting: Run, name: s
 
 async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     command = make_command(calling("fs_read_json"), injected=ALL)
@@ -126,7 +126,7 @@ async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
 
 async def test_a_tool_outside_the_grant_is_asked_about_inside_a_capability_too(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools, evil = MemoryTools(), capability("x:evil", "return await mcp.net.send({ to: 1 });")

@@ -15,7 +15,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from pml_executor.ports import Tools
 from services.executor.tests.nested import capability
 
@@ -95,7 +95,7 @@ def unsteady_tools(seed: int) -> MemoryTools:
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_ends_the_same_wherever_its_executor_dies(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     short_life: ShortLife,
     journal_of: JournalOf,
     deno_pool: DenoPool,

@@ -12,7 +12,7 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 pytestmark = pytest.mark.integration
 
@@ -35,7 +35,7 @@ MANY_NODES = """for (let i = 0; i < 2000; i++) {
 @pytest.fixture
 def run(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Run:
     async def run(code: str, bus: Bus, **command: object) -> RunFinished:

@@ -13,7 +13,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from services.executor.tests.constructs import CASES
 from services.executor.tests.marked import authors
 
@@ -30,7 +30,7 @@ FAILING = MemoryTools(
 @pytest.fixture
 def run(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Run:
     async def run(

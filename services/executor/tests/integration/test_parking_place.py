@@ -9,8 +9,8 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunWorkflow, WorkflowParked
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.executor import Executor
-from pml_executor.handlers.on_run_workflow import on_run_workflow
+from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ return await say("mail:send", "y".repeat(1000));
 @pytest.mark.parametrize(("loud", "line", "column"), [(True, 3, 31), (False, 1, 33)])
 async def test_a_call_that_nobody_saw_is_told_with_its_place(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
     loud: bool,
     line: int,

@@ -11,7 +11,7 @@ from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from pml_executor.ports import Tools
 from services.executor.tests.asking import agreed, bound, waiting
 
@@ -47,7 +47,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     short_life: ShortLife,
     deno_pool: DenoPool,
     name: str,

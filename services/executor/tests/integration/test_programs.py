@@ -13,7 +13,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten, TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +36,7 @@ DEEP = "let a: unknown = []; for (let i = 0; i < 1e6; i++) a = [a]; return a;"
 @pytest.fixture
 def run(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Run:
     async def run(

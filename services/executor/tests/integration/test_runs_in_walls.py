@@ -21,7 +21,7 @@ from pml_executor.adapters.walls import (
 )
 from pml_executor.domain.protocol import Program
 from pml_executor.domain.resources import Resources
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import SandboxBroken
 from pml_local.testing import eventually
 from services.executor.tests.walled import bare_runtime, command_lines, site, standing
@@ -85,8 +85,8 @@ RunIn = Callable[[DenoCommand, str], Awaitable[RunFinished]]
 @pytest.fixture
 def run_in(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
-    finish: Callable[[RunWorkflow, Executor], Awaitable[RunFinished]],
+    make_executor: Callable[..., RunDependencies],
+    finish: Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]],
 ) -> RunIn:
     async def run(command: DenoCommand, code: str) -> RunFinished:
         async with DenoPool(lambda: DenoSandbox.start(command), PoolSize(spares=1)) as pool:

@@ -8,7 +8,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunWorkflow
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 pytestmark = pytest.mark.integration
 
@@ -61,7 +61,7 @@ ATTACKS = {
 async def test_the_tool_gets_what_the_literal_says_or_nothing(
     attack: str,
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools = MemoryTools()
@@ -74,7 +74,7 @@ async def test_the_tool_gets_what_the_literal_says_or_nothing(
 
 async def test_a_tojson_of_the_literals_own_has_no_say(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
+    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools = MemoryTools()

@@ -20,13 +20,13 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from services.executor.tests.asking import agreed, bound, parked
 from services.executor.tests.nested import capability
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 FILES: JsonValue = {"files": [{"path": "/a"}, {"path": "/b"}], "first": "/a"}
 
 

@@ -12,13 +12,13 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers import waiting as waits_for
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
+from pml_executor.application import waiting as waits_for
 from services.executor.tests.asking import agreed, agreed_to_rest, parked, waiting
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 WANTED = "mail:send"
 
 

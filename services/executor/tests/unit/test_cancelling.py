@@ -17,13 +17,13 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_cancel_run import on_cancel_run
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
-from pml_executor.handlers.running import Running, Stopped
+from pml_executor.application.running import Running, Stopped
+from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -54,7 +54,7 @@ class Slow(MemoryTools):
         return ToolOutcome(status="ok")
 
 
-async def ended(command: CancelRun, executor: Executor) -> RunFinished:
+async def ended(command: CancelRun, executor: RunDependencies) -> RunFinished:
     async with asyncio.timeout(30):
         (fact,) = await on_cancel_run(command, executor)
     assert isinstance(fact, RunFinished)

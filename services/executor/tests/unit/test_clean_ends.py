@@ -14,13 +14,13 @@ from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_local.testing import eventually
 from services.executor.tests.asking import parked
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 
 
 class Process(MemorySandbox):

@@ -20,11 +20,11 @@ from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.deadline import Moment, RunTime, run_time
 from pml_executor.domain.events import run_started
 from pml_executor.domain.journal import RunJournal
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 ShortLife = Callable[..., tuple[Bus, MemoryTools, Callable[[], bool]]]
 
 T0 = 1_800_000_000_000.0

@@ -16,12 +16,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from services.executor.tests.asking import agreed, parked
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 

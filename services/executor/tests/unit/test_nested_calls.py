@@ -15,13 +15,13 @@ from pml_executor.domain.capabilities import Nesting, injected
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Diverged, RunJournal
 from pml_executor.domain.protocol import Entered, Threw
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import Tools
 from services.executor.tests.nested import capability
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 OUTER, INNER = capability("a:outer", "outer"), capability("a:inner", "inner")

@@ -10,7 +10,7 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from services.executor.tests.asking import agreed, parked, waiting
 from services.executor.tests.nested import capability
 
@@ -26,8 +26,8 @@ async def twice(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 async def test_a_run_parks_inside_capabilities_and_goes_on_there_without_repeating(
     make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., Executor],
-    finish: Callable[[RunWorkflow, Executor], Awaitable[RunFinished]],
+    make_executor: Callable[..., RunDependencies],
+    finish: Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]],
 ) -> None:
     bus, tools = MemoryBus(), MemoryTools()
     pool = MemoryPool({"twice": twice, "mailing": mailing})

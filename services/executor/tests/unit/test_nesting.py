@@ -16,13 +16,13 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, CapabilityEnd, CapabilityStart, TraceEvent
 from pml_executor.adapters.memory_sandbox import CapabilityFailed, MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import Tools
 from services.executor.tests.nested import capability
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 OUTER, INNER = capability("a:outer", "outer"), capability("a:inner", "inner")

@@ -16,12 +16,12 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from services.executor.tests.asking import agreed, parked
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 WANTED = "mail:send"
 
@@ -169,7 +169,7 @@ async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     hours = 0.0
 
-    def later() -> Executor:
+    def later() -> RunDependencies:
         executor = make_executor(bus, pool, tools)
         return replace(executor, now=lambda: executor.now() + hours * 3_600_000)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_executor.domain.idle import Idle
-from pml_executor.domain.places import Places
+from pml_executor.domain.pool_capacity import Places
 from pml_executor.domain.resources import Resources, cpu_seconds
 
 FEW = st.integers(0, 6)

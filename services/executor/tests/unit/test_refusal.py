@@ -16,7 +16,7 @@ from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
 from pml_executor.domain.refusal import refused_call, refused_run, refused_unasked
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 from services.executor.tests.conftest import FORGED
 from services.executor.tests.nested import READ, REPORT
 
@@ -58,7 +58,7 @@ def test_a_run_needs_a_grant_of_its_own(
 
 
 async def test_a_run_whose_grant_no_gateway_signed_does_not_start(
-    make_command: MakeCommand, make_executor: Callable[..., Executor]
+    make_command: MakeCommand, make_executor: Callable[..., RunDependencies]
 ) -> None:
     pool, command = MemoryPool({}), make_command(OWN)
     forged = command.grant.model_copy(update={"signature": FORGED})

@@ -15,12 +15,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi, ToolFailed
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.handlers.on_run_workflow import Executor
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import GatewayUnreachable
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 

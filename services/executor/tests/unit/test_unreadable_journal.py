@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
-from pml_common.bus.delivery import Bury, Retry, dispose
+from pml_common.bus.delivery import DeadLetter, Retry, dispose
 from pml_common.bus.errors import Fenced, Lost, Unreadable
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Recorded
@@ -23,12 +23,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters import bus_journal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.handlers.on_cancel_run import on_cancel_run
-from pml_executor.handlers.on_run_workflow import Executor, on_run_workflow
+from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
 
 MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., Executor]
-Finish = Callable[[RunWorkflow, Executor], Awaitable[RunFinished]]
+MakeExecutor = Callable[..., RunDependencies]
+Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -111,7 +111,7 @@ async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(
         await on_cancel_run(cancel(command), executor)
     assert tools.made == {}
     tries = [dispose(unreadable.value, EXECUTOR_ON_RUN_WORKFLOW, n) for n in (1, 2, 3)]
-    assert [type(one) for one in tries] == [Retry, Retry, Bury]
+    assert [type(one) for one in tries] == [Retry, Retry, DeadLetter]
 
 
 @pytest.mark.parametrize("kind", POISON)
@@ -171,7 +171,7 @@ async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
 
 
 def test_what_is_lost_is_given_up_at_its_first_delivery() -> None:
-    assert isinstance(dispose(Lost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), Bury)
+    assert isinstance(dispose(Lost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), DeadLetter)
 
 
 async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(

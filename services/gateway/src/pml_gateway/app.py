@@ -19,24 +19,24 @@ from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import Served
 from pml_common.storage.schema import answers, open_schema
 from pml_gateway.adapters.background import background, keep_doing
-from pml_gateway.adapters.configured_servers import configured_servers
+from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
-from pml_gateway.adapters.mcp_servers import OnTools
-from pml_gateway.adapters.postgres_presence import present
+from pml_gateway.adapters.mcp_client.configured_servers import configured_servers
+from pml_gateway.adapters.mcp_client.server_pool import OnTools
+from pml_gateway.adapters.postgres.liveness_lock import present
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
-from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.handlers.admission import LOOK_EVERY_S
-from pml_gateway.handlers.http_app import Health, Limits, rest_app
-from pml_gateway.handlers.http_heads import Waits, bounded_by
-from pml_gateway.handlers.mcp_server import McpServerFace
-from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
-from pml_gateway.handlers.on_dead_letter import on_dead_letter
-from pml_gateway.handlers.on_due import on_due
-from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
-from pml_gateway.handlers.on_run_finished import on_run_finished
-from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
+from pml_gateway.application.admission import LOOK_EVERY_S
+from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
+from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
+from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
+from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
+from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
+from pml_gateway.entrypoints.http.heads import Waits, bounded_by
+from pml_gateway.entrypoints.mcp.server import McpServerFace
+from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
 
@@ -71,7 +71,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
         parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
         face = mcp_face(parts)
         listeners.append(_telling(face))
-        await hear(parts)
+        await subscribe(parts)
         async with background(works(parts, announcer)), _serving(parts, face, handed_on) as http:
             # Only now: whoever hears of a tool finds everything in its place.
             await servers.start()
@@ -81,31 +81,31 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
             yield Served(parts.checks, parts.readiness, partial(_drain, parts, face, http))
 
 
-async def hear(parts: Parts) -> None:
+async def subscribe(parts: Parts) -> None:
     """The table message → handler."""
     bus, workflows, tools = parts.bus, parts.stores.workflows, parts.tools
     step = {
         "workflows": workflows,
-        "newsroom": parts.newsroom,
+        "notifier": parts.notifier,
         "runs": parts.runs,
         "rules": parts.executions.rules,
         "now": bus.now,
     }
     judging = {"tools": tools, "policy_of": parts.policies.of}
-    newsroom, runs, calls = parts.newsroom, parts.runs, parts.calls
+    notifier, runs, calls = parts.notifier, parts.runs, parts.calls
 
     def is_ours(scope: Scope, workflow_id: str) -> bool:
-        return newsroom.is_awaited(scope, workflow_id) or runs.is_known(scope, workflow_id)
+        return notifier.is_awaited(scope, workflow_id) or runs.is_known(scope, workflow_id)
 
     await bus.listen(catalog.WORKFLOW_FINISHED, partial(_on_end, parts), wants=is_ours)
-    await bus.listen(catalog.APPROVAL_REQUESTED, newsroom.hear, wants=newsroom.is_awaited)
-    await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.hear)
+    await bus.listen(catalog.APPROVAL_REQUESTED, notifier.on_message, wants=notifier.is_awaited)
+    await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.on_capability_changed)
     await bus.listen(catalog.RUN_FINISHED, calls.on_run_finished, wants=calls.is_calling)
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
     await bus.consume(
         catalog.GATEWAY_ON_EXECUTION_ANALYZED,
-        partial(on_execution_analyzed, **step, **judging, asker=bus),
+        partial(on_execution_analyzed, **step, **judging, query_client=bus),
     )
     await bus.consume(
         catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step, tools=tools)
@@ -115,13 +115,13 @@ async def hear(parts: Parts) -> None:
         catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)
     )
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
-    await bus.consume_buried(
+    await bus.consume_dead_letters(
         catalog.GATEWAY_ON_DEAD_LETTER, partial(on_dead_letter, **ran, relay=parts.relay)
     )
 
 
 async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
-    await parts.newsroom.hear(end)
+    await parts.notifier.on_message(end)
     await parts.runs.on_end(end)
 
 
@@ -146,7 +146,7 @@ async def _serving(
         try:
             yield http
         finally:
-            parts.newsroom.close()
+            parts.notifier.close()
             parts.executions.admission.close()
             await parts.calls.close()
 
@@ -158,7 +158,7 @@ async def _drain(parts: Parts, face: McpServerFace, http: HttpServer, within: fl
     face.end_streams()
     if await http.drain(within):
         return
-    parts.newsroom.close()
+    parts.notifier.close()
     parts.executions.admission.close()
     if not await http.drain(_LAST_ANSWERS_S):
         face.end_calls()

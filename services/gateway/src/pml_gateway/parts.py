@@ -8,22 +8,22 @@ from pml_common.bus.port import Bus
 from pml_common.health import Checks, Readiness
 from pml_common.service import clock_check
 from pml_common.signing import SigningKey
-from pml_gateway.adapters.bus_results import BusResults
-from pml_gateway.adapters.bus_watch import BusWatch
-from pml_gateway.adapters.capability_names import HeardCapabilityNames
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.bus.patient_query_client import PatientQueryClient
+from pml_gateway.adapters.bus.results import BusResults
+from pml_gateway.adapters.bus.watch import BusWatch
 from pml_gateway.adapters.disk_room import MIB, DiskRoom
-from pml_gateway.adapters.newsroom import MemoryNewsroom
-from pml_gateway.adapters.outbox_relay import OutboxRelay
-from pml_gateway.adapters.patient_asker import PatientAsker
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
-from pml_gateway.handlers.admission import Admission
-from pml_gateway.handlers.agents import Agents
-from pml_gateway.handlers.execute import Executions
-from pml_gateway.handlers.http_events import EventStreams
-from pml_gateway.handlers.on_call_tool import ToolCalls
-from pml_gateway.handlers.result_cache import ResultCache
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.application.admission import Admission
+from pml_gateway.application.agents import Agents
+from pml_gateway.application.cached_results import ResultCache
+from pml_gateway.application.execute import Executions
+from pml_gateway.application.runs import Runs
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.entrypoints.http.events import EventStreams
 from pml_gateway.ports import KnownTools
 from pml_gateway.settings import GatewaySettings
 
@@ -40,9 +40,9 @@ class Parts:
     checks: Checks
     calls: ToolCalls
     relay: OutboxRelay
-    newsroom: MemoryNewsroom
+    notifier: MemoryNotifier
     runs: Runs
-    names: HeardCapabilityNames
+    names: CachedCapabilityNames
     policies: PolicyFile
     executions: Executions
     readiness: Readiness = field(default_factory=Readiness)
@@ -66,7 +66,7 @@ def assemble(
     """Everything put together, nothing started; `instance` is this process, which
     signs grants with `key`."""
     rules = settings.rules(key)
-    watch, names, newsroom = BusWatch(bus), HeardCapabilityNames(bus), MemoryNewsroom()
+    watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
     room = DiskRoom(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
@@ -84,14 +84,14 @@ def assemble(
         },
         calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, bus.now),
         relay=relay,
-        newsroom=newsroom,
+        notifier=notifier,
         runs=runs,
         names=names,
         policies=policies,
         executions=Executions(
             workflows=stores.workflows,
             relay=relay,
-            newsroom=newsroom,
+            notifier=notifier,
             admission=Admission(settings.bounds, stores.workflows),
             runs=runs,
             names=names,
@@ -100,11 +100,11 @@ def assemble(
                 lasting=stores.results,
                 workflows=stores.workflows,
                 tools=tools,
-                asker=bus,
+                query_client=bus,
                 policy_of=policies.of,
                 now=bus.now,
             ),
-            asker=PatientAsker(bus, settings.gateway_owner_patience_s),
+            query_client=PatientQueryClient(bus, settings.gateway_owner_patience_s),
             policy_of=policies.of,
             terms=settings.terms,
             rules=rules,

@@ -14,11 +14,11 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.ledger import Entry
-from pml_gateway.domain.result_cache import Kept, ResultKey
-from pml_gateway.domain.views import ApprovalPage, WorkflowPage
-from pml_gateway.domain.workflow import Step, Workflow
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
+from pml_gateway.domain.tool_calls.ledger import Entry
+from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
+from pml_gateway.domain.workflow.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
 
@@ -282,7 +282,7 @@ class LastingResults(KeptResults, Protocol):
         ...
 
 
-class News(Protocol):
+class Waiter(Protocol):
     """What one waiting caller hears."""
 
     @property
@@ -290,19 +290,19 @@ class News(Protocol):
         """Whether nothing more will come."""
         ...
 
-    async def heard(self, timeout_s: float) -> Workflow | None:
-        """Wait for news: how the workflow stands if somebody here knows; else look yourself."""
+    async def wait(self, timeout_s: float) -> Workflow | None:
+        """Wait for waiter: how the workflow stands if somebody here knows; else look yourself."""
         ...
 
 
-class Newsroom(Protocol):
+class Notifier(Protocol):
     """Where callers wait for their workflows."""
 
-    def expect(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[News]:
+    def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Hear from the block's first line on when a workflow ends or needs approval."""
         ...
 
-    def tell(self, workflow: Workflow) -> None:
+    def notify(self, workflow: Workflow) -> None:
         """Tell whoever waits here how a workflow stands."""
         ...
 

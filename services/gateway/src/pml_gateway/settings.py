@@ -13,11 +13,11 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
-from pml_gateway.domain.acceptance import Terms
-from pml_gateway.domain.approver import PREFIX, Approver
-from pml_gateway.domain.origin import LOOPBACK, Names, is_loopback, names_of
-from pml_gateway.domain.rules import Rules
-from pml_gateway.domain.turns import Bounds
+from pml_gateway.domain.api.approver import PREFIX, Approver
+from pml_gateway.domain.api.origin import LOOPBACK, Names, is_loopback, names_of
+from pml_gateway.domain.workflow.acceptance import Terms
+from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.turns import Bounds
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 

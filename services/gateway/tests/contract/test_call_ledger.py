@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from pml_common.contracts.gateway import ToolOutcome
-from pml_gateway.domain.ledger import Entry, fingerprint
+from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.ports import CallLedger
 from services.gateway.tests.calling import call
 from services.gateway.tests.conftest import Stores

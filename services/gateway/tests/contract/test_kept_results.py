@@ -10,8 +10,8 @@ from pml_common.bus.identity import everyone
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
-from pml_gateway.adapters.bus_results import BusResults
-from pml_gateway.domain.result_cache import Kept, ResultKey
+from pml_gateway.adapters.bus.results import BusResults
+from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
 from pml_gateway.ports import KeptResults, WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import AT, CODE_HASH, ELSEWHERE, SCOPE, later, workflow
@@ -100,7 +100,7 @@ async def test_the_bus_keeps_nothing_that_has_no_end_or_is_over() -> None:
     results = BusResults(bus, lambda: AT)
     for expires_at in (None, AT, later(-1)):
         await results.keep(KEY, Kept(uuid4(), expires_at))
-    assert bus.broker.memos == {}
+    assert bus.broker.cache == {}
     await results.keep(KEY, Kept(uuid4(), later(0.5)))
-    assert len(bus.broker.memos) == 1
+    assert len(bus.broker.cache) == 1
     await bus.drain(1)

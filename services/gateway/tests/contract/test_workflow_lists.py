@@ -3,10 +3,10 @@
 import pytest
 
 from pml_common.contracts.error import WorkflowError
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
-from pml_gateway.domain.views import approvals_of, summary_of
-from pml_gateway.domain.workflow import advance
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.views import approvals_of, summary_of
+from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.workflow import advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import (
@@ -33,11 +33,11 @@ async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStor
     kept = [workflow(ExecuteRequest(code=NASTY, intent=NASTY), at=later(n)) for n in range(5)]
     for one in (*kept, workflow(scope=ELSEWHERE)):
         await workflows.accept(one)
-    for happening in (
+    for workflow_event in (
         Analyzed(analyzed(kept[1]), AT),
         RunEnded(finished(kept[1], error=error), AT),
     ):
-        await take(workflows, kept[1], happening)
+        await take(workflows, kept[1], workflow_event)
     await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))
     page = await workflows.page(SCOPE, limit=3, offset=1)
     wanted = [await workflows.get(SCOPE, kept[n].workflow_id) for n in (3, 2, 1)]
@@ -53,7 +53,7 @@ async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore
     await workflows.accept(workflow())
     assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([soon, late], 2)
     assert await workflows.waiting(SCOPE, 1, 1) == approvals_of([late], 2)
-    no = Settled(approval.approval_id, "denied", "mira", later(5))
+    no = Decided(approval.approval_id, "denied", "mira", later(5))
     await workflows.change(SCOPE, soon.workflow_id, lambda one: advance(one, no, RULES))
     assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([late], 1)
 

@@ -10,13 +10,13 @@ import pytest
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.approval import with_shown
-from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded, Settled
-from pml_gateway.domain.parking import as_asked
-from pml_gateway.domain.shown_calls import ShownToApprover
-from pml_gateway.domain.workflow import Step, Workflow, advance
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.shown_calls import ShownToApprover
+from pml_gateway.domain.workflow.approval import with_shown
+from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.parking import as_asked
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import (
@@ -31,7 +31,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parks
 from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
@@ -78,9 +78,9 @@ async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowSto
         found = await workflows.get(SCOPE, now.workflow_id)
         assert found is not None
         assert found.approval is not None
-        yes = Settled(found.approval.approval_id, "approved", "mira", later(n))
+        yes = Decided(found.approval.approval_id, "approved", "mira", later(n))
         settled = await workflows.change(
-            SCOPE, now.workflow_id, partial(advance, happening=yes, rules=RULES)
+            SCOPE, now.workflow_id, partial(advance, workflow_event=yes, rules=RULES)
         )
         assert settled is not None
         command = settled[1][-1]
@@ -100,9 +100,9 @@ async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStor
     now = workflow()
     await workflows.accept(now)
     run = finished(now, result=NASTY, calls=[made(result={NASTY: NASTY})])
-    for happening in (Analyzed(analyzed(now), AT), RunEnded(run, later(1))):
-        now, _ = advance(now, happening, RULES)
-        await take(workflows, now, happening)
+    for workflow_event in (Analyzed(analyzed(now), AT), RunEnded(run, later(1))):
+        now, _ = advance(now, workflow_event, RULES)
+        await take(workflows, now, workflow_event)
         assert await workflows.get(SCOPE, now.workflow_id) == now
     assert now.state == "succeeded"
 
@@ -110,16 +110,16 @@ async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStor
 async def test_why_a_workflow_failed_without_a_run_is_kept(workflows: WorkflowStore) -> None:
     new = workflow()
     await workflows.accept(new)
-    happening = NotAnalyzed(rejected(new), AT)
-    await take(workflows, new, happening)
-    assert await workflows.get(SCOPE, new.workflow_id) == advance(new, happening, RULES)[0]
+    workflow_event = NotAnalyzed(rejected(new), AT)
+    await take(workflows, new, workflow_event)
+    assert await workflows.get(SCOPE, new.workflow_id) == advance(new, workflow_event, RULES)[0]
 
 
 async def test_an_approval_and_its_answer_are_kept(
     workflows: WorkflowStore, stores: Stores
 ) -> None:
     found, approval = await waiting(workflows)
-    yes = Settled(approval.approval_id, "approved", "mira", later(5), "looks fine")
+    yes = Decided(approval.approval_id, "approved", "mira", later(5), "looks fine")
 
     def step(before: Workflow) -> Step:
         assert before == found
@@ -161,7 +161,7 @@ async def test_of_two_decisions_at_once_one_counts(workflows: WorkflowStore) -> 
     found, approval = await waiting(workflows)
 
     async def decide(by: str) -> Step | None:
-        settled = Settled(approval.approval_id, "approved", by, later(5))
+        settled = Decided(approval.approval_id, "approved", by, later(5))
         return await workflows.change(
             SCOPE, found.workflow_id, lambda before: advance(before, settled, RULES)
         )
@@ -192,8 +192,8 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
 ) -> None:
     new = workflow()
     await workflows.accept(new)
-    cause, happening = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
-    first = await take(workflows, new, happening, cause)
+    cause, workflow_event = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
+    first = await take(workflows, new, workflow_event, cause)
     assert first.effects
     assert first.workflow == await workflows.get(SCOPE, new.workflow_id)
     again = await workflows.step_once(cause, CONSUMER, new.workflow_id, _never)
@@ -205,8 +205,8 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
 async def test_a_message_handled_by_many_at_once_takes_one_step(workflows: WorkflowStore) -> None:
     new = workflow()
     await workflows.accept(new)
-    cause, happening = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
-    taken = await asyncio.gather(*(take(workflows, new, happening, cause) for _ in range(6)))
+    cause, workflow_event = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
+    taken = await asyncio.gather(*(take(workflows, new, workflow_event, cause) for _ in range(6)))
     assert len({message.message_id for each in taken for message in each.effects}) == 1
     assert sum(each.workflow is not None for each in taken) == 1
 
@@ -216,8 +216,8 @@ async def test_of_different_messages_at_once_each_sees_what_the_other_did(
 ) -> None:
     new = workflow()
     await workflows.accept(new)
-    happenings = [Analyzed(analyzed(new), AT), NotAnalyzed(rejected(new), AT)] * 3
-    taken = await asyncio.gather(*(take(workflows, new, each) for each in happenings))
+    workflow_events = [Analyzed(analyzed(new), AT), NotAnalyzed(rejected(new), AT)] * 3
+    taken = await asyncio.gather(*(take(workflows, new, each) for each in workflow_events))
     assert sum(bool(each.effects) for each in taken) == 1
 
 

@@ -22,8 +22,8 @@ from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.peers import Peers
-from services.gateway.tests.world import APPROVER, APPROVER_KEY, Json, settings
+from services.gateway.tests.fake_services import Peers
+from services.gateway.tests.harness import APPROVER, APPROVER_KEY, Json, settings
 
 STUB = {"gateway_stub_tools": True, "gateway_sweep_every_s": 0.05}
 

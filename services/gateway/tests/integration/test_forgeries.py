@@ -14,8 +14,8 @@ from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
+from services.gateway.tests.fake_services import Peers
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
-from services.gateway.tests.peers import Peers
 
 pytestmark = pytest.mark.integration
 
@@ -54,7 +54,7 @@ async def _running(
 
 
 async def _ask(bus: Bus, call: CallTool, **change: object) -> ToolOutcome:
-    return await bus.ask(catalog.CALL_TOOL, call.model_copy(update=change), timeout=10)
+    return await bus.request(catalog.CALL_TOOL, call.model_copy(update=change), timeout=10)
 
 
 async def test_only_the_call_that_was_shown_is_made(

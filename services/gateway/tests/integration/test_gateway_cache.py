@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.domain.api.api import ExecuteRequest
 from pml_local.testing import eventually
 from services.gateway.tests.examples import workflow
+from services.gateway.tests.fake_services import Peers, record
+from services.gateway.tests.harness import Json
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
-from services.gateway.tests.peers import Peers, record
-from services.gateway.tests.world import Json
 
 pytestmark = pytest.mark.integration
 

@@ -21,10 +21,10 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres_presence import present
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
-from pml_gateway.domain.ledger import LOST
+from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres.liveness_lock import present
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
+from pml_gateway.domain.tool_calls.ledger import LOST
 from pml_local.link import forwarded
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -35,7 +35,7 @@ from services.gateway.tests.integration.gateways import (
     process_environment,
     servers_file,
 )
-from services.gateway.tests.integration.mcp.world import ServerWorld
+from services.gateway.tests.integration.mcp.harness import ServerWorld
 
 pytestmark = pytest.mark.integration
 
@@ -89,7 +89,7 @@ async def _call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
 
 
 async def _ask(bus: NatsBus, asked: CallTool) -> ToolOutcome:
-    return await bus.ask(catalog.CALL_TOOL, asked, timeout=10)
+    return await bus.request(catalog.CALL_TOOL, asked, timeout=10)
 
 
 async def _asked_again(bus: NatsBus, asked: CallTool) -> ToolOutcome | None:

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 from pml_common.http_server import serve_http
-from pml_gateway.handlers.http_heads import MOST_BYTES, Waits, bounded_by
+from pml_gateway.entrypoints.http.heads import MOST_BYTES, Waits, bounded_by
 from pml_local.ports import free_port
 
 pytestmark = pytest.mark.integration

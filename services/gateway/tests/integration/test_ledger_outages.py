@@ -15,13 +15,13 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Connection, Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters import postgres_ledger
-from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
-from pml_gateway.domain.ledger import LOST, Entry, fingerprint
-from pml_gateway.handlers.on_call_tool import ToolCalls
+from pml_gateway.adapters.postgres import ledger as postgres_ledger
+from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.domain.tool_calls.ledger import LOST, Entry, fingerprint
 from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import WRITE, later, workflow
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.harness import FakeServers
 
 pytestmark = pytest.mark.integration
 

@@ -9,9 +9,9 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.outbox_relay import OutboxRelay
-from pml_gateway.adapters.postgres_outbox import PostgresOutbox
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.postgres.outbox import PostgresOutbox
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from services.gateway.tests.examples import SCOPE, workflow
 
 pytestmark = pytest.mark.integration

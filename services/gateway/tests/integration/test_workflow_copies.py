@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
-from pml_gateway.adapters.workflow_copies import WorkflowCopies
-from pml_gateway.domain.happenings import Analyzed, NotAnalyzed, RunEnded
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
+from pml_gateway.adapters.workflow_cache import WorkflowCache
+from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded
 from services.gateway.tests.examples import AT, SCOPE, analyzed, finished, later, rejected, workflow
 from services.gateway.tests.stored import cause_of, take
 
@@ -69,7 +69,7 @@ async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) 
 
 
 def test_copies_are_few_each_serves_once_and_none_is_of_what_waits_for_a_person() -> None:
-    copies, kept = WorkflowCopies(most=2), [workflow(key=key) for key in "abc"]
+    copies, kept = WorkflowCache(most=2), [workflow(key=key) for key in "abc"]
     for each in kept:
         copies.keep(each, 7)
     copies.keep(replace(workflow(key="d"), state="awaiting_approval"), 1)

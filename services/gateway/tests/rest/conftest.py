@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.gateway.tests.cached import learn
-from services.gateway.tests.world import World, world
+from services.gateway.tests.harness import World, world
 
 
 @pytest.fixture

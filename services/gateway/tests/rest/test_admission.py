@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager
 import httpx2
 import pytest
 
-from pml_gateway.domain.pml_tools import EXECUTE
-from pml_gateway.handlers.mcp_call_tool import McpCalls
+from pml_gateway.domain.api.pml_tools import EXECUTE
+from pml_gateway.entrypoints.mcp.call_tool import McpCalls
 from pml_gateway.ports import Caller
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.world import Json, World, world
+from services.gateway.tests.harness import Json, World, world
 
 IN_FLIGHT, WAITING = 2, 3
 
@@ -130,7 +130,7 @@ async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: Wor
 
 async def test_what_waits_when_the_gateway_stops_is_accepted_and_goes_on(w: World) -> None:
     tasks = await full(w)
-    w.parts.newsroom.close()
+    w.parts.notifier.close()
     w.parts.executions.admission.close()
     answers = [(await task).json() for task in tasks]
     assert {answer["status"] for answer in answers} == {"running"}

@@ -7,12 +7,12 @@ from uuid import uuid4
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
-from pml_gateway.domain.acceptance import Asked, accepted
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.handlers.on_due import on_due
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.acceptance import Asked, accepted
+from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, ELSEWHERE, RULES, TERMS
-from services.gateway.tests.world import World, world
+from services.gateway.tests.harness import World, world
 
 
 async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:

@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import workflow
-from services.gateway.tests.world import Json, World, world
+from services.gateway.tests.harness import Json, World, world
 
 JSON = {"content-type": "application/json"}
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pml_gateway.adapters.memory_results import MemoryResults
+from pml_gateway.adapters.memory.results import MemoryResults
 from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
 from services.gateway.tests.examples import ELSEWHERE, READ, WRITE, workflow
-from services.gateway.tests.peers import record
-from services.gateway.tests.world import Json, World
+from services.gateway.tests.fake_services import record
+from services.gateway.tests.harness import Json, World
 
 
 async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_are(

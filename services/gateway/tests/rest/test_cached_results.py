@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_gateway.adapters.bus_results import BusResults
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.handlers.mcp_call_tool import McpCalls
+from pml_gateway.adapters.bus.results import BusResults
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.entrypoints.mcp.call_tool import McpCalls
 from pml_gateway.ports import Caller
 from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
 from services.gateway.tests.examples import NESTED_HASH, READ, SCOPE, WRITE, workflow
-from services.gateway.tests.peers import record
-from services.gateway.tests.world import Json, World
+from services.gateway.tests.fake_services import record
+from services.gateway.tests.harness import Json, World
 
 
 async def test_without_a_choice_every_call_runs(w: World) -> None:

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from pml_common.contracts.executor import CancelRun
 from pml_local.testing import eventually
-from services.gateway.tests.world import World, world
+from services.gateway.tests.harness import World, world
 
 
 async def _told(w: World, workflow_id: object) -> list[CancelRun]:

@@ -12,11 +12,11 @@ from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_face, rest
-from pml_gateway.handlers.http_heads import BoundedHeads
+from pml_gateway.entrypoints.http.heads import BoundedHeads
 from pml_local.ports import free_port
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.world import Json, World, world
+from services.gateway.tests.harness import Json, World, world
 
 ROAD = [
     "gateway.execution-requested",

@@ -5,12 +5,12 @@ from dataclasses import replace
 from uuid import UUID
 
 from pml_common.contracts import ids
-from pml_gateway.adapters.newsroom import MemoryNewsroom
-from pml_gateway.domain.api import ExecuteRequest
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.domain.api.api import ExecuteRequest
 from pml_local.testing import eventually
 from services.gateway.tests.examples import CODE_HASH, ELSEWHERE, SCOPE, workflow
-from services.gateway.tests.peers import record
-from services.gateway.tests.world import World, world
+from services.gateway.tests.fake_services import record
+from services.gateway.tests.harness import World, world
 
 CAPABILITY = str(ids.capability_id(SCOPE, CODE_HASH))
 
@@ -176,7 +176,7 @@ async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
         executions = w.parts.executions
         deaf = replace(
             executions,
-            newsroom=MemoryNewsroom(),
+            notifier=MemoryNotifier(),
             terms=replace(executions.terms, look_every_s=0.05),
         )
         answer = await deaf.execute(SCOPE, "mira", ExecuteRequest(code="return 1;"))
@@ -187,7 +187,7 @@ async def test_callers_are_let_go_when_the_gateway_stops() -> None:
     async with world() as w:
         waiting = asyncio.create_task(w.execute("hang"))
         await eventually(lambda: w.peers.runs)
-        w.parts.newsroom.close()
+        w.parts.notifier.close()
         answer = await waiting
         assert answer["status"] == "running"
         assert UUID(answer["workflowId"])

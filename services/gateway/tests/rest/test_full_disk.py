@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pml_common.bus.memory import MemoryBus
-from pml_gateway.adapters.bus_watch import BusWatch
+from pml_gateway.adapters.bus.watch import BusWatch
 from pml_local.testing import eventually
-from services.gateway.tests.world import World, world
+from services.gateway.tests.harness import World, world
 
 MORE_THAN_ANY_DISK_MIB = 2**50
 

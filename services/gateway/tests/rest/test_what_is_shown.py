@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from pml_gateway.domain import shown_calls
-from services.gateway.tests.world import World, world
+from pml_gateway.domain.api import shown_calls
+from services.gateway.tests.harness import World, world
 
 
 async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, object]:

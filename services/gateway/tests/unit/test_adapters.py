@@ -14,31 +14,31 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.service import CannotStart
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.bus_watch import BusWatch
-from pml_gateway.adapters.capability_names import HeardCapabilityNames
-from pml_gateway.adapters.configured_servers import configured_servers
-from pml_gateway.adapters.postgres_patience import promptly
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
+from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
+from pml_gateway.adapters.bus.watch import BusWatch
+from pml_gateway.adapters.mcp_client.configured_servers import configured_servers
+from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
-from pml_gateway.adapters.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.settings import GatewaySettings
 from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE, workflow
-from services.gateway.tests.peers import Peers, record
-from services.gateway.tests.world import FakeServers, settings
+from services.gateway.tests.fake_services import Peers, record
+from services.gateway.tests.harness import FakeServers, settings
 
 
 async def test_a_name_is_asked_for_once_and_kept_true_by_what_is_heard() -> None:
     bus = MemoryBus()
     peers = Peers(bus)
     await peers.start()
-    names, known = HeardCapabilityNames(bus), record(workflow(), "fs:look")
+    names, known = CachedCapabilityNames(bus), record(workflow(), "fs:look")
     assert await names.name_of(SCOPE, known.capability_id) is None
     peers.names[str(known.capability_id)] = known
     assert await names.name_of(SCOPE, known.capability_id) == "fs:look"
     peers.names.clear()
     assert await names.name_of(SCOPE, known.capability_id) == "fs:look"
-    await names.hear(
+    await names.on_capability_changed(
         CapabilityChanged(
             scope=SCOPE,
             event_id=uuid4(),
@@ -141,7 +141,7 @@ async def test_a_store_that_hangs_is_not_waited_for_even_while_it_is_cancelled()
             await gate.wait()
 
     with pytest.raises(StorageUnavailable, match=r"did not answer within 0\.01 s"):
-        await promptly(stubborn(), 0.01)
+        await with_deadline(stubborn(), 0.01)
     await eventually(cancelled.is_set)
     gate.set()
 
@@ -156,7 +156,7 @@ async def test_whoever_stops_waiting_for_a_store_stops_its_work() -> None:
         finally:
             cancelled.set()
 
-    waiting = asyncio.create_task(promptly(work(), 30))
+    waiting = asyncio.create_task(with_deadline(work(), 30))
     await begun.wait()
     waiting.cancel()
     await asyncio.wait({waiting})

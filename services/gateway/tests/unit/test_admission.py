@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.domain.errors import Busy
-from pml_gateway.domain.turns import Bounds, Party
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.domain.workflow_state import State
-from pml_gateway.handlers.admission import Admission
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.application.admission import Admission
+from pml_gateway.domain.api.errors import Busy
+from pml_gateway.domain.workflow.turns import Bounds, Party
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import State
 from services.gateway.tests.examples import SCOPE, workflow
 
 ANA, BO = Party(SCOPE, "ana"), Party(SCOPE, "bo")

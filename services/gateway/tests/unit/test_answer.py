@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.answer import answer_of, approval_asked, tasks_of
-from pml_gateway.domain.happenings import Analyzed, Happening, NotAnalyzed, RunEnded
-from pml_gateway.domain.shown_calls import program_shown
-from pml_gateway.domain.views import approval_of, summary_of, view_of
-from pml_gateway.domain.workflow import Approval, Workflow, advance
+from pml_gateway.domain.api.answer import answer_of, approval_asked, tasks_of
+from pml_gateway.domain.api.shown_calls import program_shown
+from pml_gateway.domain.api.views import approval_of, summary_of, view_of
+from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded, WorkflowEvent
+from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import (
     AT,
     READ,
@@ -27,10 +27,10 @@ from services.gateway.tests.examples import (
 NEW = workflow()
 
 
-def after(*happenings: Happening) -> Workflow:
+def after(*workflow_events: WorkflowEvent) -> Workflow:
     now = NEW
-    for happening in happenings:
-        now, _ = advance(now, happening, RULES)
+    for workflow_event in workflow_events:
+        now, _ = advance(now, workflow_event, RULES)
     return now
 
 

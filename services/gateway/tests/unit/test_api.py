@@ -5,15 +5,15 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pml_gateway.domain.api import (
+from pml_gateway.domain.api.api import (
     ExecuteRequest,
     ExecuteResponse,
     mode_of,
     program_of,
     request_hash,
 )
-from pml_gateway.domain.dag_source import Dag, DagTask, ToolSource
-from pml_gateway.domain.errors import InvalidRequest
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.sources.dag_source import Dag, DagTask, ToolSource
 from services.gateway.tests.examples import workflow
 
 DAG = Dag(tasks=(DagTask(id="a", tool="fs:read"),))

@@ -6,15 +6,15 @@ from uuid import uuid4
 import pytest
 
 from pml_common.contracts.executor import RunWorkflow
-from pml_gateway.domain import shown_calls
-from pml_gateway.domain.approval import Decide, agreed_on, answerable, with_shown
-from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, Settled
-from pml_gateway.domain.shown import shown_of
-from pml_gateway.domain.shown_calls import ShownToApprover
-from pml_gateway.domain.workflow import Approval, Workflow, advance
+from pml_gateway.domain.api import shown_calls
+from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.shown import shown_of
+from pml_gateway.domain.api.shown_calls import ShownToApprover
+from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, with_shown
+from pml_gateway.domain.workflow.events import Analyzed, Decided
+from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.standing import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parks
 from services.gateway.tests.steps import after
 
 NEW = workflow()
@@ -60,7 +60,7 @@ def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
     assert answerable(now, now.approval.approval_id, later(6)) == now.approval
     with pytest.raises(Conflict, match="look at it and name it"):
         answerable(now, None, later(6))
-    went_on, _ = after(now, Settled(now.approval.approval_id, "approved", "mira", later(7)))
+    went_on, _ = after(now, Decided(now.approval.approval_id, "approved", "mira", later(7)))
     with pytest.raises(Conflict, match="already"):
         answerable(went_on, None, later(12))
 

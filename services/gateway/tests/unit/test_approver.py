@@ -5,9 +5,9 @@ import hashlib
 import pytest
 from pydantic import ValidationError
 
-from pml_gateway.domain.approver import Approver
-from pml_gateway.domain.errors import Unauthorized
-from services.gateway.tests.world import settings
+from pml_gateway.domain.api.approver import Approver
+from pml_gateway.domain.api.errors import Unauthorized
+from services.gateway.tests.harness import settings
 
 NOOR = Approver("noor", hashlib.sha256(b"the key").hexdigest())
 

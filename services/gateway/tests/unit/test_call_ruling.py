@@ -14,10 +14,10 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.structure import ReferenceArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.domain.call_ruling import MOST_KEPT, run_of
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.application.runs import Runs
+from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, run_of
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.calling import (
     RunningWorkflows,
     call,
@@ -28,7 +28,7 @@ from services.gateway.tests.calling import (
     with_grant,
 )
 from services.gateway.tests.examples import ELSEWHERE, READ, WRITE, analyzed, finished, workflow
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.harness import FakeServers
 
 EVIL: JsonObject = {"path": "/evil"}
 DENY = Policy(rules=(PolicyRule(pattern="fs:write", verdict="deny"),))

@@ -10,14 +10,14 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.domain.ledger import LOST, MISUSED, Entry, fingerprint
-from pml_gateway.domain.repeatable import NotSent
-from pml_gateway.handlers.on_call_tool import ToolCalls
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.domain.tool_calls.ledger import LOST, MISUSED, Entry, fingerprint
+from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.testing import eventually
 from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import READ, WRITE, later, workflow
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.harness import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
 UNKNOWN = ToolOutcome(status="unknown", message="the connection broke")

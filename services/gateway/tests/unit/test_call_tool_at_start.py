@@ -12,13 +12,13 @@ import pytest
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.domain.ledger import Entry, fingerprint
-from pml_gateway.handlers.mcp_call_tool import McpCalls
-from pml_gateway.handlers.named_servers import until_listed
-from pml_gateway.handlers.on_call_tool import ToolCalls
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.application.named_servers import until_listed
+from pml_gateway.application.runs import Runs
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
+from pml_gateway.entrypoints.mcp.call_tool import McpCalls
 from pml_gateway.ports import AgentApi, Caller, ServerStatus
 from services.gateway.tests.calling import RunningWorkflows, call, keep, running, tool_calls
 from services.gateway.tests.examples import AT, READ, WRITE, finished, workflow

@@ -4,12 +4,12 @@ import pytest
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.domain.ledger import Entry
-from pml_gateway.handlers.on_call_tool import ToolCalls
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.domain.tool_calls.ledger import Entry
 from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import AT, READ, WRITE, later, workflow
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.harness import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
 

@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import (
     ELSEWHERE,
@@ -14,7 +14,7 @@ from services.gateway.tests.examples import (
     finished,
     workflow,
 )
-from services.gateway.tests.world import FakeServers
+from services.gateway.tests.harness import FakeServers
 
 OURS = workflow(key="ours")
 

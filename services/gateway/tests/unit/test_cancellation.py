@@ -7,11 +7,11 @@ import pytest
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
-from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.cancellation import require_open
-from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, RunEnded
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.api.answer import answer_of
+from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.workflow.cancellation import require_open
+from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, RunEnded
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     analyzed,
@@ -20,7 +20,7 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parks
 from services.gateway.tests.steps import after, approve, asking
 
 WISH = Cancelled("mira", later(5), "no longer needed")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain.dag_source import (
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.sources.dag_source import (
     MOST_TASKS,
     Dag,
     DagTask,
@@ -17,8 +18,7 @@ from pml_gateway.domain.dag_source import (
     program_of_dag,
     program_of_tool,
 )
-from pml_gateway.domain.dag_values import Reference, at, expression, path_of, read, text_of
-from pml_gateway.domain.errors import InvalidRequest
+from pml_gateway.domain.sources.dag_values import Reference, at, expression, path_of, read, text_of
 
 
 def task(id_: str, *after: str, **arguments: JsonValue) -> DagTask:

@@ -6,20 +6,20 @@ from uuid import uuid4
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Buried
+from pml_common.bus.port import DeadMessage
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.adapters.newsroom import MemoryNewsroom
-from pml_gateway.adapters.outbox_relay import OutboxRelay
-from pml_gateway.domain.happenings import Analyzed
-from pml_gateway.domain.workflow import Step, Workflow, advance
-from pml_gateway.handlers.on_dead_letter import on_dead_letter
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.application.runs import Runs
+from pml_gateway.domain.workflow.events import Analyzed
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from services.gateway.tests.examples import AT, RULES, analyzed, finished, workflow
-from services.gateway.tests.peers import closing, founded
+from services.gateway.tests.fake_services import closing, founded
 
 
 class Ground:
@@ -42,7 +42,7 @@ class Ground:
 
     async def hear(self, consumer: str, message_id: object, fact: Message | None = None) -> None:
         """Twice."""
-        buried = Buried(
+        buried = DeadMessage(
             consumer=consumer,
             message_id=str(message_id),
             scope=self.new.scope,
@@ -55,7 +55,7 @@ class Ground:
                 buried,
                 journal=self.bus,
                 workflows=self.store,
-                newsroom=MemoryNewsroom(),
+                notifier=MemoryNotifier(),
                 runs=Runs(self.store),
                 relay=OutboxRelay(self.store.outbox, self.bus),
                 rules=RULES,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pml_gateway.adapters.disk_room import DiskRoom, free_bytes
-from pml_gateway.domain.errors import Unavailable
+from pml_gateway.domain.api.errors import Unavailable
 from pml_gateway.settings import GatewaySettings
 
 NATS, POSTGRES = Path("/data/nats"), Path("/data/postgres")

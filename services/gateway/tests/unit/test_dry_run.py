@@ -8,12 +8,12 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.api import ExecuteRequest, mode_of, request_hash
-from pml_gateway.domain.errors import InvalidRequest
-from pml_gateway.domain.happenings import Analyzed, RunEnded
-from pml_gateway.domain.views import view_of
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.api.answer import answer_of
+from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.views import view_of
+from pml_gateway.domain.workflow.events import Analyzed, RunEnded
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.calling import call, granted, running, tool_calls
 from services.gateway.tests.examples import (
     AT,
@@ -24,8 +24,8 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
+from services.gateway.tests.harness import FakeServers
 from services.gateway.tests.steps import after
-from services.gateway.tests.world import FakeServers
 
 CODE = "return 1;"
 MOCKS: list[tuple[dict[str, JsonValue] | None, tuple[JsonValue, ...]]] = [

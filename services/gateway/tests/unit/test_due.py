@@ -8,16 +8,16 @@ from pml_common.bus.clock import ManualClock
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.outages import Outage
-from pml_gateway.adapters.memory_ledger import MemoryCallLedger
-from pml_gateway.adapters.memory_results import MemoryResults
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.results import MemoryResults
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.handlers.on_due import on_due
+from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import assemble
 from services.gateway.tests.examples import AT, KEY, RULES, workflow
-from services.gateway.tests.world import settings
+from services.gateway.tests.harness import settings
 
 
 async def test_what_could_not_be_heard_of_is_not_given_up() -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from pml_common.contracts import ids
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.domain.happenings import Analyzed, Cancelled, Due, GivenUp, JournalSeen
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.domain.workflow_state import hopeless_at
+from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, GivenUp, JournalSeen
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import hopeless_at
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
 from services.gateway.tests.layered import goes_on
 from services.gateway.tests.layered import running as at_a_layer
-from services.gateway.tests.standing import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parks
 from services.gateway.tests.steps import after, approve, asking
 
 CALLS = "It has called fs:read. Nobody knows how these calls ended: fs:write."
@@ -32,20 +32,20 @@ def given(
     return GivenUp(consumer, str(message_id), reason, later(3), journal)
 
 
-def message_of(before: Workflow, happening: GivenUp) -> tuple[str, str]:
+def message_of(before: Workflow, workflow_event: GivenUp) -> tuple[str, str]:
     """Kind and message of the error that ends it."""
-    ended, (told,) = after(before, happening)
+    ended, (told,) = after(before, workflow_event)
     assert isinstance(told, WorkflowFinished)
     assert (ended.state, ended.due_at, ended.finished_at) == ("failed", None, later(3))
     assert told.error is not None
-    assert after(ended, happening) == (ended, ())
+    assert after(ended, workflow_event) == (ended, ())
     return told.error.kind, told.error.message
 
 
 def test_a_request_that_the_analyzer_gives_up_ends_and_nothing_of_it_ran() -> None:
     new = workflow()
-    happening = given("analyzer-on-execution-requested", new.requested.event_id)
-    assert message_of(new, happening) == (
+    workflow_event = given("analyzer-on-execution-requested", new.requested.event_id)
+    assert message_of(new, workflow_event) == (
         "internal",
         "the program could not be analysed, and nothing of it ran; "
         "analyzer-on-execution-requested gave it up: why",
@@ -62,12 +62,12 @@ def test_an_answer_of_the_analyzer_that_cannot_be_taken_ends_its_workflow(name: 
 
 def test_a_run_that_no_executor_can_make_ends_and_says_what_it_has_called() -> None:
     now = running()
-    happening = given("executor-on-run-workflow", now.run_command_id, SEEN)
-    assert message_of(now, happening) == (
+    workflow_event = given("executor-on-run-workflow", now.run_command_id, SEEN)
+    assert message_of(now, workflow_event) == (
         "internal",
         f"the run could not be finished; executor-on-run-workflow gave it up: why. {CALLS}",
     )
-    assert message_of(now, replace(happening, journal=None))[1] == (
+    assert message_of(now, replace(workflow_event, journal=None))[1] == (
         "the run could not be finished; executor-on-run-workflow gave it up: why"
     )
 
@@ -100,9 +100,9 @@ def test_a_cancelled_run_that_no_executor_can_end_ends_as_cancelled() -> None:
     assert after(now, cancel) == (now, ())  # nobody has cancelled it
     waiting, _ = after(now, Cancelled("mira", later(1), "enough"))
     expected = "cancelled", "mira cancelled it: enough. But the run could not be finished; {}"
-    for happening in (cancel, given("executor-on-run-workflow", now.run_command_id, SEEN)):
-        kind, message = message_of(waiting, happening)
-        why = f"{happening.consumer} gave it up: why. {CALLS}"
+    for workflow_event in (cancel, given("executor-on-run-workflow", now.run_command_id, SEEN)):
+        kind, message = message_of(waiting, workflow_event)
+        why = f"{workflow_event.consumer} gave it up: why. {CALLS}"
         assert (kind, message) == (expected[0], expected[1].format(why))
 
 
@@ -149,8 +149,10 @@ def test_what_others_gave_up_and_what_is_not_waited_for_changes_nothing() -> Non
 
 def test_a_long_reason_is_cut() -> None:
     new = workflow()
-    happening = given("analyzer-on-execution-requested", new.requested.event_id, reason="x" * 900)
-    assert message_of(new, happening)[1].endswith("x" * 500 + "…")
+    workflow_event = given(
+        "analyzer-on-execution-requested", new.requested.event_id, reason="x" * 900
+    )
+    assert message_of(new, workflow_event)[1].endswith("x" * 500 + "…")
 
 
 def test_the_clock_looks_again_no_later_than_when_hope_ends() -> None:

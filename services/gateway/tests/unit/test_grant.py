@@ -15,8 +15,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import TaskNode
 from pml_common.contracts.tool import args_hash
 from pml_common.signing import SigningKey, TrustedKeys
-from pml_gateway.domain.grant import Covers, extend, issue
-from pml_gateway.domain.verdicts import NO_VERDICTS, Verdicts
+from pml_gateway.domain.workflow.grant import Covers, extend, issue
+from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 from services.gateway.tests.calling import granted, running
 from services.gateway.tests.examples import (
     ELSEWHERE,

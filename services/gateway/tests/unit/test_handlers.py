@@ -13,16 +13,16 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
-from pml_gateway.adapters.memory_workflows import MemoryWorkflowStore
-from pml_gateway.adapters.newsroom import MemoryNewsroom
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.handlers.on_analysis_rejected import on_analysis_rejected
-from pml_gateway.handlers.on_execution_analyzed import on_execution_analyzed
-from pml_gateway.handlers.on_run_finished import on_run_finished
-from pml_gateway.handlers.on_workflow_parked import on_workflow_parked
-from pml_gateway.handlers.runs import Runs
+from pml_gateway.application.runs import Runs
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
+from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
+from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from services.gateway.tests.examples import (
     AT,
     READ,
@@ -33,9 +33,9 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.peers import Peers, founded
-from services.gateway.tests.standing import parked, standing_in
-from services.gateway.tests.world import READY, FakeServers
+from services.gateway.tests.fake_services import Peers, founded
+from services.gateway.tests.harness import READY, FakeServers
+from services.gateway.tests.parked_runs import parked, standing_in
 
 ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
@@ -56,7 +56,7 @@ async def twice(handle: Handler) -> Sequence[Message]:
 
 def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
     """A handler on a store."""
-    parts = {"newsroom": MemoryNewsroom(), "runs": Runs(store), "rules": RULES}
+    parts = {"notifier": MemoryNotifier(), "runs": Runs(store), "rules": RULES}
     return partial(handler, workflows=store, **parts, now=lambda: AT)
 
 
@@ -76,7 +76,7 @@ def judging(
 
 
 def analysis_handler(store: MemoryWorkflowStore, bus: MemoryBus) -> Handler:
-    return partial(judging(store, on_execution_analyzed), asker=bus)
+    return partial(judging(store, on_execution_analyzed), query_client=bus)
 
 
 async def test_an_allowed_program_is_told_to_run_once() -> None:
@@ -93,7 +93,7 @@ async def test_an_allowed_program_is_told_to_run_once() -> None:
 async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
     new, store = await stored()
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
-    handle = partial(judging(store, on_execution_analyzed, servers), asker=MemoryBus())
+    handle = partial(judging(store, on_execution_analyzed, servers), query_client=MemoryBus())
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
         await handle(analyzed(new))
     servers.stands = {"fs": READY}
@@ -103,7 +103,9 @@ async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
 
 async def test_the_gateway_asks_about_what_it_would_not_allow_itself() -> None:
     new, store = await stored()
-    handle = partial(judging(store, on_execution_analyzed, policy=Policy()), asker=MemoryBus())
+    handle = partial(
+        judging(store, on_execution_analyzed, policy=Policy()), query_client=MemoryBus()
+    )
     (asked,) = await twice(partial(handle, analyzed(new, tools=(READ, WRITE))))
     assert isinstance(asked, ApprovalRequested)
     assert [tool.verdict for tool in asked.decision.tools] == ["allow", "ask"]

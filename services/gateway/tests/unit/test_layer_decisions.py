@@ -7,12 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
-from pml_gateway.domain import layers
-from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.approval import Decide, answerable
-from pml_gateway.domain.errors import Conflict
-from pml_gateway.domain.happenings import Due, RunEnded
-from pml_gateway.domain.preview import preview
+from pml_gateway.domain.api.answer import answer_of
+from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.workflow import layers
+from pml_gateway.domain.workflow.approval import Decide, answerable
+from pml_gateway.domain.workflow.events import Due, RunEnded
+from pml_gateway.domain.workflow.preview import preview
 from services.gateway.tests.examples import (
     finished,
     later,

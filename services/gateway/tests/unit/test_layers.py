@@ -14,13 +14,13 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
-from pml_gateway.domain import layers
-from pml_gateway.domain.answer import answer_of, approval_asked
-from pml_gateway.domain.api import ExecuteRequest, mode_of, request_hash
-from pml_gateway.domain.errors import InvalidRequest
-from pml_gateway.domain.happenings import Analyzed
-from pml_gateway.domain.preview import PREVIEW_LENGTH, preview
-from pml_gateway.domain.views import view_of
+from pml_gateway.domain.api.answer import answer_of, approval_asked
+from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.views import view_of
+from pml_gateway.domain.workflow import layers
+from pml_gateway.domain.workflow.events import Analyzed
+from pml_gateway.domain.workflow.preview import PREVIEW_LENGTH, preview
 from services.gateway.tests.examples import (
     AT,
     analyzed,

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 from pml_common.contracts.gateway import ToolOutcome
-from pml_gateway.domain.ledger import (
+from pml_gateway.domain.tool_calls.ledger import (
     LOST,
     MISUSED,
     Answer,

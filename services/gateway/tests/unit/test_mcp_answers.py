@@ -9,8 +9,8 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.domain.api import ApprovalAsked, ExecuteResponse
-from pml_gateway.domain.mcp_answers import answer_of, answer_of_tool
+from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
+from pml_gateway.domain.api.mcp_answers import answer_of, answer_of_tool
 
 WORKFLOW = UUID(int=7)
 PLAIN = ToolDefinition(server="fs", name="write")

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_gateway.domain.mcp_names import MAX_NAME, listed_names
+from pml_gateway.domain.api.mcp_names import MAX_NAME, listed_names
 
 FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 NEAR = st.text(alphabet="ab_-:.é", min_size=1, max_size=4)

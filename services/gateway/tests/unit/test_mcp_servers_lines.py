@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_gateway.adapters.mcp_servers_lines import Lines, LineTooLong
+from pml_gateway.adapters.mcp_client.lines import Lines, LineTooLong
 
 
 def lines_of(pieces: list[bytes], limit: int) -> list[bytes]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
-from pml_gateway.domain.mcp_tools import (
+from pml_gateway.domain.api.mcp_tools import (
     definitions_of,
     did_you_mean,
     has_structured_result,

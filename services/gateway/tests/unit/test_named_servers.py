@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from pml_common.contracts.error import WorkflowError
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.named_servers import named_in, with_absent
-from pml_gateway.handlers.named_servers import absent, until_known
+from pml_gateway.application.named_servers import absent, until_known
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.servers.named_servers import named_in, with_absent
 from services.gateway.tests.examples import rejected, workflow
-from services.gateway.tests.world import READY, FakeServers
+from services.gateway.tests.harness import READY, FakeServers
 
 COMING = replace(READY, state="connecting", tools=0, announced=False)
 LISTED = replace(READY, announced=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_gateway.domain.origin import Authority, Names, authority, is_loopback, names_of
+from pml_gateway.domain.api.origin import Authority, Names, authority, is_loopback, names_of
 
 PORT = 8080
 OURS = Names()

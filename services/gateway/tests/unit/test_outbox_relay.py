@@ -9,8 +9,8 @@ from opentelemetry import trace
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_gateway.adapters.background import background
-from pml_gateway.adapters.memory_workflows import MemoryOutbox
-from pml_gateway.adapters.outbox_relay import OutboxRelay
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.memory.workflows import MemoryOutbox
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE, workflow
 

@@ -10,13 +10,13 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_gateway.domain.answer import answer_of
-from pml_gateway.domain.happenings import Analyzed, Asked, Due, RunEnded, Settled
-from pml_gateway.domain.mcp_answers import answer_of_tool
-from pml_gateway.domain.parking import denied_calls, lines_of
-from pml_gateway.domain.verdicts import Verdicts
-from pml_gateway.domain.views import view_of
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.api.answer import answer_of
+from pml_gateway.domain.api.mcp_answers import answer_of_tool
+from pml_gateway.domain.api.views import view_of
+from pml_gateway.domain.workflow.events import Analyzed, Asked, Decided, Due, RunEnded
+from pml_gateway.domain.workflow.parking import denied_calls, lines_of
+from pml_gateway.domain.workflow.verdicts import Verdicts
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
@@ -28,7 +28,7 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.standing import ASKED, by_name, parked, parks
+from services.gateway.tests.parked_runs import ASKED, by_name, parked, parks
 from services.gateway.tests.steps import after, approve
 
 OTHER: JsonObject = {"path": "/b"}
@@ -55,9 +55,9 @@ def standing() -> tuple[Workflow, RunWorkflow]:
     return now, command
 
 
-def answer(now: Workflow, seconds: float = 10, **more: object) -> Settled:
+def answer(now: Workflow, seconds: float = 10, **more: object) -> Decided:
     assert now.approval is not None
-    settled = Settled(now.approval.approval_id, "approved", "mira", later(seconds))
+    settled = Decided(now.approval.approval_id, "approved", "mira", later(seconds))
     return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.pml_tools import LISTINGS, OUR_NAMES, DiscoverArguments
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.pml_tools import LISTINGS, OUR_NAMES, DiscoverArguments
 
 EXECUTE, DISCOVER = (cast("dict[str, Any]", listing["inputSchema"]) for listing in LISTINGS)
 

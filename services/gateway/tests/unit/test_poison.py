@@ -16,11 +16,11 @@ from pml_common.bus.identity import SIGNATURE, everyone, statement
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
-from pml_gateway.domain.workflow import Workflow
-from pml_gateway.handlers.on_due import on_due
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.world import World, world
+from services.gateway.tests.harness import World, world
 
 SUBJECTS: tuple[MessageType[Message], ...] = tuple(
     dict.fromkeys(

@@ -5,19 +5,19 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.bus.delivery import Bury, Retry, dispose
+from pml_common.bus.delivery import DeadLetter, Retry, dispose
 from pml_common.bus.errors import BusError, Rejected
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.catalog import GATEWAY_ON_RUN_FINISHED
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, WorkflowParked
 from pml_common.contracts.trace import CapabilityEnd
-from pml_gateway.domain.provenance import unfounded
-from pml_gateway.handlers.founded import require_founded
+from pml_gateway.domain.workflow.provenance import unfounded
+from pml_gateway.entrypoints.bus.founded import require_founded
 from services.gateway.tests.examples import finished, workflow
+from services.gateway.tests.fake_services import closing, founded
 from services.gateway.tests.layered import running
-from services.gateway.tests.peers import closing, founded
-from services.gateway.tests.standing import parked
+from services.gateway.tests.parked_runs import parked
 
 OURS = workflow()
 END = finished(OURS, result={"n": 1}).model_copy(update={"journal_sequence": 7})
@@ -96,4 +96,4 @@ async def test_an_end_whose_append_is_not_to_be_seen_yet_is_looked_at_again() ->
         await require_founded(end.model_copy(update={"journal_sequence": 2}), bus)
     assert isinstance(dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, 1), Retry)
     lost = dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, GATEWAY_ON_RUN_FINISHED.max_failures)
-    assert isinstance(lost, Bury)
+    assert isinstance(lost, DeadLetter)

@@ -4,7 +4,7 @@ import pytest
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
-from pml_gateway.domain.repeatable import (
+from pml_gateway.domain.tool_calls.repeatable import (
     NotSent,
     after_unknown,
     of_attempt,

@@ -9,9 +9,9 @@ from pml_common.contracts.capability import CapabilityDescription, CapabilityRec
 from pml_common.contracts.decision import Policy, PolicyRule, Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.happenings import Analyzed, RunEnded
-from pml_gateway.domain.result_cache import (
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.events import Analyzed, RunEnded
+from pml_gateway.domain.workflow.result_cache import (
     Kept,
     Standing,
     is_cached,
@@ -20,7 +20,7 @@ from pml_gateway.domain.result_cache import (
     outdated,
     worth_keeping,
 )
-from pml_gateway.domain.workflow import Workflow
+from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import (
     AT,
     NESTED_HASH,
@@ -34,7 +34,7 @@ from services.gateway.tests.examples import (
     with_capability,
     workflow,
 )
-from services.gateway.tests.peers import record
+from services.gateway.tests.fake_services import record
 from services.gateway.tests.steps import after, approve, asking
 
 MEMOIZED = CachePolicy(policy="memoize", ttl_s=60, revision=1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_gateway.domain.server_config import (
+from pml_gateway.domain.servers.server_config import (
     HttpServer,
     ServersInvalid,
     StdioServer,

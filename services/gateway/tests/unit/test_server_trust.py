@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pml_gateway.domain.server_config import HttpServer, StdioServer, parse_servers
-from pml_gateway.domain.server_trust import trusts_hints
+from pml_gateway.domain.servers.server_config import HttpServer, StdioServer, parse_servers
+from pml_gateway.domain.servers.server_trust import trusts_hints
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 FILES = "@modelcontextprotocol/server-filesystem"

@@ -23,9 +23,9 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain import shown_calls
-from pml_gateway.domain.shown_arguments import ShownArgument
-from pml_gateway.domain.shown_calls import Shown, ShownCall, program_shown
+from pml_gateway.domain.api import shown_calls
+from pml_gateway.domain.api.shown_arguments import ShownArgument
+from pml_gateway.domain.api.shown_calls import Shown, ShownCall, program_shown
 from services.gateway.tests.examples import analyzed, workflow
 
 OUTER, INNER = UUID(int=1), UUID(int=2)

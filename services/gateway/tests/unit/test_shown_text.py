@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from pml_common.binding.canonical import sha256_of
-from pml_gateway.domain.shown_text import LONGEST, Texts, digest_of, json_text, marks_of
+from pml_gateway.domain.api.shown_text import LONGEST, Texts, digest_of, json_text, marks_of
 
 UPWARDS, ABSOLUTE = "leads upwards (..)", "absolute path"
 HONEST = [

@@ -1,8 +1,8 @@
 """What of `_meta` and icons is part of a tool's definition."""
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.domain.mcp_tools import definitions_of
-from pml_gateway.domain.tool_meta import has_meta, icons_of, meta_of, unstable_keys
+from pml_gateway.domain.api.mcp_tools import definitions_of
+from pml_gateway.domain.servers.tool_meta import has_meta, icons_of, meta_of, unstable_keys
 
 
 def tool(name: str = "a", **more: object) -> JsonObject:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain.tool_result import error_result, outcome_of, result_of
+from pml_gateway.domain.tool_calls.tool_result import error_result, outcome_of, result_of
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.errors import Busy
-from pml_gateway.domain.turns import Bounds, Party, Turns
+from pml_gateway.domain.api.errors import Busy
+from pml_gateway.domain.workflow.turns import Bounds, Party, Turns
 
 HERE, THERE = Scope(org="acme", project="web"), Scope(org="acme", project="ops")
 ANA, BO, CY, EVE = (

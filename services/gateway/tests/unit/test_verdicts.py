@@ -6,7 +6,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import ArgumentRule, DryRun, Policy, PolicyRule, Verdict
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
-from pml_gateway.domain.verdicts import (
+from pml_gateway.domain.workflow.verdicts import (
     NO_VERDICTS,
     Verdicts,
     bound_tools,

@@ -10,8 +10,8 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.structure import Diagnostic
 from pml_common.signing import TrustedKeys
-from pml_gateway.domain.api import ExecuteRequest
-from pml_gateway.domain.happenings import Analyzed, Due, NotAnalyzed, RunEnded
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.events import Analyzed, Due, NotAnalyzed, RunEnded
 from services.gateway.tests.examples import (
     AT,
     ELSEWHERE,
@@ -29,8 +29,8 @@ from services.gateway.tests.steps import after, approve, asking
 
 def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     new = workflow(ExecuteRequest(code="return 1;", args={"n": 1}, timeout=7))
-    happening = Analyzed(analyzed(new), AT, repeatable_tools=("fs:read", "fs:gone"))
-    running, effects = after(new, happening)
+    workflow_event = Analyzed(analyzed(new), AT, repeatable_tools=("fs:read", "fs:gone"))
+    running, effects = after(new, workflow_event)
     (command,) = effects
     assert isinstance(command, RunWorkflow)
     assert running.state == "running"

@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.domain.happenings import Analyzed, Due, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Due, RunEnded
 from services.gateway.tests.examples import (
     AT,
     RULES,

@@ -11,16 +11,16 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
-from pml_gateway.domain.happenings import (
+from pml_gateway.domain.workflow.events import (
     Analyzed,
     Cancelled,
+    Decided,
     Due,
-    Happening,
     NotAnalyzed,
     RunEnded,
-    Settled,
+    WorkflowEvent,
 )
-from pml_gateway.domain.workflow import State, advance
+from pml_gateway.domain.workflow.workflow import State, advance
 from services.gateway.tests.examples import (
     ELSEWHERE,
     RULES,
@@ -29,12 +29,12 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.standing import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parks
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)
 APPROVAL = ASKED.approval.approval_id if ASKED.approval else UUID(int=0)
-RUNNING, EFFECTS = advance(ASKED, Settled(APPROVAL, "approved", "mira", later(0)), RULES)
+RUNNING, EFFECTS = advance(ASKED, Decided(APPROVAL, "approved", "mira", later(0)), RULES)
 FIRST = cast(RunWorkflow, EFFECTS[-1])
 STANDING, _ = advance(RUNNING, parks(parked(FIRST), later(0)), RULES)
 SECOND = STANDING.approval.approval_id if STANDING.approval else UUID(int=0)
@@ -52,7 +52,7 @@ EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
 
 
 @st.composite
-def happenings(draw: st.DrawFn) -> Happening:
+def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
     """Anything that can happen to our workflow, or to another."""
     at, of = draw(MOMENTS), draw(EITHER)
     match draw(st.integers(0, 6)):
@@ -64,7 +64,7 @@ def happenings(draw: st.DrawFn) -> Happening:
             return NotAnalyzed(rejected(of), at)
         case 2:
             outcome = draw(st.sampled_from(("approved", "denied")))
-            return Settled(
+            return Decided(
                 draw(st.sampled_from((APPROVAL, SECOND, UUID(int=1)))), outcome, "mira", at
             )
         case 3:
@@ -78,13 +78,13 @@ def happenings(draw: st.DrawFn) -> Happening:
             return Due(at)
 
 
-@given(st.lists(happenings(), max_size=12))
+@given(st.lists(workflow_events(), max_size=12))
 def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
-    history: list[Happening],
+    history: list[WorkflowEvent],
 ) -> None:
     now, told = OURS, list[Message]()
-    for happening in history:
-        after, effects = advance(now, happening, RULES)
+    for workflow_event in history:
+        after, effects = advance(now, workflow_event, RULES)
         assert after.state == now.state or after.state in NEXT[now.state]
         if not effects:
             assert after == now
@@ -105,11 +105,13 @@ def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
     assert all(message.scope == OURS.scope for message in told)
 
 
-@given(st.lists(happenings(), max_size=6), happenings())
-def test_a_step_taken_again_states_the_same(history: list[Happening], repeated: Happening) -> None:
+@given(st.lists(workflow_events(), max_size=6), workflow_events())
+def test_a_step_taken_again_states_the_same(
+    history: list[WorkflowEvent], repeated: WorkflowEvent
+) -> None:
     now = OURS
-    for happening in history:
-        now, _ = advance(now, happening, RULES)
+    for workflow_event in history:
+        now, _ = advance(now, workflow_event, RULES)
     assert advance(now, repeated, RULES) == advance(now, repeated, RULES)
     after, _ = advance(now, repeated, RULES)
     if not isinstance(repeated, Due):

@@ -8,12 +8,12 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.storage.outage import reporting
 from pml_common.storage.schema import answers, open_schema
+from pml_common.storage.unavailable import map_unavailable
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
-from pml_learner.handlers.on_list_traces import on_list_traces
-from pml_learner.handlers.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
+from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
 from pml_learner.settings import LearnerSettings
 
 
@@ -27,7 +27,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         unavailable = partial(QueryFailed, "unavailable")
         await bus.serve(
             catalog.LIST_TRACES,
-            reporting(partial(on_list_traces, traces=traces), unavailable),
+            map_unavailable(partial(on_list_traces, traces=traces), unavailable),
         )
         await bus.consume(
             catalog.LEARNER_ON_RUN_FINISHED,

@@ -46,7 +46,7 @@ async def _stated(bus: Bus, run: RunFinished, kind: type[M]) -> list[M]:
 
 
 async def _traces(bus: Bus) -> TracePage:
-    return await bus.ask(catalog.LIST_TRACES, ListTraces(scope=SCOPE))
+    return await bus.request(catalog.LIST_TRACES, ListTraces(scope=SCOPE))
 
 
 async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgres_dsn: str) -> None:

@@ -13,7 +13,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import ListTraces
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
-from pml_learner.handlers.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
 from pml_learner.ports import TraceStore
 from services.learner.tests.runs import ELSEWHERE, READ, SCOPE, STARTED_AT, call, finished, inside
 

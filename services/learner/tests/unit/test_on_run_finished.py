@@ -9,8 +9,8 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces
 from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.domain.temporal_difference import TdRule
-from pml_learner.handlers.on_list_traces import on_list_traces
-from pml_learner.handlers.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
+from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
 from services.learner.tests.runs import CODE_HASH, SCOPE, STARTED_AT, call, finished, inside
 
 

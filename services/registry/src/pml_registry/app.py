@@ -8,25 +8,25 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.storage.outage import reporting
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import answers, open_schema
+from pml_common.storage.unavailable import map_unavailable
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
 from pml_registry.adapters.postgres_tools import PostgresToolStore
-from pml_registry.handlers.on_describe_capabilities import on_describe_capabilities
-from pml_registry.handlers.on_discover import on_discover
-from pml_registry.handlers.on_edges_observed import on_edges_observed
-from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
-from pml_registry.handlers.on_learning_updated import on_learning_updated
-from pml_registry.handlers.on_list_capabilities import on_list_capabilities
-from pml_registry.handlers.on_list_tools import on_list_tools
-from pml_registry.handlers.on_resolve_capability import on_resolve_capability
-from pml_registry.handlers.on_set_cache_policy import on_set_cache_policy
-from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.entrypoints.bus.on_describe_capabilities import on_describe_capabilities
+from pml_registry.entrypoints.bus.on_discover import on_discover
+from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
+from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
+from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
+from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
+from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
+from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
+from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import CapabilityStore, Embedder, ToolStore
 from pml_registry.settings import RegistrySettings
 
@@ -52,30 +52,32 @@ async def _answer(
     unavailable = partial(QueryFailed, "unavailable")
     await bus.serve(
         catalog.RESOLVE_CAPABILITY,
-        reporting(partial(on_resolve_capability, capabilities=capabilities), unavailable),
+        map_unavailable(partial(on_resolve_capability, capabilities=capabilities), unavailable),
     )
     await bus.serve(
         catalog.SET_CACHE_POLICY,
-        reporting(
+        map_unavailable(
             partial(on_set_cache_policy, capabilities=capabilities, tools=tools), unavailable
         ),
     )
     await bus.serve(
         catalog.DESCRIBE_CAPABILITIES,
-        reporting(partial(on_describe_capabilities, capabilities=capabilities), unavailable),
+        map_unavailable(partial(on_describe_capabilities, capabilities=capabilities), unavailable),
     )
     await bus.serve(
         catalog.LIST_CAPABILITIES,
-        reporting(partial(on_list_capabilities, capabilities=capabilities), unavailable),
+        map_unavailable(partial(on_list_capabilities, capabilities=capabilities), unavailable),
     )
-    await bus.serve(catalog.LIST_TOOLS, reporting(partial(on_list_tools, tools=tools), unavailable))
+    await bus.serve(
+        catalog.LIST_TOOLS, map_unavailable(partial(on_list_tools, tools=tools), unavailable)
+    )
     discover = partial(
         on_discover,
         embedder=embedder,
         index=PgvectorIndex(pool),
         evidence=PostgresEvidence(pool),
     )
-    await bus.serve(catalog.DISCOVER, reporting(discover, unavailable))
+    await bus.serve(catalog.DISCOVER, map_unavailable(discover, unavailable))
 
 
 async def _hear(

@@ -20,8 +20,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.catalogue import CatalogueChange, KnownServer
+from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.domain.standing import Held, Standing
 
 Vector = Sequence[float]
 """A unit vector of the model's dimension."""
@@ -63,7 +63,7 @@ class Handling(Protocol):
 class CapabilityHandling(Handling, Protocol):
     """One handling of one message about a capability."""
 
-    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+    async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
         """A capability; nobody else changes or makes it until this handling ends."""
         ...
 
@@ -86,10 +86,10 @@ class Seen:
     was handled before, and the capability, where there are such."""
 
     replayed: Sequence[Message] | None
-    held: Held | None
+    held: StoredCapability | None
 
 
-Taught = tuple[Standing, Sequence[Message]] | None
+Taught = tuple[Listing, Sequence[Message]] | None
 """How a capability stands after a lesson and what to state; None: there is nothing to learn."""
 
 
@@ -109,7 +109,7 @@ class CapabilityStore(Protocol):
         ...
 
     async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
     ) -> Sequence[Message] | None:
         """Keep statistics once, whatever is redelivered, and return what is stated; `teach` may be
         asked again where another was faster. None: there is no such capability."""

@@ -5,10 +5,10 @@ import pytest
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.tool import ToolAnnotations
-from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedder
-from services.registry.tests.facade import Registry
 from services.registry.tests.samples import ELSEWHERE, analysed, lesson, listed, tool
+from services.registry.tests.store_driver import Registry
 from services.registry.tests.stores import Stores
 
 MEMOIZE = {"policy": "memoize"}

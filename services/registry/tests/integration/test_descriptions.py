@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from pml_common.contracts import ids
 from pml_common.contracts.callable_names import callable_name, suffixed
 from pml_common.contracts.registry import DescribeCapabilities
-from services.registry.tests.facade import Registry
 from services.registry.tests.samples import (
     ELSEWHERE,
     HASH,
@@ -17,6 +16,7 @@ from services.registry.tests.samples import (
     UNNAMED,
     analysed,
 )
+from services.registry.tests.store_driver import Registry
 
 ID = ids.capability_id(SCOPE, HASH)
 OTHER_ID = ids.capability_id(SCOPE, OTHER_HASH)

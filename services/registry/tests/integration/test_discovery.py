@@ -6,10 +6,10 @@ import pytest
 
 from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
-from pml_registry.handlers.on_discover import CONSIDERED, on_discover
-from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
-from pml_registry.handlers.on_learning_updated import on_learning_updated
-from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.entrypoints.bus.on_discover import CONSIDERED, on_discover
+from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
+from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedded, Embedder
 from services.registry.tests.samples import (
     ELSEWHERE,

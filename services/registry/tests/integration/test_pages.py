@@ -12,8 +12,8 @@ from pml_common.storage.schema import open_schema
 from pml_local.testing import eventually
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.ports import Embedder
-from services.registry.tests.facade import Registry
 from services.registry.tests.samples import HASH, OTHER_HASH, SCOPE, analysed, lesson
+from services.registry.tests.store_driver import Registry
 from services.registry.tests.stores import postgres_stores
 
 pytestmark = pytest.mark.integration

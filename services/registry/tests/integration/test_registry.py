@@ -80,16 +80,16 @@ async def _stated(bus: Bus, entity: str, kind: type[M]) -> list[M]:
 
 
 async def _tools(bus: Bus) -> Sequence[ToolDefinition]:
-    return (await bus.ask(catalog.LIST_TOOLS, ListTools(scope=SCOPE))).tools
+    return (await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))).tools
 
 
 async def _resolve(bus: Bus, reference: str) -> CapabilityRecord:
     query = ResolveCapability(scope=SCOPE, reference=reference)
-    return await bus.ask(catalog.RESOLVE_CAPABILITY, query)
+    return await bus.request(catalog.RESOLVE_CAPABILITY, query)
 
 
 async def _discover(bus: Bus, intent: str) -> DiscoveryPage:
-    return await bus.ask(catalog.DISCOVER, Discover(scope=SCOPE, intent=intent, limit=3))
+    return await bus.request(catalog.DISCOVER, Discover(scope=SCOPE, intent=intent, limit=3))
 
 
 async def test_a_capability_is_created_learned_listed_and_found(
@@ -111,10 +111,10 @@ async def test_a_capability_is_created_learned_listed_and_found(
         assert [fact.change for fact in said] == ["created", "listed"]
         record = await _resolve(outside, "cap:fs:ensure")
         assert (record.listed, record.usage.count) == (True, 1)
-        page = await outside.ask(catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE))
+        page = await outside.request(catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE))
         assert [listed.name for listed in page.capabilities] == ["fs:ensure"]
         query = DescribeCapabilities(scope=SCOPE, references=("fs_ensure",))
-        described = await outside.ask(catalog.DESCRIBE_CAPABILITIES, query)
+        described = await outside.request(catalog.DESCRIBE_CAPABILITIES, query)
         assert [one.capability and one.capability.name for one in described.references] == [
             "fs:ensure"
         ]
@@ -198,7 +198,7 @@ async def test_replicas_that_start_and_work_side_by_side_agree(
         query = ListCapabilities(scope=SCOPE, limit=50)
 
         async def all_listed() -> Sequence[CapabilityRecord]:
-            page = await outside.ask(catalog.LIST_CAPABILITIES, query)
+            page = await outside.request(catalog.LIST_CAPABILITIES, query)
             learned = all(record.usage.count == 2 for record in page.capabilities)
             return page.capabilities if page.total == len(hashes) and learned else ()
 

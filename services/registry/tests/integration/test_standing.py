@@ -6,8 +6,7 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed, Retryable
 from pml_common.contracts.registry import ListCapabilities
-from pml_registry.handlers.on_list_capabilities import on_list_capabilities
-from services.registry.tests.facade import Registry, changes
+from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
 from services.registry.tests.samples import (
     ELSEWHERE,
     HASH,
@@ -17,6 +16,7 @@ from services.registry.tests.samples import (
     analysed,
     lesson,
 )
+from services.registry.tests.store_driver import Registry, changes
 from services.registry.tests.stores import Stores
 
 

@@ -12,9 +12,9 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged, ListTools
 from pml_common.contracts.scope import Scope
-from pml_registry.handlers.on_edges_observed import on_edges_observed
-from pml_registry.handlers.on_list_tools import on_list_tools
-from pml_registry.handlers.on_tools_listed import on_tools_listed
+from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
+from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
+from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedded, Embedder
 from services.registry.tests.samples import ELSEWHERE, SCOPE, edges, listed, tool
 from services.registry.tests.stores import Stores

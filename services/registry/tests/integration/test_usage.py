@@ -5,8 +5,8 @@ import pytest
 
 from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.schema import open_schema
-from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
-from pml_registry.handlers.on_learning_updated import on_learning_updated
+from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.ports import Embedder
 from services.registry.tests.samples import AsTold, analysed, lesson
 from services.registry.tests.stores import postgres_stores

@@ -11,7 +11,7 @@ from pml_registry.adapters import code_hashes
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.hash_embedder import HashEmbedder
-from pml_registry.handlers.on_execution_analyzed import on_execution_analyzed
+from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from services.registry.tests.samples import SCOPE, analysed
 from services.registry.tests.stores import memory_stores
 

@@ -1,6 +1,6 @@
 """What discovery tells."""
 
-from pml_registry.domain.hits import hits_of
+from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Ranked
 from services.registry.tests.samples import record, tool
 
@@ -14,7 +14,7 @@ def test_hits_keep_their_rank_and_leave_out_what_is_gone() -> None:
         Ranked("capability", "gone", 0.7),
         Ranked("tool", "fs:read", 0.6),
     ]
-    hits = hits_of(ranked, {"fs:read": tool("fs:read")}, {capability_id: known})
+    hits = discovery_hits(ranked, {"fs:read": tool("fs:read")}, {capability_id: known})
     assert [(hit.type, hit.name, hit.score) for hit in hits] == [
         ("capability", known.name, 0.9),
         ("tool", "read", 0.6),

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.handed_in import Given, HandedIn
+from pml_analysis.arguments.parameter_binding import Given, HandedIn
 from pml_analysis.arguments.parameter_paths import dotted, parameter_path
 from pml_analysis.arguments.roots import ARGUMENTS, Rooted
 from pml_analysis.arguments.sources import Source, Sources

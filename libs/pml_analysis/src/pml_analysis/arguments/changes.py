@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from pml_analysis.arguments.handed_on import OwnNames, called_by, handed_on
+from pml_analysis.arguments.argument_aliasing import OwnNames, called_by, handed_on
 from pml_analysis.arguments.roots import Rooted, rooted
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pml_analysis.arguments.handed_in import HandedIn
+from pml_analysis.arguments.parameter_binding import HandedIn
 from pml_analysis.arguments.roots import waited_for
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import Origins

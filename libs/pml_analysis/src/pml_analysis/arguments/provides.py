@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.feeds import Use, edges_of_uses, uses_in
+from pml_analysis.arguments.data_flow_edges import Use, edges_of_uses, uses_in
 from pml_analysis.decision.toolbox import Toolbox
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import CallSite

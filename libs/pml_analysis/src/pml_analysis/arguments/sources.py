@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from pml_analysis.arguments.changes import Changed
-from pml_analysis.arguments.handed_in import Given, HandedIn, is_given_element
+from pml_analysis.arguments.parameter_binding import Given, HandedIn, is_given_element
 from pml_analysis.arguments.parameter_paths import DEFAULTING
 from pml_analysis.arguments.roots import ARGUMENTS, Rooted, waited_for
 from pml_analysis.arguments.sought import (

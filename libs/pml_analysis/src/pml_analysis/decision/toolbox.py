@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, overload
 
 from pml_analysis.decision.spreads import with_keys
 from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
-from pml_analysis.text.lookalikes import disguise, disguised
+from pml_analysis.text.confusables import disguise, disguised
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, Node, TaskNode

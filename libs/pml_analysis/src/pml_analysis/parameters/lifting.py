@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from pml_analysis.arguments.feeds import values_in
+from pml_analysis.arguments.data_flow_edges import values_in
 from pml_analysis.names.constants import json_value
 from pml_analysis.names.origins import BOUND_ROOTS, SPOKEN_ROOTS, Origins
 from pml_analysis.parameters.parameter_uses import ParameterUses

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pml_analysis.arguments.handed_in import arguments_of, parameters_of
+from pml_analysis.arguments.parameter_binding import arguments_of, parameters_of
 from pml_analysis.arguments.parameter_paths import parameter_path
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import MEMBERS, Origins

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments
+from pml_analysis.parameters.allowed_values import allowed_values
 from pml_analysis.parameters.evidence import read_uses
-from pml_analysis.parameters.exhausted import allowed_values
 from pml_analysis.parameters.parameter_uses import ParameterUses
+from pml_analysis.parameters.schema_hints import ToldByTools
 from pml_analysis.parameters.shape_schemas import object_schema
-from pml_analysis.parameters.told import ToldByTools
 from pml_analysis.structure.units import Unit
 from pml_common.contracts.structure import Argument
 from pml_common.contracts.tool import JsonObject

@@ -15,8 +15,8 @@ from pml_analysis.syntax.queries import captures
 from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node, Tree
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
-from pml_analysis.text.misformed import misformed
 from pml_analysis.text.problems import Problem
+from pml_analysis.text.well_formedness import misformed
 
 _MOST: Final = 100
 """How many problems of one sort are looked for: no more are told."""

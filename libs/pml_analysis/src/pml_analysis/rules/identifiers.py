@@ -7,7 +7,7 @@ from typing import Final
 from pml_analysis.names.bindings import Scopes
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import ODD, named
-from pml_analysis.text.lookalikes import disguise, disguised, read_as
+from pml_analysis.text.confusables import disguise, disguised, read_as
 from pml_analysis.text.problems import Problem
 
 NAMES: Final = (

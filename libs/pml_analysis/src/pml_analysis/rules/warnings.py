@@ -15,7 +15,7 @@ from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.reachability import unreachable_calls
 from pml_analysis.syntax.tree import Node
 from pml_analysis.text.characters import unseen_characters
-from pml_analysis.text.lookalikes import disguise, disguised
+from pml_analysis.text.confusables import disguise, disguised
 from pml_analysis.text.problems import Problem
 
 _MOST: Final = 20

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.choices import case_outcome, condition_of
 from pml_analysis.names.origins import BOUND_ROOTS
-from pml_analysis.running.rows import Rows
+from pml_analysis.running.entry_ids import Rows
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion
 from pml_analysis.structure.marks import INLINE, Mark

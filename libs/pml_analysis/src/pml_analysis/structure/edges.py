@@ -5,7 +5,7 @@ Every way through the program that ends is a way through these edges.
 
 from collections.abc import Mapping
 
-from pml_analysis.structure.drawn import Drawn
+from pml_analysis.structure.edge_set import Drawn
 from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.structure.flow import (
     NOTHING,
@@ -26,10 +26,10 @@ from pml_analysis.structure.flow import (
 )
 from pml_analysis.structure.frontiers import (
     Exit,
+    Exits,
     Frontier,
     Placeholders,
     Target,
-    Ways,
     merged,
 )
 from pml_common.contracts.structure import Edge
@@ -62,11 +62,11 @@ class _Drawing:
         self._failures: dict[int, Exit] = {}
         """The same for everything after which it may fail."""
 
-    def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Ways:
+    def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Exits:
         """Draw a flow that is entered from a frontier; tells how it is left."""
         match flow:
             case Step():
-                return Ways(self._pass(self._id(flow.at, at), entry))
+                return Exits(self._pass(self._id(flow.at, at), entry))
             case Sequence():
                 return self._sequence(flow, entry, at)
             case Branch():
@@ -78,15 +78,15 @@ class _Drawing:
             case Enter():
                 return self._enter(flow, entry, at)
             case Jump():
-                return Ways(None, {(flow.kind, flow.label): entry})
+                return Exits(None, {(flow.kind, flow.label): entry})
             case _:
                 return self._part(flow, entry, at)
 
-    def _part(self, flow: _Part, entry: Frontier, at: Instance) -> Ways:
+    def _part(self, flow: _Part, entry: Frontier, at: Instance) -> Exits:
         match flow:
             case Perhaps():
                 ways = self.draw(flow.part, entry, at)
-                return Ways(merged([entry, ways.end]), ways.jumps)
+                return Exits(merged([entry, ways.end]), ways.jumps)
             case Rescue():
                 return self._rescue(flow, entry, at)
             case Switch():
@@ -97,7 +97,7 @@ class _Drawing:
                 return self.draw(flow.body, entry, at).left(entry, certain=flow.certain)
             case _:
                 ways = self.draw(flow.body, entry, at)
-                return Ways(ways.land(("break", flow.label)), ways.jumps)
+                return Exits(ways.land(("break", flow.label)), ways.jumps)
 
     def _id(self, syntax: int, at: Instance) -> str:
         return self._expansion.ids[syntax, at.number]
@@ -111,8 +111,8 @@ class _Drawing:
         self._made.append(exit_)
         return {exit_: None}
 
-    def _sequence(self, flow: Sequence, entry: Frontier, at: Instance) -> Ways:
-        all_ways = Ways(entry)
+    def _sequence(self, flow: Sequence, entry: Frontier, at: Instance) -> Exits:
+        all_ways = Exits(entry)
         for part in flow.parts:
             if all_ways.end is None:  # its nodes are shown, but nothing leads in or out
                 self.draw(part, {}, at)
@@ -122,17 +122,17 @@ class _Drawing:
             all_ways.end = ways.end
         return all_ways
 
-    def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Ways:
+    def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Exits:
         condition = self.draw(flow.condition, entry, at)
         node_id = self._id(flow.at, at)
         self.edges.reach(node_id, condition.end)
         chosen = self.draw(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
         other = self.draw(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
-        ways = Ways(merged([chosen.end, other.end]), condition.jumps)
+        ways = Exits(merged([chosen.end, other.end]), condition.jumps)
         ways.take(chosen, other)
         return ways
 
-    def _loop(self, flow: Loop, entry: Frontier, at: Instance) -> Ways:
+    def _loop(self, flow: Loop, entry: Frontier, at: Instance) -> Exits:
         again = self.placeholders.fresh()
         head = self.draw(flow.head, {**entry, again: None}, at)
         node_id = self._id(flow.at, at)
@@ -143,13 +143,13 @@ class _Drawing:
         self.placeholders.resolve(again, round_.end)
         ways.take(head, round_)
         ways.end = None if flow.is_endless else after
-        return Ways(ways.land(("break", None)), ways.jumps)
+        return Exits(ways.land(("break", None)), ways.jumps)
 
-    def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Ways:
+    def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Exits:
         subject = self.draw(flow.subject, entry, at)
         node_id = self._id(flow.at, at)
         self.edges.reach(node_id, subject.end)
-        leaving = Ways(None, subject.jumps)
+        leaving = Exits(None, subject.jumps)
         for outcome, body in flow.cases:
             chosen = self._leave(Exit(node_id, "conditional", outcome))
             ways = self.draw(body, merged([leaving.end, chosen]) or {}, at)
@@ -158,9 +158,9 @@ class _Drawing:
         if not flow.has_default:
             default = self._leave(Exit(node_id, "conditional", "default"))
             leaving.end = merged([leaving.end, default])
-        return Ways(leaving.land(("break", None)), leaving.jumps)
+        return Exits(leaving.land(("break", None)), leaving.jumps)
 
-    def _attempt(self, flow: Attempt, entry: Frontier, at: Instance) -> Ways:
+    def _attempt(self, flow: Attempt, entry: Frontier, at: Instance) -> Exits:
         before = len(self._made)
         ways = self.draw(flow.body, entry, at)
         failing: list[Frontier | None] = [entry, dict.fromkeys(self._made[before:])]
@@ -176,10 +176,10 @@ class _Drawing:
             return ways
         after = finalizer.end or {}
         jumps = {**dict.fromkeys(ways.jumps, after), **finalizer.jumps}
-        return Ways(None if ways.end is None else finalizer.end, jumps)
+        return Exits(None if ways.end is None else finalizer.end, jumps)
 
     def _handle(
-        self, flow: Attempt, handler: Flow, ways: Ways, failing: Frontier, at: Instance
+        self, flow: Attempt, handler: Flow, ways: Exits, failing: Frontier, at: Instance
     ) -> Frontier:
         """Draw the decision of a try, and its handler; tells where the handler itself may fail."""
         before = len(self._made)
@@ -195,7 +195,7 @@ class _Drawing:
         ways.take(handled)
         return {**failing, **dict.fromkeys(self._made[before:])}
 
-    def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Ways:
+    def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Exits:
         started = self._pass(self._id(flow.at, at), entry)
         ways = [self.draw(part, started, at) for part in flow.parts]
         # What makes no call is over at once: the others are waited for, unless the first ends it.
@@ -206,25 +206,25 @@ class _Drawing:
         over = merged(ends)
         # A join that nothing reaches leads nowhere.
         end = over and self._pass(self._expansion.joins[flow.at, at.number], over)
-        leaving = Ways(end)
+        leaving = Exits(end)
         leaving.take(*ways)
         return leaving
 
-    def _rescue(self, flow: Rescue, entry: Frontier, at: Instance) -> Ways:
+    def _rescue(self, flow: Rescue, entry: Frontier, at: Instance) -> Exits:
         before = len(self._made)
         promise = self.draw(flow.promise, entry, at)
         into = merged([promise.end, dict.fromkeys(self._made[before:])])
         callbacks = self.draw(flow.callbacks, into or {}, at)
         end = callbacks.end if flow.goes_on or flow.callbacks != NOTHING else promise.end
-        return Ways(end, {} if flow.goes_on else promise.jumps)
+        return Exits(end, {} if flow.goes_on else promise.jumps)
 
-    def _enter(self, flow: Enter, entry: Frontier, at: Instance) -> Ways:
+    def _enter(self, flow: Enter, entry: Frontier, at: Instance) -> Exits:
         callee = self._expansion.entered[flow.at, at.number]
         loop = self._expansion.loops.get(callee.number)
         if callee.number in self._returns and loop is not None:
             self.edges.reach(loop, entry)
             self._leave(self._failures[callee.number])
-            return Ways({self._returns[callee.number]: None})
+            return Exits({self._returns[callee.number]: None})
         inside, returns, before = entry, self.placeholders.fresh(), len(self._made)
         if loop is not None:
             self.edges.reach(loop, entry)
@@ -238,4 +238,4 @@ class _Drawing:
         if self._returns.pop(callee.number, None) is not None:
             failures = dict.fromkeys(self._made[before:])
             self.placeholders.resolve(self._failures.pop(callee.number), failures)
-        return ways if flow.certain else Ways(merged([entry, ways.land(*ways.jumps)]))
+        return ways if flow.certain else Exits(merged([entry, ways.land(*ways.jumps)]))

@@ -23,7 +23,7 @@ Target = tuple[JumpKind, str | None]
 
 
 @dataclass
-class Ways:
+class Exits:
     """How a part is left: by its end, unless that is never reached, or by jumps."""
 
     end: Frontier | None
@@ -34,15 +34,15 @@ class Ways:
         landed = [self.jumps.pop(target) for target in targets if target in self.jumps]
         return merged(landed if self.end is None else [self.end, *landed])
 
-    def left(self, entry: Frontier, *, certain: bool) -> "Ways":
+    def left(self, entry: Frontier, *, certain: bool) -> "Exits":
         """Out of a function; from one that nobody is known to wait for, nothing is thrown."""
         if not certain:
-            return Ways(merged([entry, self.land(*self.jumps)]))
+            return Exits(merged([entry, self.land(*self.jumps)]))
         thrown = self.jumps.pop(("throw", None), None)
         end = self.land(*self.jumps)
-        return Ways(end, {} if thrown is None else {("throw", None): thrown})
+        return Exits(end, {} if thrown is None else {("throw", None): thrown})
 
-    def take(self, *others: "Ways") -> None:
+    def take(self, *others: "Exits") -> None:
         """Leave by the jumps of other parts too."""
         for other in others:
             for target, frontier in other.jumps.items():

@@ -10,7 +10,7 @@ from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.typing.declarations import NONE, declarations
 from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
 from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.handlers.type_check import TypeCheck
+from pml_analyzer.application.type_check import TypeCheck
 from pml_cli.client import Client, Json
 from pml_cli.documents import read_tools
 from pml_cli.output import Output

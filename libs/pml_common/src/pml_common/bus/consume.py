@@ -12,7 +12,7 @@ from nats.errors import Error as NatsError
 
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, envelope_of, subscribe
-from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
+from pml_common.bus.delivery import DeadLetter, Disposition, Done, Leave, Retry
 from pml_common.bus.errors import BusError
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Message
@@ -167,7 +167,7 @@ class PullLoop:
                 await message.ack()
             case Retry(delay_s):
                 await message.nak(delay_s)
-            case Bury(reason):
+            case DeadLetter(reason):
                 await self._bury(message, envelope, reason)
                 await message.term()
             case Leave():

@@ -15,7 +15,7 @@ from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
 from pml_common.bus.errors import Rejected
 from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, statement
 from pml_common.bus.journal import read_stored
-from pml_common.bus.port import Buried, OnBuried
+from pml_common.bus.port import DeadMessage, OnDeadMessage
 from pml_common.bus.publish import NatsPublisher
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -39,7 +39,7 @@ def _no_headers() -> Mapping[str, str]:
 
 
 @dataclass(frozen=True)
-class DeadLetter:
+class DeadLetterEntry:
     """A message that `durable` gave up; `data` and `headers` as it was delivered, its id under
     another name.
 
@@ -81,11 +81,11 @@ def write_letter(
     return Envelope(subject, envelope.data, headers)
 
 
-def read_letter(envelope: Envelope) -> DeadLetter:
+def read_letter(envelope: Envelope) -> DeadLetterEntry:
     """The letter inside."""
     if envelope.subject.startswith(names.MAX_DELIVERIES_ADVISORIES):
         advisory = json.loads(envelope.data)
-        return DeadLetter(
+        return DeadLetterEntry(
             durable=advisory["consumer"],
             subject=f"{advisory['stream']}/{advisory['stream_seq']}",
             reason=f"not acknowledged in {advisory['deliveries']} deliveries",
@@ -94,7 +94,7 @@ def read_letter(envelope: Envelope) -> DeadLetter:
             by_server=True,
         )
     headers = envelope.headers
-    return DeadLetter(
+    return DeadLetterEntry(
         durable=envelope.subject.removeprefix(names.dead_subject("")),
         subject=headers.get(SUBJECT, ""),
         reason=headers.get(REASON, ""),
@@ -123,7 +123,7 @@ async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None
     await publisher.store(letter.subject, letter.data, headers)
 
 
-async def read_dead(client: Client) -> list[DeadLetter]:
+async def read_dead(client: Client) -> list[DeadLetterEntry]:
     """All dead letters, oldest first. Raises BusUnavailable."""
     stored = await read_stored(client, names.DEAD_STREAM, ">")
     return [
@@ -144,7 +144,11 @@ class DeadLetterReader:
         self._fetch = fetch
 
     async def handle(
-        self, consumer: DeadLetterConsumer, handler: OnBuried, envelope: Envelope, deliveries: int
+        self,
+        consumer: DeadLetterConsumer,
+        handler: OnDeadMessage,
+        envelope: Envelope,
+        deliveries: int,
     ) -> Disposition:
         """Handle a letter and publish its facts; its errors become a disposition."""
         with tracing.receiving(
@@ -162,7 +166,7 @@ class DeadLetterReader:
                 return outcome
         return Done()
 
-    async def open(self, letter: DeadLetter) -> Buried | None:
+    async def open(self, letter: DeadLetterEntry) -> DeadMessage | None:
         """The message in a letter; None, and a warning, without its writer's valid signature."""
         consumer = _CONSUMERS.get(letter.durable)
         if consumer is None or not consumer.message.signed:
@@ -177,7 +181,7 @@ class DeadLetterReader:
         except Rejected:
             message = None
         address = names.parse_subject(envelope.subject)
-        return Buried(
+        return DeadMessage(
             consumer=consumer.durable,
             message_id=envelope.headers.get(codec.MSG_ID, ""),
             scope=address.scope,
@@ -186,7 +190,7 @@ class DeadLetterReader:
             reason=letter.reason,
         )
 
-    async def _delivered(self, letter: DeadLetter, consumer: Consumer[Message]) -> Envelope:
+    async def _delivered(self, letter: DeadLetterEntry, consumer: Consumer[Message]) -> Envelope:
         """The message as it was delivered. Raises Rejected where it, or the letter, is not its
         sender's."""
         identity = self._receiver.identity

@@ -34,7 +34,7 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Bury:
+class DeadLetter:
     """Put it among the dead letters and never deliver it again."""
 
     reason: str
@@ -48,7 +48,7 @@ class Leave:
 _UNREADABLE_TRIES = 3
 """Few tries: only a replica that lags makes a message unreadable for a while."""
 
-Disposition = Done | Retry | Bury | Leave
+Disposition = Done | Retry | DeadLetter | Leave
 
 
 def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposition:
@@ -56,7 +56,7 @@ def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposit
     if isinstance(error, Fenced):
         return Leave()
     if isinstance(error, Rejected):
-        return Bury(str(error))
+        return DeadLetter(str(error))
     # What only waits for another part may wait long; a bug is the same the next time.
     foreseen = isinstance(error, Retryable)
     limit = consumer.max_deliver if foreseen else min(consumer.max_failures, consumer.max_deliver)
@@ -64,7 +64,7 @@ def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposit
         limit = min(limit, _UNREADABLE_TRIES)
     if deliveries >= limit:
         reason = f"{type(error).__name__}: {error}"
-        return Bury(f"{reason} (delivery {deliveries} of {limit})")
+        return DeadLetter(f"{reason} (delivery {deliveries} of {limit})")
     delays = consumer.retry_delays_s
     return Retry(delays[min(deliveries, len(delays)) - 1])
 
@@ -135,7 +135,7 @@ class Receiver:
                 log.exception("%s failed", query_type.name)
                 raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
 
-    async def overhear(self, envelope: Envelope) -> Message | None:
+    async def receive_broadcast(self, envelope: Envelope) -> Message | None:
         """The message inside; None, and a warning, where it cannot be read."""
         try:
             return await self._known(envelope)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pml_common.disposition import Rejected, Retryable
+from pml_common.errors import Rejected, Retryable
 
 __all__ = [
     "Behind",
@@ -77,7 +77,7 @@ class Overrun(BusError):
 
 
 class QueryFailed(BusError):
-    """The owner answered a query with an error; raised by its handler, re-raised at the asker.
+    """The owner answered a query with an error; raised by its handler and again at the client.
 
     `unavailable` also stands for an owner that did not answer in time.
     """

@@ -10,15 +10,15 @@ from functools import partial
 from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
+from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetter, DeadLetterReader, write_letter
+from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, write_letter
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
 from pml_common.bus.errors import BusUnavailable, NobodyThere, QueryFailed, Unreadable
 from pml_common.bus.identity import Identity, everyone
-from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
 from pml_common.bus.memory_payloads import MemoryPayloads
-from pml_common.bus.port import Bus, Handler, OnBuried, Recorded, Wants
+from pml_common.bus.port import Bus, Handler, OnDeadMessage, Recorded, Wants
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
@@ -44,7 +44,7 @@ class MemoryBus(Bus):
         self._replicas: list[tuple[Consumer[Message] | DeadLetterConsumer, Replica]] = []
         self._leave: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._inboxes: set[Inbox[Message]] = set()
+        self._inboxes: set[BoundedQueue[Message]] = set()
         self._closed = False
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
@@ -55,7 +55,7 @@ class MemoryBus(Bus):
             )
             return self.broker.store(sealed)
 
-    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
         subject = names.query_subject(query_type)
         with tracing.asking(query_type) as headers:
             try:
@@ -128,13 +128,13 @@ class MemoryBus(Bus):
     async def _record(self, stored: Stored) -> Recorded | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 
-    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
-        self._require(f"remember {key}")
-        self.broker.remember(key, value, ttl_s)
+    async def put(self, key: str, value: bytes, ttl_s: float) -> None:
+        self._require(f"put {key}")
+        self.broker.put(key, value, ttl_s)
 
-    async def recall(self, key: str) -> bytes | None:
-        self._require(f"recall {key}")
-        return self.broker.memos.get(key)
+    async def get(self, key: str) -> bytes | None:
+        self._require(f"get {key}")
+        return self.broker.cache.get(key)
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
@@ -144,7 +144,9 @@ class MemoryBus(Bus):
         write = partial(write_letter, consumer, self._identity)
         self._join(consumer, Replica(process, consumer.max_in_flight, write))
 
-    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+    async def consume_dead_letters(
+        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+    ) -> None:
         reader = DeadLetterReader(self._receiver, self.broker.fetch)
 
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
@@ -165,7 +167,7 @@ class MemoryBus(Bus):
         wants: Wants | None = None,
     ) -> None:
         self._require(f"listen to {message_type.name}")
-        inbox: Inbox[Envelope] = Inbox()
+        inbox: BoundedQueue[Envelope] = BoundedQueue()
 
         async def hear() -> None:
             async for envelope in inbox:
@@ -202,12 +204,12 @@ class MemoryBus(Bus):
     @asynccontextmanager
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
         self._require(f"follow {entity}")
-        envelopes: Inbox[Envelope] = Inbox()
-        messages: Inbox[Message] = Inbox(MOST_FOLLOWED)
+        envelopes: BoundedQueue[Envelope] = BoundedQueue()
+        messages: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
 
         async def receive() -> None:
             async for envelope in envelopes:
-                if (event := await self._receiver.overhear(envelope)) is not None:
+                if (event := await self._receiver.receive_broadcast(envelope)) is not None:
                     messages.put(event, weight(envelope))
 
         leave = self._subscribe("pml.evt.", f".{scope}.{names.entity_token(entity)}", envelopes)
@@ -220,7 +222,7 @@ class MemoryBus(Bus):
             leave()
             task.cancel()
 
-    async def dead_letters(self) -> list[DeadLetter]:
+    async def dead_letters(self) -> list[DeadLetterEntry]:
         """All that was buried, oldest first."""
         return list(self.broker.dead)
 
@@ -274,7 +276,7 @@ class MemoryBus(Bus):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _subscribe(self, head: str, tail: str, inbox: Inbox[Envelope]) -> Callable[[], None]:
+    def _subscribe(self, head: str, tail: str, inbox: BoundedQueue[Envelope]) -> Callable[[], None]:
         def receive(envelope: Envelope) -> None:
             if envelope.subject.startswith(head) and envelope.subject.endswith(tail):
                 inbox.put(envelope)

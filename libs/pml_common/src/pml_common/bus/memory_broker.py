@@ -13,8 +13,8 @@ from typing import cast
 from pml_common.bus import codec, names
 from pml_common.bus.clock import Cancellable, Clock, ScaledClock
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetter, read_letter
-from pml_common.bus.delivery import Bury, Disposition, Done, Leave, Retry
+from pml_common.bus.dead_letters import DeadLetterEntry, read_letter
+from pml_common.bus.delivery import DeadLetter, Disposition, Done, Leave, Retry
 from pml_common.bus.errors import Behind, BusUnavailable, Fenced
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
@@ -172,7 +172,7 @@ class Durable:
             case Retry(delay_s):
                 again = partial(self._queue, stored, deliveries + 1)
                 self._alarms[stored.sequence] = self._broker.clock.call_later(delay_s, again)
-            case Bury(reason):
+            case DeadLetter(reason):
                 write = replica.write_letter
                 self._bury(write(stored.envelope, reason, deliveries) if write else None)
 
@@ -213,9 +213,9 @@ class MemoryBroker:
         self.outages = Outages()
         self._available = True
         self.refusal: str | None = None
-        self.dead: list[DeadLetter] = []
+        self.dead: list[DeadLetterEntry] = []
         self.payloads: dict[str, bytes] = {}
-        self.memos: dict[str, bytes] = {}
+        self.cache: dict[str, bytes] = {}
         self._memo_ends: dict[str, Cancellable] = {}
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
@@ -239,12 +239,12 @@ class MemoryBroker:
         if not self.available:
             raise BusUnavailable(f"{what}: not connected to NATS")
 
-    def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+    def put(self, key: str, value: bytes, ttl_s: float) -> None:
         """Keep a value for a time instead of what the key had."""
         if key in self._memo_ends:
             self._memo_ends[key].cancel()
-        self.memos[key] = value
-        self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.memos.__delitem__, key))
+        self.cache[key] = value
+        self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.cache.__delitem__, key))
 
     def durable(self, consumer: Consumer[Message] | DeadLetterConsumer) -> Durable:
         """The durable consumer of that name, with the options given last."""

@@ -16,11 +16,12 @@ from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
 from pml_common.bus import connection, names, streams, write_check
+from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
 from pml_common.bus.consume import BuryDelivery, Process, PullLoop
 from pml_common.bus.dead_letters import (
-    DeadLetter,
+    DeadLetterEntry,
     DeadLetterReader,
     bury,
     read_dead,
@@ -29,13 +30,12 @@ from pml_common.bus.dead_letters import (
 from pml_common.bus.delivery import Disposition, Receiver
 from pml_common.bus.errors import BusUnavailable, TooFewServers, Unreadable
 from pml_common.bus.identity import Identity
-from pml_common.bus.inbox import MOST_FOLLOWED, Inbox, weight
 from pml_common.bus.journal import NatsJournal
-from pml_common.bus.memos import NatsMemos
+from pml_common.bus.key_value_cache import NatsKeyValueCache
 from pml_common.bus.payloads import NatsPayloads
-from pml_common.bus.port import Bus, Handler, OnBuried, Recorded, Wants
+from pml_common.bus.port import Bus, Handler, OnDeadMessage, Recorded, Wants
 from pml_common.bus.publish import NatsPublisher
-from pml_common.bus.query import NatsAsker, QueryServer
+from pml_common.bus.query import NatsQueryClient, QueryServer
 from pml_common.bus.server_clock import ServerClock, read_clock
 from pml_common.bus.stream_check import StreamCheck
 from pml_common.bus.streams import StreamSettings
@@ -71,15 +71,15 @@ class NatsBus(Bus):
         self._kept = kept
         self._check = StreamCheck(client, service, kept)
         self._payloads = NatsPayloads(client, self._js)
-        self._memos = NatsMemos(client, self._js)
+        self._cache = NatsKeyValueCache(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
         self._journal = NatsJournal(client, self._receiver)
-        self._asker = NatsAsker(client, self._receiver)
+        self._query_client = NatsQueryClient(client, self._receiver)
         self._queries = QueryServer(client, self._receiver, service, instance)
         self._loops: list[PullLoop] = []
         self._heard: list[Subscription] = []
-        self._inboxes: set[Inbox[Message]] = set()
+        self._inboxes: set[BoundedQueue[Message]] = set()
         self._drained = False
         self.clock = ServerClock(partial(read_clock, client, service))
         self._looking: asyncio.Task[None] | None = None
@@ -147,8 +147,8 @@ class NatsBus(Bus):
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         return await self._publisher.publish(message, expected_last=expected_last)
 
-    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        return await self._asker.ask(query_type, query, timeout)
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        return await self._query_client.request(query_type, query, timeout)
 
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
@@ -165,11 +165,11 @@ class NatsBus(Bus):
     ) -> Sequence[Recorded | Unreadable]:
         return await self._journal.salvage(message_type, scope, entity)
 
-    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
-        await self._memos.remember(key, value, ttl_s)
+    async def put(self, key: str, value: bytes, ttl_s: float) -> None:
+        await self._cache.put(key, value, ttl_s)
 
-    async def recall(self, key: str) -> bytes | None:
-        return await self._memos.recall(key)
+    async def get(self, key: str) -> bytes | None:
+        return await self._cache.get(key)
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
@@ -182,7 +182,9 @@ class NatsBus(Bus):
 
         await self._pull(consumer, process, bury_it)
 
-    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+    async def consume_dead_letters(
+        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+    ) -> None:
         reader = DeadLetterReader(self._receiver, self._journal.fetch)
 
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
@@ -235,11 +237,11 @@ class NatsBus(Bus):
 
     @asynccontextmanager
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
-        inbox: Inbox[Message] = Inbox(MOST_FOLLOWED)
+        inbox: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
             envelope = envelope_of(message)
-            if (event := await self._receiver.overhear(envelope)) is not None:
+            if (event := await self._receiver.receive_broadcast(envelope)) is not None:
                 inbox.put(event, weight(envelope))
 
         with server_errors(self._client, f"follow {entity}"):
@@ -255,7 +257,7 @@ class NatsBus(Bus):
             if not self._client.is_closed:
                 await subscription.unsubscribe()
 
-    async def dead_letters(self) -> list[DeadLetter]:
+    async def dead_letters(self) -> list[DeadLetterEntry]:
         """All that was buried, oldest first. Raises BusUnavailable."""
         return await read_dead(self._client)
 
@@ -281,8 +283,8 @@ class NatsBus(Bus):
 
     async def healthy(self) -> bool:
         with suppress(NatsError):
-            asker = JetStreamContext(self._client, timeout=1.0)
-            return self._client.is_connected and bool(await asker.account_info())
+            query_client = JetStreamContext(self._client, timeout=1.0)
+            return self._client.is_connected and bool(await query_client.account_info())
         return False
 
     def now(self) -> datetime:

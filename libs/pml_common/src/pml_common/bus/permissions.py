@@ -87,8 +87,8 @@ def _buckets(service: Service) -> Iterator[str]:
     yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
     yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
     if service == streams.KEEPER:
-        yield f"$KV.{names.MEMO_BUCKET}.>"
-        yield f"$JS.API.DIRECT.GET.{names.MEMO_STREAM}.>"
+        yield f"$KV.{names.CACHE_BUCKET}.>"
+        yield f"$JS.API.DIRECT.GET.{names.CACHE_STREAM}.>"
 
 
 def _subscriptions(service: Service) -> Iterator[str]:

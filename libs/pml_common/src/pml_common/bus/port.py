@@ -38,7 +38,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Buried:
+class DeadMessage:
     """A message that its sender published and a consumer gave up for good; `message` is None where
     its body cannot be read."""
 
@@ -50,7 +50,7 @@ class Buried:
     reason: str
 
 
-OnBuried = Callable[[Buried], Awaitable[Sequence[Message]]]
+OnDeadMessage = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
 """Handles one burial and returns what to publish; may run twice for one burial."""
 
 
@@ -68,10 +68,10 @@ class Publisher(Protocol):
         ...
 
 
-class Asker(Protocol):
+class QueryClient(Protocol):
     """What asks owners."""
 
-    async def ask(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
         """Ask the owner and wait `timeout` seconds at most. Raises QueryFailed."""
         ...
 
@@ -101,28 +101,30 @@ class Journal(Protocol):
         ...
 
 
-class Memos(Protocol):
+class KeyValueCache(Protocol):
     """Small values under keys, shared by all services, each for a time."""
 
-    async def remember(self, key: str, value: bytes, ttl_s: float) -> None:
+    async def put(self, key: str, value: bytes, ttl_s: float) -> None:
         """Keep a value for `ttl_s` seconds (whole ones, a week at most) instead of what the key
         had; a key is tokens of letters, digits, `-`, `_` and `=`, with dots between them. Raises
         BusUnavailable."""
         ...
 
-    async def recall(self, key: str) -> bytes | None:
+    async def get(self, key: str) -> bytes | None:
         """What a key has; None once its time is over. Raises BusUnavailable."""
         ...
 
 
-class Bus(Publisher, Asker, Journal, Memos, Protocol):
+class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
     """Everything a composition root needs."""
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         """Start handling a durable consumer's messages until `drain`."""
         ...
 
-    async def consume_buried(self, consumer: DeadLetterConsumer, handler: OnBuried) -> None:
+    async def consume_dead_letters(
+        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+    ) -> None:
         """Start handling what all consumers give up, until `drain`. What its sender did not publish
         is passed over: a forgery that was buried says nothing of anybody's work."""
         ...

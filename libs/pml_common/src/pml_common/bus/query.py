@@ -52,7 +52,7 @@ def failure_headers(failure: QueryFailed) -> dict[str, str]:
     }
 
 
-class NatsAsker:
+class NatsQueryClient:
     """Asks."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
@@ -60,8 +60,8 @@ class NatsAsker:
         self._receiver = receiver
         self._payloads = receiver.payloads
 
-    async def ask(self, query_type: QueryType[Q, R], query: Q, timeout: float) -> R:
-        """See `port.Asker`."""
+    async def request(self, query_type: QueryType[Q, R], query: Q, timeout: float) -> R:
+        """See `port.QueryClient`."""
         with tracing.asking(query_type) as headers:
             try:
                 async with asyncio.timeout(timeout):

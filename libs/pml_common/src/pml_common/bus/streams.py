@@ -104,8 +104,8 @@ def _payload_bucket() -> api.StreamConfig:
 def _memo_bucket() -> api.StreamConfig:
     """As nats-py makes a key-value bucket."""
     return api.StreamConfig(
-        name=names.MEMO_STREAM,
-        subjects=[f"$KV.{names.MEMO_BUCKET}.>"],
+        name=names.CACHE_STREAM,
+        subjects=[f"$KV.{names.CACHE_BUCKET}.>"],
         max_age=MEMO_AGE_S,
         max_msgs_per_subject=1,
         duplicate_window=120.0,

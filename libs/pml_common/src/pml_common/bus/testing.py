@@ -14,7 +14,7 @@ from nats.js import JetStreamContext
 from pml_common.bus import codec, names
 from pml_common.bus.clock import ScaledClock
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetter, read_dead
+from pml_common.bus.dead_letters import DeadLetterEntry, read_dead
 from pml_common.bus.identity import SIGNATURE, everyone, everyones_keys, statement
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
@@ -49,7 +49,7 @@ class BusWorld(Protocol):
         """Lose every body that a message only refers to."""
         ...
 
-    async def dead_letters(self) -> Sequence[DeadLetter]:
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
         """What was buried."""
         ...
 
@@ -85,7 +85,7 @@ class MemoryWorld:
         """See BusWorld."""
         self.broker.payloads.clear()
 
-    async def dead_letters(self) -> Sequence[DeadLetter]:
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
         """See BusWorld."""
         return list(self.broker.dead)
 
@@ -136,7 +136,7 @@ class NatsWorld:
         await JetStreamContext(client).purge_stream(names.PAYLOAD_STREAM)
         await client.close()
 
-    async def dead_letters(self) -> Sequence[DeadLetter]:
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
         """See BusWorld."""
         client = await self._client()
         try:

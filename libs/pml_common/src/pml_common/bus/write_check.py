@@ -41,7 +41,7 @@ def every_subject() -> Sequence[str]:
     return [
         *sorted(checked),
         _payloads("operator"),
-        f"$KV.{names.MEMO_BUCKET}.write-check",
+        f"$KV.{names.CACHE_BUCKET}.write-check",
     ]
 
 

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from pml_common.disposition import Retryable
+from pml_common.errors import Retryable
 
 
 class StorageUnavailable(Retryable):

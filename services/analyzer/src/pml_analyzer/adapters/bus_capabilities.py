@@ -7,7 +7,7 @@ from typing import Final
 from pml_analyzer.adapters.copies import Copies
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.port import Asker
+from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
 from pml_common.contracts.registry import DescribeCapabilities, Reference
 from pml_common.contracts.scope import Scope
@@ -19,7 +19,7 @@ class BusCapabilities:
     """See Capabilities. A copy serves for `max_age_s` seconds at most."""
 
     def __init__(
-        self, bus: Asker, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
+        self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
         self._copies = Copies[tuple[Scope, str], Reference](
@@ -39,7 +39,7 @@ class BusCapabilities:
         question = self._copies.asking()
         query = DescribeCapabilities(scope=scope, references=references)
         try:
-            reply = await self._bus.ask(DESCRIBE_CAPABILITIES, query)
+            reply = await self._bus.request(DESCRIBE_CAPABILITIES, query)
         except QueryFailed as failure:
             what = f"the capabilities that a program of {scope} calls"
             raise CapabilitiesUnavailable(f"{what}: {failure}") from failure

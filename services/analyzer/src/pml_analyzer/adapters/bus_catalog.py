@@ -8,7 +8,7 @@ from pml_analysis.decision.toolbox import Tools
 from pml_analyzer.adapters.copies import Copies
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.port import Asker
+from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools
 from pml_common.contracts.scope import Scope
@@ -21,7 +21,7 @@ class BusCatalog:
     """See Catalog. A copy serves for `max_age_s` seconds at most."""
 
     def __init__(
-        self, bus: Asker, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
+        self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
         self._copies = Copies[Scope, Tools](max_age_s=max_age_s, most=_MOST_SCOPES, clock=clock)
@@ -35,7 +35,7 @@ class BusCatalog:
         """See Catalog."""
         question = self._copies.asking()
         try:
-            reply = await self._bus.ask(LIST_TOOLS, ListTools(scope=scope))
+            reply = await self._bus.request(LIST_TOOLS, ListTools(scope=scope))
         except QueryFailed as failure:
             raise CatalogUnavailable(f"the tools of {scope}: {failure}") from failure
         tools = Tools(reply.tools)

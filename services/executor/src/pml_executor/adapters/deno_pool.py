@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from pml_common.contracts.scope import Scope
-from pml_executor.adapters.starts import SandboxProcess, Starts
+from pml_executor.adapters.process_starter import SandboxProcess, Starts
 from pml_executor.domain.idle import Idle
-from pml_executor.domain.places import Places
+from pml_executor.domain.pool_capacity import Places
 from pml_executor.ports import SandboxUnavailable
 
 _COLD_S = 1.0

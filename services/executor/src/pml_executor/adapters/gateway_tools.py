@@ -6,7 +6,7 @@ from itertools import chain, repeat
 from time import monotonic
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.port import Asker
+from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.outages import Outage, away_since, no_outages
@@ -20,8 +20,10 @@ _REPLY_MARGIN_S = 5.0
 class GatewayTools:
     """Asks `gateway.call-tool`; the gateway keeps outcomes by idempotency key."""
 
-    def __init__(self, asker: Asker, outages: Callable[[], Sequence[Outage]] = no_outages) -> None:
-        self._asker = asker
+    def __init__(
+        self, query_client: QueryClient, outages: Callable[[], Sequence[Outage]] = no_outages
+    ) -> None:
+        self._query_client = query_client
         self._outages = outages
 
     async def call(self, query: CallTool) -> ToolOutcome:
@@ -40,7 +42,9 @@ class GatewayTools:
             if left <= 0:
                 break
             try:
-                return await self._asker.ask(CALL_TOOL, query, timeout=min(_SLICE_S, left))
+                return await self._query_client.request(
+                    CALL_TOOL, query, timeout=min(_SLICE_S, left)
+                )
             except QueryFailed as failure:
                 if failure.code != "unavailable":
                     status = "unknown" if failure.code == "internal" else "tool_error"

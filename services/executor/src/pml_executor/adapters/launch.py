@@ -1,4 +1,4 @@
-"""Ways to start a sandbox process: as it is, from a confined thread, or inside bubblewrap."""
+"""Exits to start a sandbox process: as it is, from a confined thread, or inside bubblewrap."""
 
 import asyncio
 import json

@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 
 from pml_executor.adapters.cgroups import Groups, find_groups
-from pml_executor.adapters.confined import confined_thread, landlock_abi
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.landlock_thread import confined_thread, landlock_abi
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
-from pml_executor.adapters.leash import find_leash
 from pml_executor.adapters.orphans import end_orphans
+from pml_executor.adapters.parent_death import find_leash
 from pml_executor.adapters.worker_code import WorkerCode
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries
 from pml_executor.domain.landlock import Right, rules_for

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 
-from pml_common.disposition import Retryable
+from pml_common.errors import Retryable
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pml_common.health import detail
-from pml_gateway.domain.errors import Unavailable
+from pml_gateway.domain.api.errors import Unavailable
 
 MIB = 1024 * 1024
 _BELIEVED_S = 1.0

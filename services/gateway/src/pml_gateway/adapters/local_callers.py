@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.approver import Approver
+from pml_gateway.domain.api.approver import Approver
 from pml_gateway.ports import Caller
 
 

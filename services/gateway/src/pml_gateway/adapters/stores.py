@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from pml_common.storage.pool import Pool
-from pml_gateway.adapters.postgres_ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres_outbox import PostgresOutbox
-from pml_gateway.adapters.postgres_results import PostgresResults
-from pml_gateway.adapters.postgres_workflows import PostgresWorkflowStore
+from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
+from pml_gateway.adapters.postgres.outbox import PostgresOutbox
+from pml_gateway.adapters.postgres.results import PostgresResults
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.ports import CallLedger, LastingResults, Outbox, WorkflowStore
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pml_gateway.domain.server_config import ServerConfig
-from services.gateway.tests.integration.mcp.world import ServerWorld
+from pml_gateway.domain.servers.server_config import ServerConfig
+from services.gateway.tests.integration.mcp.harness import ServerWorld
 
 
 @pytest.fixture

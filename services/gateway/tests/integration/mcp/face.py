@@ -15,10 +15,10 @@ from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.http_server import serve_http
-from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.errors import Forbidden
-from pml_gateway.handlers.http_heads import BoundedHeads
-from pml_gateway.handlers.mcp_server import McpServerFace
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.entrypoints.http.heads import BoundedHeads
+from pml_gateway.entrypoints.mcp.server import McpServerFace
 from pml_gateway.ports import Caller
 from pml_local.ports import free_port
 

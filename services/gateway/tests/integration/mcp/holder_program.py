@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from pml_gateway.adapters.mcp_servers import McpServers
-from pml_gateway.domain.server_config import StdioServer
+from pml_gateway.adapters.mcp_client.server_pool import McpServers
+from pml_gateway.domain.servers.server_config import StdioServer
 
 
 async def main(log: Path) -> None:

@@ -17,8 +17,8 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.domain.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.errors import Unavailable
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.errors import Unavailable
 from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
 

@@ -6,10 +6,10 @@ import pytest
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations
-from pml_gateway.adapters.mcp_servers import Limits
-from pml_gateway.domain.server_config import ServerConfig
+from pml_gateway.adapters.mcp_client.server_pool import Limits
+from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_local.testing import eventually
-from services.gateway.tests.integration.mcp.world import QUICK, Listener, ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 

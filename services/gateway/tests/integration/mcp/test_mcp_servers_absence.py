@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from pml_gateway.adapters.mcp_servers import Limits
-from pml_gateway.domain.repeatable import NotSent
+from pml_gateway.adapters.mcp_client.server_pool import Limits
+from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.ports import free_port
 from pml_local.testing import eventually
-from services.gateway.tests.integration.mcp.world import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 

@@ -14,11 +14,11 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from pml_common.http_server import serve_http
-from pml_gateway.adapters.mcp_servers_transport import MAX_RESULT_BYTES
-from pml_gateway.domain.server_config import HttpServer, StdioServer
+from pml_gateway.adapters.mcp_client.transport import MAX_RESULT_BYTES
+from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
 from pml_local.ports import free_port
 from pml_local.testing import eventually
-from services.gateway.tests.integration.mcp.world import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 

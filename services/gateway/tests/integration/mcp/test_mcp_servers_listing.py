@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.contracts.tool import ToolAnnotations
 from pml_local.testing import eventually
-from services.gateway.tests.integration.mcp.world import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 

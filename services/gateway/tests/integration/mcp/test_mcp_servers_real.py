@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pml_gateway.adapters.mcp_servers import Limits
-from pml_gateway.domain.server_config import ServerConfig, StdioServer
-from services.gateway.tests.integration.mcp.world import connected
+from pml_gateway.adapters.mcp_client.server_pool import Limits
+from pml_gateway.domain.servers.server_config import ServerConfig, StdioServer
+from services.gateway.tests.integration.mcp.harness import connected
 
 pytestmark = pytest.mark.integration
 

@@ -8,10 +8,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from pml_common.http_server import serve_http
-from pml_gateway.domain.server_config import HttpServer
+from pml_gateway.domain.servers.server_config import HttpServer
 from pml_local.ports import free_port
+from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 from services.gateway.tests.integration.mcp.server_program import Program, server_of
-from services.gateway.tests.integration.mcp.world import ServerWorld, connected
 
 pytestmark = pytest.mark.integration
 

@@ -17,8 +17,8 @@ from pml_common.storage.memory import MemoryOnce
 from pml_registry.adapters.memory_tables import Found, Kept, MemoryTables
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.descriptions import description_of
+from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import meant_by
-from pml_registry.domain.standing import Held
 from pml_registry.ports import Embedded, Seen, Taught
 
 
@@ -45,7 +45,7 @@ class MemoryCapabilityStore:
         return Seen(replayed, known[0].held if known else None)
 
     async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
     ) -> Sequence[Message] | None:
         """See `ports.CapabilityStore`."""
         key = (updated.scope, updated.capability_id)
@@ -140,7 +140,7 @@ class MemoryCapabilityHandling:
         """See `ports.Handling`."""
         return self._handling.conclude(facts)
 
-    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+    async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
         """See `ports.CapabilityHandling`."""
         known = self._tables.capabilities.get((scope, capability_id))
         return None if known is None else known[0].held

@@ -8,7 +8,7 @@ from uuid import UUID
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_registry.adapters.memory_tables import Found, MemoryTables
-from pml_registry.domain.hits import hits_of
+from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.ports import Embedded, Vector
 
@@ -63,7 +63,7 @@ class MemoryDiscovery:
         }
         visible = {id_ for id_, _ in self._visible(scope, "capability")}
         capabilities = {id_: tables.capabilities[scope, UUID(id_)][0].record for id_ in visible}
-        return hits_of(ranked, tools, capabilities)
+        return discovery_hits(ranked, tools, capabilities)
 
     def _visible(self, scope: Scope, kind: Kind) -> Iterator[tuple[str, Found]]:
         if kind == "tool":

@@ -8,7 +8,7 @@ from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage.memory import MemoryInbox
-from pml_registry.domain.standing import Held
+from pml_registry.domain.listing import StoredCapability
 from pml_registry.ports import Vector
 
 
@@ -29,10 +29,10 @@ class Kept:
     learning_revision: int = 0
 
     @property
-    def held(self) -> Held:
+    def held(self) -> StoredCapability:
         """What may change of it."""
         record = self.record
-        return Held(
+        return StoredCapability(
             name=record.name,
             named=record.named,
             listed=record.listed,

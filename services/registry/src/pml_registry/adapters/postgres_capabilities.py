@@ -11,7 +11,7 @@ from pml_common.contracts.capability import CapabilityDescription, CapabilityRec
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.disposition import Retryable
+from pml_common.errors import Retryable
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, connection, snapshot
@@ -25,8 +25,8 @@ from pml_registry.adapters.postgres_rows import (
     learning_columns,
 )
 from pml_registry.domain.admission import Admission
+from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import as_id, record_hash
-from pml_registry.domain.standing import Held
 from pml_registry.ports import Embedded, Seen, Taught
 
 _SQL = load_queries("pml_registry")
@@ -61,7 +61,7 @@ class PostgresCapabilityStore:
         return Seen(replayed, None if row["name"] is None else held(row))
 
     async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[Held], Taught]
+        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
     ) -> Sequence[Message] | None:
         """See `ports.CapabilityStore`. Two statements, the second of which counts only if the
         capability is as it was read; else all over again."""
@@ -144,7 +144,7 @@ class PostgresCapabilityHandling:
         """See `ports.Handling`."""
         return self._handling.conclude(facts)
 
-    async def capability(self, scope: Scope, capability_id: UUID) -> Held | None:
+    async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
         """See `ports.CapabilityHandling`."""
         await self._session.execute(_SQL["lock-capability"], str(capability_id))
         row = await self._session.fetchrow(

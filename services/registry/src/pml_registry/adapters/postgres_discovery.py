@@ -9,7 +9,7 @@ from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
-from pml_registry.domain.hits import hits_of
+from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.ports import Embedded, Vector
 
@@ -74,4 +74,4 @@ class PostgresEvidence:
             of_capabilities = await session.fetch(_SQL["capabilities-by-id"], *where, capabilities)
         definitions = {row["tool_id"]: tool_definition(row) for row in of_tools}
         records = {str(row["pattern_id"]): capability_record(row) for row in of_capabilities}
-        return hits_of(ranked, definitions, records)
+        return discovery_hits(ranked, definitions, records)

@@ -17,7 +17,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.domain.catalogue import KnownTool
-from pml_registry.domain.standing import Held, Standing
+from pml_registry.domain.listing import Listing, StoredCapability
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
@@ -68,9 +68,9 @@ def capability_description(row: asyncpg.Record) -> CapabilityDescription:
     )
 
 
-def held(row: asyncpg.Record) -> Held:
+def held(row: asyncpg.Record) -> StoredCapability:
     """What may change of a row of the view `capability`."""
-    return Held(
+    return StoredCapability(
         name=row["name"],
         named=row["named"],
         listed=row["listed"],
@@ -81,7 +81,7 @@ def held(row: asyncpg.Record) -> Held:
 
 
 def learning_columns(
-    updated: LearningUpdated, standing: Standing, before: Held
+    updated: LearningUpdated, standing: Listing, before: StoredCapability
 ) -> tuple[object, ...]:
     """The key of a capability, its statistics, and what it must still be to take them."""
     return (

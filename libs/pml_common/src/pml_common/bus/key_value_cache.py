@@ -1,0 +1,41 @@
+"""Small values for a time, in a JetStream key-value bucket."""
+# nats-py leaves its **params untyped:
+# pyright: reportUnknownMemberType=false
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
+from nats.js.kv import KeyValue
+
+from pml_common.bus import names
+from pml_common.bus.connection import server_errors
+
+
+class NatsKeyValueCache:
+    """The bucket that all services share; see `port.KeyValueCache`."""
+
+    def __init__(self, client: Client, js: JetStreamContext) -> None:
+        self._client = client
+        self._js = js
+        self._prefix = f"$KV.{names.CACHE_BUCKET}."
+        self._bucket = KeyValue(
+            name=names.CACHE_BUCKET,
+            stream=names.CACHE_STREAM,
+            pre=self._prefix,
+            js=js,
+            direct=True,
+        )
+
+    async def put(self, key: str, value: bytes, ttl_s: float) -> None:
+        """See `port.KeyValueCache`."""
+        with server_errors(self._client, f"put {key}"):
+            # The bucket's own `put` knows no time to live.
+            await self._js.publish(f"{self._prefix}{key}", value, msg_ttl=ttl_s)
+
+    async def get(self, key: str) -> bytes | None:
+        """See `port.KeyValueCache`."""
+        with server_errors(self._client, f"get {key}"):
+            try:
+                return (await self._bucket.get(key)).value
+            except NotFoundError:
+                return None

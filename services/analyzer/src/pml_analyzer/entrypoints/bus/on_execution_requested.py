@@ -1,0 +1,84 @@
+"""A workflow was accepted: read its program and say what it would do."""
+
+from collections.abc import Sequence
+
+from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
+from pml_analysis.text.readable import Limits
+from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.application.compile_check import CompileCheck
+from pml_analyzer.application.library import library_for
+from pml_analyzer.application.type_check import TypeCheck
+from pml_analyzer.ports import Capabilities, Catalog
+from pml_common.contracts import ids
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.gateway import ExecutionRequested
+
+
+async def on_execution_requested(
+    request: ExecutionRequested,
+    catalog: Catalog,
+    capabilities: Capabilities,
+    limits: Limits,
+    analyses: Analyses,
+    compiles: CompileCheck,
+    types: TypeCheck | None = None,
+) -> Sequence[Message]:
+    """Analyse one program; the same program, tools, capabilities and policy give equal events
+    every time."""
+    scope, library, engine = request.scope, NO_CAPABILITIES, analyses.engine
+    tools = await catalog.tools(scope)
+    outcome = await analyses.of(request, tools, library, limits)
+    if isinstance(outcome, Rejection) and outcome.missing_capabilities:
+        names = outcome.missing_capabilities
+        library = await library_for(scope, names, capabilities, limits, engine)
+        outcome = await analyses.of(request, tools, library, limits)
+    if isinstance(outcome, Rejection) and outcome.missing_tools:
+        # The author may know of a tool that our copy of the catalogue is too old to hold.
+        tools = await catalog.reread(scope)
+        outcome = await analyses.of(request, tools, library, limits)
+    outcome = await compiles.of(scope, request.code, outcome)
+    if types is not None:
+        outcome = await types.of(request.code, outcome, tools, library.definitions)
+    return [
+        _rejected(request, outcome)
+        if isinstance(outcome, Rejection)
+        else _analyzed(request, outcome)
+    ]
+
+
+def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnalyzed:
+    return ExecutionAnalyzed(
+        event_id=ids.effect_id(request.event_id, "execution-analyzed"),
+        scope=request.scope,
+        workflow_id=request.workflow_id,
+        principal=request.principal,
+        capability=CapabilityIdentity(
+            capability_id=ids.capability_id(request.scope, analysis.code_hash),
+            code_hash=analysis.code_hash,
+            name=request.name,
+        ),
+        intent=request.intent,
+        code=request.code,
+        instrumented=analysis.instrumented,
+        insertions=analysis.insertions,
+        structure=analysis.structure,
+        dynamic_calls=analysis.dynamic_calls,
+        decision=analysis.decision,
+        capabilities=analysis.capabilities,
+        injected=analysis.injected,
+        parameters_schema=analysis.parameters_schema,
+        diagnostics=analysis.diagnostics,
+        dry_run=request.dry_run is not None,
+    )
+
+
+def _rejected(request: ExecutionRequested, rejection: Rejection) -> AnalysisRejected:
+    return AnalysisRejected(
+        event_id=ids.effect_id(request.event_id, "analysis-rejected"),
+        scope=request.scope,
+        workflow_id=request.workflow_id,
+        kind=rejection.kind,
+        diagnostics=rejection.diagnostics,
+    )

@@ -1,0 +1,247 @@
+"""One attempt at one run: a conversation between a program, the journal and the tools."""
+
+import asyncio
+from dataclasses import dataclass
+
+from pydantic_core import to_json
+
+from pml_common.binding.fit import Binding
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunWorkflow, WantedCall
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import ToolEnd, ToolStart
+from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.application.waiting import Waiting
+from pml_executor.domain import events
+from pml_executor.domain.capabilities import Nesting, injected
+from pml_executor.domain.deadline import RunTime
+from pml_executor.domain.dry_run import mock_of
+from pml_executor.domain.endings import Ending, RunEnded
+from pml_executor.domain.journal import Call, CallKey, RunJournal
+from pml_executor.domain.layers import hold_before_layer
+from pml_executor.domain.limits import Allowance
+from pml_executor.domain.outcomes import after_unknown, ends_run, question, within
+from pml_executor.domain.parking import Parking, most_at_once
+from pml_executor.domain.protocol import (
+    Answer,
+    CallMade,
+    Entered,
+    Failed,
+    Failure,
+    Left,
+    Noted,
+    Paused,
+    Program,
+    Returned,
+    Threw,
+)
+from pml_executor.domain.refusal import refused_call
+from pml_executor.ports import (
+    GatewayUnreachable,
+    JournalStore,
+    Sandbox,
+    SandboxBroken,
+)
+
+
+@dataclass
+class Attempt:
+    """One attempt at one run: the program on one side, journal and tools on the other."""
+
+    command: RunWorkflow
+    executor: RunDependencies
+    store: JournalStore
+    journal: RunJournal
+    sandbox: Sandbox
+    time: RunTime
+
+    def __post_init__(self) -> None:
+        self._allowance = Allowance(self.executor.limits)
+        self._calls: dict[int, Call] = {}
+        self._asked_as: dict[CallKey, int] = {}
+        self._failed: dict[int, ToolEnd] = {}
+        self._nesting = Nesting(self.command, self.journal)
+        self._binding = Binding(self.command.grant, self.command.args)
+        self._grant_digest = self.command.grant.digest()
+        self._waiting = Waiting(self.command, self.journal, self.sandbox)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._over = False
+        self._in_order = False
+
+    async def conduct(self) -> Ending | tuple[WantedCall, ...]:
+        """Until the program has ended, or must wait for a person, and every call it made has
+        ended."""
+        program = Program(
+            code=self.command.instrumented,
+            capabilities=injected(self.command.injected),
+            args=self.command.args,
+            seed=self.command.workflow_id.hex,
+            now=int(self.journal.entries[0].ts),
+            past=int(self.journal.entries[-1].ts),
+        )
+        async with asyncio.TaskGroup() as calls:
+            await self.sandbox.run(program)
+            try:
+                ending = await self._converse(calls)
+            except RunEnded as ended:
+                ending = Ending(error=ended.error)
+            except Parking as parking:
+                ending = parking.wanted
+            finally:
+                self._over = True
+                if self._in_order and not self._under_way:  # else it would go on as long as they
+                    self.sandbox.finish()
+                else:
+                    self.sandbox.kill()
+        if self._waiting.wanted and (self._in_order or isinstance(ending, tuple)):
+            return most_at_once(self._waiting.wanted)  # the gateway may have wanted more meanwhile
+        return ending
+
+    async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
+        while True:
+            self._deliver()
+            try:
+                message = await self._waiting.receive()
+            except SandboxBroken as broken:
+                return Ending(error=WorkflowError(kind=broken.kind, message=str(broken)))
+            match message:
+                case CallMade():
+                    self._on_call(message, calls)
+                case Noted():
+                    self._on_notes(message)
+                case Entered() | Left() | Failed():
+                    self._on_capability(message)
+                case Returned() | Threw() | Paused() if self._waiting.wanted:
+                    raise Parking(self._waiting.wanted)
+                case Paused():
+                    pass
+                case Returned():
+                    return self._ended(Ending(result=message.value))
+                case Threw():
+                    return self._ended(Ending(error=self._failure(message)))
+
+    def _ended(self, ending: Ending) -> Ending:
+        """The program came to its end by itself, and replay to that of the journal."""
+        self.journal.complete()
+        self._in_order = True
+        return ending
+
+    def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
+        node_id = message.node or f"dyn:{message.tool}"
+        if message.id in self._calls:
+            error = WorkflowError(kind="rejected", message="the program forged a call")
+            raise RunEnded(error)
+        self._allowance.call(node_id, len(to_json(message.args)))
+        call = self.journal.call(node_id, message.tool, message.args)
+        refused = refused_call(self.command, message.tool, node_id)
+        if refused is not None:
+            raise RunEnded(refused)
+        self._hold(node_id, call.tool, call.args)
+        self._calls[message.id] = call
+        self._asked_as[call.key] = message.id
+        if call.ended:
+            return
+        why = self._misfit(call)
+        if why is not None:
+            self._waiting.add(call, message, why)
+            return
+        start = call.start
+        if start is None:  # noted here, so that the journal tells what happens in its order
+            parent = self._nesting.trace_of(message.within)
+            start = events.call_started(self.command, call, parent, self.executor.now())
+            self.store.note(start)
+        making = calls.create_task(self._make(call, start, message))
+        self._under_way.add(making)
+        making.add_done_callback(self._under_way.discard)
+
+    def _misfit(self, call: Call) -> str | None:
+        """Why a call is not what was approved; a mock answers whatever is asked."""
+        if call.tool in self.command.mocks:
+            return None
+        return self._binding.misfit(call.made, self.journal.results)
+
+    def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
+        hold_before_layer(self.command, self.journal.marks, node_id, tool, args)
+
+    def _on_capability(self, message: Entered | Left | Failed) -> None:
+        now = self.executor.now()
+        match message:
+            case Entered():
+                self._allowance.nested(message.node, len(to_json(message.args)))
+                entry = self._nesting.enter(message, now)
+                called = self.command.injected[message.capability]
+                self._hold(message.node, f"cap:{called.name}", message.args)
+            case Left():
+                self._allowance.store(len(to_json(message.value)))
+                entry = self._nesting.leave(message.id, Ending(result=message.value), now)
+            case Failed():
+                ending = Ending(error=self._failure(message, message.id))
+                entry = self._nesting.leave(message.id, ending, now)
+        if entry is not None:
+            self.store.note(entry)
+
+    def _on_notes(self, message: Noted) -> None:
+        now = self.executor.now()
+        for note in message.notes:
+            self._allowance.note(len(to_json(note)))
+            trace = self._nesting.trace_of(note.within)
+            entry = events.noted(trace, self.journal, note, now)
+            if entry is not None:
+                self.store.note(entry)
+
+    async def _make(self, call: Call, start: ToolStart, message: CallMade) -> None:
+        """Start stored, call made, end stored: in this order, whatever happens in between. A call
+        that the gateway wants a person to be asked about was not made and has no end."""
+        await self.store.append()
+        mock = mock_of(self.command, start, self.journal.entries)
+        outcome = mock or await self._ask(call, start)
+        if outcome.status == "ask":
+            self._waiting.add(call, message, outcome.message or "")
+            return
+        outcome, size = within(outcome, self.executor.limits.max_message_bytes)
+        self._allowance.store(size)
+        ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
+        await self.store.append(ended)
+        self._deliver()
+
+    async def _ask(self, call: Call, start: ToolStart) -> ToolOutcome:
+        outcome = await self._ask_once(call, start)
+        if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
+            outcome = after_unknown(outcome, await self._ask_once(call, start, again=True))
+        if outcome.status == "unknown":
+            why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
+            raise ends_run("outcome_unknown", call, why)
+        return outcome
+
+    async def _ask_once(self, call: Call, start: ToolStart, *, again: bool = False) -> ToolOutcome:
+        timeout_s = min(self.time.left(), self.executor.limits.tool_timeout_s)
+        asked = question(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
+        try:
+            return await self.executor.tools.call(asked)
+        except GatewayUnreachable as error:
+            if again:
+                return ToolOutcome(status="unknown", message=str(error))
+            raise ends_run("internal", call, str(error)) from error
+
+    def _deliver(self) -> None:
+        """Hand the program what is due, in the journal's order."""
+        for end in self.journal.due():
+            asked_as = self._asked_as[end.node_id or "", end.occurrence]
+            message = end.error.message if end.error else ""
+            if end.error is not None:
+                if end.error.kind == "denied":
+                    raise ends_run("denied", self._calls[asked_as], message)
+                self._failed[asked_as] = end
+            if self._over:
+                continue
+            answer = Answer(
+                id=asked_as, ok=end.success, value=end.result, message=message, now=int(end.ts)
+            )
+            self.sandbox.answer(answer)
+
+    def _failure(self, failure: Failure, of: int | None = None) -> WorkflowError:
+        """What escaped from the program, or from call `of` of a capability."""
+        end = None if failure.call is None else self._failed.get(failure.call)
+        origin = None if failure.call is None or end is None else (self._calls[failure.call], end)
+        return self._nesting.failure(failure, origin, of)

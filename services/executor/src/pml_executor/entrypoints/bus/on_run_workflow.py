@@ -1,0 +1,81 @@
+"""Runs a program to its end, or takes a run over where another executor left it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pml_common.bus.errors import Retryable
+from pml_common.calls_made import calls_made
+from pml_common.contracts.base import Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
+from pml_executor.application.attempt import Attempt
+from pml_executor.application.run_dependencies import RunDependencies as RunDependencies
+from pml_executor.application.time_limit import TimeIsUp, time_limit
+from pml_executor.domain import events
+from pml_executor.domain.deadline import began
+from pml_executor.domain.endings import Ending, ending_of, first_cause
+from pml_executor.domain.finished import finished, task_results
+from pml_executor.domain.journal import RunJournal
+from pml_executor.domain.parking import (
+    is_parked,
+    park_mark,
+    parked_under,
+    workflow_parked,
+)
+from pml_executor.domain.process_owner import process_owner
+from pml_executor.domain.refusal import refused_run, unsigned
+from pml_executor.ports import (
+    JournalStore,
+    SandboxUnavailable,
+)
+
+
+async def on_run_workflow(command: RunWorkflow, executor: RunDependencies) -> Sequence[Message]:
+    """Run the program, or replay and finish it; a finished run states its end again, one that was
+    parked under this very command that it is.
+
+    Raises Fenced when another executor has taken the run over: then it is theirs to finish.
+    """
+    store = executor.open_journal(command)
+    journal = await store.open(events.run_started(command, executor.now()))
+    wanted = parked_under(command, journal.marks)
+    if not wanted and not journal.closed:
+        if is_parked(journal.marks):
+            await store.mark(ParkMark(command_id=command.command_id, ts=executor.now()))
+        ending = await _ending(command, executor, store, journal)
+        now = executor.now()
+        if isinstance(ending, Ending):
+            await store.append(events.run_ended(command, ending, began(journal), now))
+        else:
+            wanted = ending
+            await store.mark(park_mark(command, wanted, now))
+    if not wanted or journal.closed:
+        return [finished(command, journal.entries, store.sequence)]
+    return [workflow_parked(command, wanted, journal.entries, store.sequence)]
+
+
+async def _ending(
+    command: RunWorkflow, executor: RunDependencies, store: JournalStore, journal: RunJournal
+) -> Ending | tuple[WantedCall, ...]:
+    """How the run ended, or the calls at which it parks."""
+    refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
+    if refused is None and not executor.is_signed(command.grant):
+        refused = unsigned()
+    if refused is not None:
+        return Ending(error=refused)
+    time = executor.time_of(command, journal)
+    try:
+        async with time_limit(time), executor.pool.lease(process_owner(command)) as sandbox:
+            return await Attempt(command, executor, store, journal, sandbox, time).conduct()
+    except TimeIsUp:
+        await store.append()
+        done = calls_made(task_results(journal.entries))
+        message = f"the run took longer than the {command.timeout_s:g} s it had. {done}"
+        return Ending(error=WorkflowError(kind="timeout", message=message))
+    except SandboxUnavailable as error:
+        raise Retryable(str(error)) from error
+    except ExceptionGroup as group:
+        error = first_cause(group)
+        if (ending := ending_of(error)) is None:
+            raise error from None
+        return ending

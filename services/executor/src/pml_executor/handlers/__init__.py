@@ -1,1 +1,0 @@
-"""What happens on each message."""

@@ -1,0 +1,241 @@
+"""One connection to one MCP server, from its handshake to its end."""
+
+import logging
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import anyio
+from mcp import Client, Implementation, MCPError
+from mcp.client import IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
+from mcp_types import ToolListChangedNotification
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.mcp_client.transport import Notes, open_streams
+from pml_gateway.domain.api.mcp_tools import definitions_of
+from pml_gateway.domain.servers.server_config import ServerConfig
+from pml_gateway.domain.servers.server_trust import trusts_hints
+from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, unstable_keys
+
+log = logging.getLogger(__name__)
+_MAX_PAGES = 100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of every connection. Times in seconds; the last retry delay repeats.
+
+    `connect_timeout_s` has room for a first start that downloads its program. A connection that
+    lasted `stable_s` is renewed at once when it ends. After `suspect_after` timed-out calls in a
+    row a server must answer within `probe_timeout_s`, or is connected anew.
+
+    Calls wait for a server that is away until it was so for `absence_s`; later for one attempt to
+    connect, `attempt_s` at most. Calls that wait have attempts made the first retry delay apart,
+    later `wanted_delay_s`.
+    """
+
+    connect_timeout_s: float = 60.0
+    retry_delays_s: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
+    stable_s: float = 10.0
+    concurrency: int = 16
+    suspect_after: int = 3
+    probe_timeout_s: float = 10.0
+    absence_s: float = 15.0
+    attempt_s: float = 5.0
+    wanted_delay_s: float = 2.0
+
+    def retry_delay_s(self, failures: int) -> float:
+        """How long to wait after so many failures in a row."""
+        return self.retry_delays_s[min(failures, len(self.retry_delays_s)) - 1] if failures else 0.0
+
+
+class Link:
+    """Used by many callers, entered and left by one task: the one that awaits `hold`."""
+
+    def __init__(
+        self, name: str, server: ServerConfig, environment: Mapping[str, str], limits: Limits
+    ) -> None:
+        self.notes = Notes()
+        self.client: Client | None = None
+        self.tools: tuple[ToolDefinition, ...] = ()
+        self.warnings: tuple[str, ...] = ()
+        self.end_reason = ""
+        self._name = name
+        self._limits = limits
+        self._trusted_hints = trusts_hints(server)
+        self._listed: Sequence[JsonObject] | None = None
+        self._unstable: set[MetaKey] = set()
+        self._listing_stale = anyio.Event()
+        self._suspected = anyio.Event()
+        self._trusted = anyio.Event()
+        self._trusted.set()
+        self._calls = 0
+        self._refusal = ""
+        self._session = Client(
+            open_streams(name, server, environment, self.notes),
+            read_timeout_seconds=limits.connect_timeout_s,
+            message_handler=self._on_message,
+            client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),
+            cache=None,
+        )
+
+    async def hold(
+        self, on_ready: Callable[[], None], on_tools: Callable[[], None], on_end: Callable[[], None]
+    ) -> None:
+        """Connect and stay connected until either side ends it; raises what the SDK raises.
+
+        `on_ready` and `on_end` frame the time in which `client` can be used; `on_tools` tells that
+        `tools` changed in between.
+        """
+        timeout = self._limits.connect_timeout_s
+        with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
+            async with self._session as client:
+                self.tools = await self._list(client)
+                connecting.deadline = math.inf
+                self.client = client
+                on_ready()
+                try:
+                    await self._watch(client, on_tools)
+                finally:
+                    self.client = None
+                    on_end()
+        if connecting.cancelled_caught:
+            raise TimeoutError(f"it did not complete the handshake within {timeout:g} s")
+
+    def end(self, reason: str) -> None:
+        """Leave this connection; its owner makes a new one."""
+        self.end_reason = reason
+        self.notes.ended.set()
+
+    @contextmanager
+    def calling(self) -> Generator[None]:
+        """Count a call as made on this connection inside the block."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self._refusal and not self._calls:
+                self.end(self._refusal)
+
+    async def refused(self, reason: str, within_s: float) -> None:
+        """Leave this connection, whose server takes no calls, once none is made on it; wait for
+        that."""
+        self._refusal = reason
+        if not self._calls:
+            self.end(reason)
+        with anyio.move_on_after(within_s):
+            await self.notes.ended.wait()
+
+    def suspect(self) -> None:
+        """Ask the server for a sign of life; end this connection if none comes."""
+        if self._trusted.is_set():
+            self._trusted = anyio.Event()
+            self._suspected.set()
+
+    async def trusted(self) -> None:
+        """Wait while a sign of life is awaited."""
+        await self._trusted.wait()
+
+    async def _watch(self, client: Client, on_tools: Callable[[], None]) -> None:
+        async with anyio.create_task_group() as watchers:
+            watchers.start_soon(self._keep_tools_current, client, on_tools)
+            watchers.start_soon(self._probe_when_suspected, client)
+            if _can_subscribe(client):
+                watchers.start_soon(self._subscribe, client)
+            await self.notes.ended.wait()
+            watchers.cancel_scope.cancel()
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._listing_stale.set()
+
+    async def _keep_tools_current(self, client: Client, on_tools: Callable[[], None]) -> None:
+        while True:
+            await self._listing_stale.wait()
+            self._listing_stale = anyio.Event()
+            try:
+                self.tools = await self._list(client)
+            except (MCPError, ValidationError) as error:
+                log.warning("%s changed its tools but does not list them: %s", self._name, error)
+            else:
+                on_tools()
+
+    async def _subscribe(self, client: Client) -> None:
+        """Keep a stream of changes open; what happened between two streams is asked for."""
+        failures = 0
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    if failures:
+                        self._listing_stale.set()
+                    failures = 0
+                    async for _ in changes:
+                        self._listing_stale.set()
+            except (MCPError, SubscriptionLost, TimeoutError) as error:
+                log.debug("%s: no stream of changes: %s", self._name, error)
+            failures += 1
+            await anyio.sleep(self._limits.retry_delay_s(failures))
+
+    async def _probe_when_suspected(self, client: Client) -> None:
+        while True:
+            try:
+                await self._suspected.wait()
+                self._suspected = anyio.Event()
+                with anyio.fail_after(self._limits.probe_timeout_s):
+                    await client.list_tools()
+            except TimeoutError:
+                self.end(f"it answered nothing for {self._limits.probe_timeout_s:g} s")
+            except (MCPError, ValidationError) as error:
+                log.debug("%s answered a probe with: %s", self._name, error)
+            finally:
+                self._trusted.set()
+
+    async def _list(self, client: Client) -> tuple[ToolDefinition, ...]:
+        """The tools; listed twice at first where `_meta` may change by itself."""
+        listed = await self._pages(client)
+        if self._listed is None and has_meta(listed):
+            self._listed, listed = listed, await self._pages(client)
+        self._unstable |= unstable_keys(self._listed or (), listed)
+        self._listed = listed
+        tools, faults = definitions_of(
+            self._name, listed, trusted=self._trusted_hints, unstable=self._unstable
+        )
+        left_out = (
+            f"{tool}: _meta {key!r} differs between listings, so it is not part of the definition"
+            for tool, key in sorted(self._unstable)
+        )
+        self._warn((*faults, *left_out))
+        return tools
+
+    def _warn(self, warnings: tuple[str, ...]) -> None:
+        for warning in warnings:
+            if warning not in self.warnings:
+                log.warning("%s: %s", self._name, warning)
+        self.warnings = warnings
+
+    async def _pages(self, client: Client) -> Sequence[JsonObject]:
+        if client.server_capabilities.tools is None:
+            return ()
+        listed: list[JsonObject] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            listed += [tool.model_dump(mode="json", by_alias=True) for tool in page.tools]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        else:
+            log.warning("%s lists more than %d pages of tools: cut", self._name, _MAX_PAGES)
+        return listed
+
+
+def _can_subscribe(client: Client) -> bool:
+    tools = client.server_capabilities.tools
+    modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return modern and tools is not None and bool(tools.list_changed)

@@ -1,0 +1,119 @@
+"""Whether one MCP server can be called, and the calls that wait until it can."""
+
+import asyncio
+import logging
+import math
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pml_gateway.adapters.mcp_client.connection import Limits
+from pml_gateway.adapters.mcp_client.errors import NotConnected
+from pml_gateway.ports import ServerState
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """When a call asked for the server, on the monotonic clock, and after how many failed attempts
+    to connect."""
+
+    at: float
+    failed_attempts: int
+
+
+class Presence:
+    """State of the connection to one server."""
+
+    def __init__(self, name: str, limits: Limits) -> None:
+        self.state: ServerState = "connecting"
+        self.error: str | None = None
+        self.since = datetime.now(UTC)
+        self._name = name
+        self._limits = limits
+        self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._away_since = time.monotonic()
+        self._failed_attempts = 0
+        self._closed = False
+
+    async def settled(self) -> None:
+        """Wait for the end of an attempt to connect that is under way."""
+        while self.state == "connecting":
+            await self._changed.wait()
+
+    def ready(self) -> None:
+        """The server can be called."""
+        self._turn("ready", None)
+
+    def lost(self, reason: str | None) -> None:
+        """The connection ended; it is made anew."""
+        self._away_since = time.monotonic()
+        self._turn("connecting", reason)
+
+    def ended(self, reason: str, *, was_ready: bool, again_soon: bool) -> None:
+        """An attempt to connect failed, or a connection is closed altogether."""
+        self._wanted.clear()
+        self._failed_attempts += not was_ready
+        self._turn("connecting" if again_soon else "failed", reason)
+
+    def close(self, reason: str) -> None:
+        """Stop; nobody waits any longer."""
+        self._closed = True
+        self._set("failed", reason)
+
+    def ask(self) -> Asked:
+        """Note that a call wants the server from now on."""
+        return Asked(time.monotonic(), self._failed_attempts)
+
+    async def change(self, asked: Asked) -> None:
+        """Have the server tried at once, and wait for a change. Raises NotConnected where the
+        server was away for long and an attempt failed since the call asked."""
+        left = self._patience_s(asked)
+        if self._closed or left <= 0:
+            raise NotConnected(self.error)
+        self._wanted.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if math.isinf(left) else left):
+                await self._changed.wait()
+
+    async def pause(self, failures: int) -> None:
+        """Wait before the next attempt to connect; little where a call wants the server."""
+        delay = self._limits.retry_delay_s(failures)
+        least = min(delay, self._limits.wanted_delay_s)
+        if self._away_s < self._limits.absence_s:
+            least = min(least, self._limits.retry_delay_s(1))
+        await asyncio.sleep(least)
+        if delay > least:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay - least):
+                    await self._wanted.wait()
+
+    @property
+    def _away_s(self) -> float:
+        return time.monotonic() - self._away_since
+
+    def _patience_s(self, asked: Asked) -> float:
+        if self.state != "failed":
+            return math.inf
+        coming_back = self._limits.absence_s - self._away_s
+        if self._failed_attempts > asked.failed_attempts:
+            return coming_back
+        return max(coming_back, asked.at + self._limits.attempt_s - time.monotonic())
+
+    def _turn(self, state: ServerState, error: str | None) -> None:
+        if self._closed:
+            return
+        if (self.state, self.error) != (state, error):
+            level = logging.WARNING if state == "failed" else logging.INFO
+            log.log(level, "MCP server %s: %s%s", self._name, state, f": {error}" if error else "")
+        self._set(state, error)
+
+    def _set(self, state: ServerState, error: str | None) -> None:
+        if self.state != state:
+            self.since = datetime.now(UTC)
+        self.state, self.error = state, error
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,169 @@
+"""MCP over the pipes of a child process: as the SDK's client, with lines of bounded length.
+
+The SDK keeps an unfinished line whatever its length, and copies it whole with every piece.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TextIO
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import mcp_types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.shared.message import SessionMessage
+
+from pml_gateway.adapters.mcp_client.lines import Lines, LineTooLong
+from pml_gateway.domain.servers.server_config import StdioServer, child_environment
+
+log = logging.getLogger(__name__)
+
+_Inbound = SessionMessage | Exception
+_Ends = tuple[MemoryObjectReceiveStream[_Inbound], MemoryObjectSendStream[SessionMessage]]
+
+_FLUSH_S: Final = 0.5
+_GRACE_S: Final = 2.0
+"""For a server to end by itself once its stdin is closed; again between SIGTERM and SIGKILL."""
+_POLL_S: Final = 0.01
+_GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+@asynccontextmanager
+async def child_streams(
+    server: StdioServer,
+    environment: Mapping[str, str],
+    errlog: TextIO,
+    longest_line: int,
+    failed: Callable[[str], None],
+) -> AsyncGenerator[_Ends]:
+    """Streams to a server started for them, which is gone when this is left.
+
+    `failed` is told why the connection ends where the server broke the rules of the transport.
+    Raises OSError when the command cannot be started.
+    """
+    process = await anyio.open_process(
+        [server.command, *server.args],
+        env=get_default_environment() | child_environment(server, environment),
+        stderr=errlog,
+        cwd=server.cwd,
+        start_new_session=True,
+    )
+    # No await until the task group is entered: cancelled in between, the process would be left.
+    inbound, reads = anyio.create_memory_object_stream[_Inbound](0)
+    writes, outbound = anyio.create_memory_object_stream[SessionMessage](0)
+    pipes = _Pipes(process, inbound, outbound, longest_line, failed)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pipes.read)
+        tasks.start_soon(pipes.write)
+        try:
+            yield reads, writes
+        finally:
+            with anyio.CancelScope(shield=True):
+                reads.close()
+                writes.close()
+                with anyio.move_on_after(_FLUSH_S):
+                    await pipes.flushed.wait()
+                await pipes.stop()
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+
+class _Pipes:
+    """A process, and what goes between it and a session."""
+
+    def __init__(
+        self,
+        process: anyio.abc.Process,
+        inbound: MemoryObjectSendStream[_Inbound],
+        outbound: MemoryObjectReceiveStream[SessionMessage],
+        longest_line: int,
+        failed: Callable[[str], None],
+    ) -> None:
+        assert process.stdin is not None  # noqa: S101 - started with pipes
+        assert process.stdout is not None  # noqa: S101
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._inbound = inbound
+        self._outbound = outbound
+        self._lines = Lines(longest_line)
+        self._failed = failed
+        self._faulty = False
+        self.flushed = anyio.Event()
+
+    async def read(self) -> None:
+        """Hand on each line as a message; then read on without it, so that a server that still
+        writes can end."""
+        with suppress(*_GONE, anyio.EndOfStream):
+            async with self._inbound:
+                await self._hand_on()
+            while not self._faulty:
+                await self._stdout.receive()
+
+    async def _hand_on(self) -> None:
+        try:
+            async for piece in self._stdout:
+                for line in self._lines.feed(piece):
+                    await self._inbound.send(_message(line))
+        except LineTooLong as error:
+            self._faulty = True
+            self._failed(str(error))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the session is gone
+
+    async def write(self) -> None:
+        """Write each message of the session as a line; a pipe that broke ends the session."""
+        try:
+            async with self._outbound:
+                async for sent in self._outbound:
+                    text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._stdin.send(text.encode() + b"\n")
+        except _GONE:
+            await self._inbound.aclose()
+        finally:
+            self.flushed.set()
+
+    async def stop(self) -> None:
+        """End the process, and with it whatever it started, where it does not end by itself."""
+        await _close(self._stdin)
+        if self._faulty or not await self._exits():
+            await terminate_posix_process_tree(self._process, _GRACE_S)
+            if not await self._exits():
+                log.warning("process %d does not end, even killed", self._process.pid)
+        await _close(self._stdout)
+        for stream in (self._inbound, self._outbound):
+            await stream.aclose()
+        _close_transport(self._process)
+
+    async def _exits(self) -> bool:
+        """Not `wait()`: that waits for the pipes, too, which a child of the server may hold."""
+        with anyio.move_on_after(_GRACE_S):
+            while self._process.returncode is None:  # noqa: ASYNC110 - nothing tells of it
+                await anyio.sleep(_POLL_S)
+        return self._process.returncode is not None
+
+
+def _message(line: bytes) -> _Inbound:
+    try:
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        log.debug("a line that is no message: %s", error)
+        return error
+
+
+async def _close(stream: anyio.abc.AsyncResource) -> None:
+    with suppress(*_GONE):
+        await stream.aclose()
+
+
+def _close_transport(process: anyio.abc.Process) -> None:
+    """asyncio's own, which stays open while a child of the server holds a pipe; anyio has no word
+    for it."""
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if (close := getattr(transport, "close", None)) is not None:
+        with suppress(PermissionError):  # of a process that took other rights
+            close()

@@ -1,0 +1,217 @@
+"""How bytes reach an MCP server: the SDK's transports, made to tell what they notice."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self, cast
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED
+
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.adapters.mcp_client.stderr import stderr_log
+from pml_gateway.adapters.mcp_client.stdio import child_streams
+from pml_gateway.domain.servers.server_config import ServerConfig, StdioServer
+
+NOT_SENT = "pml/not-sent"
+"""`data` of the error a call gets when its server certainly never saw it."""
+
+NO_RESULT = "pml/no-result"
+"""`data` of the error a call gets that its server answered with what is no answer."""
+
+MAX_RESULT_BYTES = 16 * 1024 * 1024
+"""Of one message of a server: a line over stdio, a body or an event over HTTP."""
+_HTTP_CONNECT_S = 10.0
+_HTTP_IDLE_S = 3.0
+"""Before servers close idle connections, mostly after 5 s: a call sent just then is lost."""
+_SESSION_HEADER = "mcp-session-id"
+_RESULT_TYPES = ("application/json", "text/event-stream")
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+)
+
+Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
+
+
+@dataclass
+class Notes:
+    """What a connection's transport noticed: that it ended, the last words it heard, and what the
+    server did that ended it."""
+
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    last_words: str = ""
+    fault: str = ""
+
+    def hear(self, words: str) -> None:
+        """Keep what may explain the end."""
+        self.last_words = words
+
+    def fail(self, fault: str) -> None:
+        """Keep why the connection ends."""
+        self.fault = fault
+
+
+@asynccontextmanager
+async def open_streams(
+    name: str,
+    server: ServerConfig,
+    environment: Mapping[str, str],
+    notes: Notes,
+) -> AsyncGenerator[Streams]:
+    """Streams to one server; a child process started for them is gone when this is left."""
+    if isinstance(server, StdioServer):
+        async with stderr_log(name, notes.hear) as errlog, AsyncExitStack() as stack:
+            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, notes.fail)
+            try:
+                reads, writes = await stack.enter_async_context(child)
+            except OSError as error:  # on uvloop it does not name the command
+                error.filename = error.filename or server.command
+                raise
+            errlog.close()
+            yield _EndNoticed(reads, notes.ended), writes
+        return
+    # Every call has its own deadline, so that reading needs none.
+    timeout = httpx2.Timeout(_HTTP_CONNECT_S, read=None)
+    limits = httpx2.Limits(max_connections=100, keepalive_expiry=_HTTP_IDLE_S)
+    async with (
+        _Http(notes, headers=server.headers, timeout=timeout, limits=limits) as http,
+        streamable_http_client(
+            server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
+        ) as (reads, writes),
+    ):
+        yield _EndNoticed(reads, notes.ended), writes
+
+
+class _EndNoticed:
+    """A read stream that says when its reader is done: the SDK's session keeps that to itself."""
+
+    def __init__(self, reads: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
+        self._reads = reads
+        self._ended = ended
+
+    @property
+    def last_context(self) -> object:
+        """The sender's context variables, where the transport carries them."""
+        return getattr(self._reads, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self._reads.receive()
+
+    async def aclose(self) -> None:
+        await self._reads.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self._reads.__anext__()
+
+    async def __aenter__(self) -> Self:
+        await self._reads.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        self._ended.set()
+        return await self._reads.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Http(httpx2.AsyncClient):
+    """A client whose failures stay with the request that met them.
+
+    The SDK's transport lets one failed request end the whole connection, and all other calls with
+    it. Here the failure becomes the answer to that request, and says whether it was ever sent.
+    """
+
+    def __init__(self, notes: Notes, **options: Any) -> None:
+        super().__init__(**options)
+        self._notes = notes
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            response = await super().send(request, **options)
+            if response.headers.get("content-type", "").lower().startswith("application/json"):
+                response = await _read(response, request)
+        except _TooLarge as error:
+            return self._failed(request, str(error), None, None)
+        except _NEVER_SENT as error:
+            return self._failed(
+                request, f"cannot connect to {_shown(request.url)}", error, NOT_SENT
+            )
+        except httpx2.TransportError as error:
+            return self._failed(request, "the connection broke", error, None)
+        if response.status_code == HTTPStatus.NOT_FOUND and _SESSION_HEADER in request.headers:
+            await response.aclose()
+            return self._failed(request, "the server no longer knows our session", None, NOT_SENT)
+        if response.is_error:
+            self._notes.hear(f"HTTP {response.status_code} {response.reason_phrase}")
+        fault = _fault(response)
+        if fault is not None and _is_tool_call(request):
+            await response.aclose()
+            return self._failed(request, fault, None, NO_RESULT)
+        return response
+
+    def _failed(
+        self, request: httpx2.Request, what: str, why: Exception | None, data: str | None
+    ) -> httpx2.Response:
+        message = f"{what}: {str(why) or type(why).__name__}" if why else what
+        self._notes.hear(message)
+        error = {"code": CONNECTION_CLOSED, "message": message, "data": data}
+        body = {"jsonrpc": "2.0", "id": None, "error": error}
+        return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=body, request=request)
+
+
+def _fault(response: httpx2.Response) -> str | None:
+    """Why a response carries no answer to a tool call, although the server took the call."""
+    if response.is_server_error:
+        return f"the server answered HTTP {response.status_code} {response.reason_phrase}"
+    kind = response.headers.get("content-type", "").lower()
+    if response.is_success and not kind.startswith(_RESULT_TYPES):
+        return f"the server answered HTTP {response.status_code} without a result"
+    return None
+
+
+def _is_tool_call(request: httpx2.Request) -> bool:
+    try:
+        message = json.loads(request.content)
+    except (ValueError, httpx2.StreamError):
+        return False
+    return isinstance(message, dict) and cast(JsonObject, message).get("method") == "tools/call"
+
+
+class _TooLarge(Exception):
+    """A body is longer than any we read."""
+
+
+async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+    """The same with its whole body at hand. Raises _TooLarge."""
+    parts: list[bytes] = []
+    length = 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        length += len(part)
+        if length > MAX_RESULT_BYTES:
+            await response.aclose()
+            raise _TooLarge(f"its answer is longer than {MAX_RESULT_BYTES} bytes")
+    headers = [(n, v) for n, v in response.headers.multi_items() if n.lower() not in _OF_THE_WIRE]
+    body = b"".join(parts)
+    return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+
+
+def _shown(url: httpx2.URL) -> str:
+    return str(url.copy_with(userinfo=b"", query=None, fragment=None))

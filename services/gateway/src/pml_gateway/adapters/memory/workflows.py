@@ -1,0 +1,114 @@
+"""Workflows and the outbox in memory; the twin of the Postgres stores, under the same suite."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pml_common.contracts.base import Event, Message
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import Outgoing, Taken
+
+
+class MemoryOutbox:
+    """See `ports.Outbox`; what was put is due at once."""
+
+    def __init__(self) -> None:
+        self.kept: dict[UUID, Outgoing] = {}
+        self._claimed: set[UUID] = set()
+
+    def put(self, message: Message, traceparent: str | None) -> None:
+        """Keep a message with the change that calls for it."""
+        self.kept[message.message_id] = Outgoing(message, traceparent)
+        self._claimed.discard(message.message_id)
+
+    async def claim(self, limit: int) -> Sequence[Outgoing]:
+        """See `ports.Outbox`."""
+        due = [key for key in self.kept if key not in self._claimed][:limit]
+        self._claimed.update(due)
+        return [self.kept[key] for key in due]
+
+    async def drop(self, message_ids: Sequence[UUID]) -> None:
+        """See `ports.Outbox`."""
+        for key in message_ids:
+            self.kept.pop(key, None)
+
+
+class MemoryWorkflowStore:
+    """See `ports.WorkflowStore`."""
+
+    def __init__(self) -> None:
+        self.outbox = MemoryOutbox()
+        self.kept: dict[tuple[Scope, UUID], Workflow] = {}
+        self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
+
+    async def accept(self, workflow: Workflow) -> Workflow | None:
+        """See `ports.WorkflowStore`."""
+        known = self.kept.setdefault((workflow.scope, workflow.workflow_id), workflow)
+        if known is not workflow:
+            return known
+        self.outbox.put(workflow.requested, workflow.traceparent)
+        return None
+
+    async def step_once(
+        self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Taken | None:
+        """See `ports.WorkflowStore`."""
+        before = self.kept.get((cause.scope, workflow_id))
+        if before is None:
+            return None
+        handled = self._handled.get((cause.event_id, consumer))
+        if handled is not None:
+            return Taken(handled, None)
+        after, effects = step(before)
+        if after is not before:
+            self.kept[cause.scope, workflow_id] = after
+            self._handled[cause.event_id, consumer] = effects
+        return Taken(effects, after)
+
+    async def change(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Step | None:
+        """See `ports.WorkflowStore`."""
+        before = self.kept.get((scope, workflow_id))
+        if before is None:
+            return None
+        after, effects = step(before)
+        self.kept[scope, workflow_id] = after
+        for message in effects:
+            self.outbox.put(message, after.traceparent)
+        return after, effects
+
+    async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """See `ports.WorkflowStore`."""
+        return self.kept.get((scope, workflow_id))
+
+    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+        """See `ports.WorkflowStore`."""
+        own = [workflow for (owner, _), workflow in self.kept.items() if owner == scope]
+        own.sort(key=lambda workflow: workflow.workflow_id)
+        own.sort(key=lambda workflow: workflow.requested.requested_at, reverse=True)
+        listed = tuple(summary_of(workflow) for workflow in own[offset : offset + limit])
+        return WorkflowPage(workflows=listed, total=len(own))
+
+    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+        """See `ports.WorkflowStore`."""
+        found = [
+            (workflow.due_at, workflow.workflow_id, workflow)
+            for (owner, _), workflow in self.kept.items()
+            if owner == scope and workflow.state == "awaiting_approval" and workflow.due_at
+        ]
+        found.sort(key=lambda one: one[:2])
+        page = [workflow for _, _, workflow in found[offset : offset + limit]]
+        return approvals_of(page, len(found))
+
+    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+        """See `ports.WorkflowStore`."""
+        found = [
+            (workflow.due_at, key)
+            for key, workflow in self.kept.items()
+            if workflow.due_at is not None and workflow.due_at <= now
+        ]
+        found.sort(key=lambda one: one[0])
+        return [key for _, key in found[:limit]]

@@ -1,0 +1,149 @@
+"""Rows of schema `gateway` as values, and back."""
+
+from typing import TypeVar
+from uuid import UUID
+
+import asyncpg
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Contract, Message
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.grant import Grant
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.api.answer import STATUS
+from pml_gateway.domain.api.shown_calls import ShownToApprover
+from pml_gateway.domain.api.views import WorkflowSummary
+from pml_gateway.domain.workflow.workflow import Approval, Workflow
+
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+_MODELS = {entry.name: entry.model for entry in catalog.MESSAGES}
+
+C = TypeVar("C", bound=Contract)
+
+
+class UnreadableRow(Exception):
+    """A row holds what this version cannot read."""
+
+
+def key_of(scope: Scope) -> tuple[str, str]:
+    """The columns that every key begins with."""
+    return scope.org, scope.project
+
+
+def parsed(model: type[C], text: str | None) -> C | None:
+    """What a json column holds, if anything."""
+    return None if text is None else model.model_validate_json(text)
+
+
+def printed(value: Contract | None) -> str | None:
+    """What a json column is to hold."""
+    return None if value is None else value.model_dump_json()
+
+
+def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
+    """A row of `workflow`, with its approval."""
+    run, error = parsed(RunFinished, row["run"]), parsed(WorkflowError, row["error"])
+    if run is not None:
+        result = _JSON.validate_json(row["result"])
+        run = run.model_copy(update={"result": result, "error": error})
+    return Workflow(
+        requested=ExecutionRequested.model_validate_json(row["requested"]),
+        idempotency_key=row["idempotency_key"],
+        request_hash=row["request_hash"],
+        timeout_s=row["timeout_s"],
+        due_at=row["due_at"],
+        traceparent=row["traceparent"],
+        state=row["state"],
+        analysis=parsed(ExecutionAnalyzed, row["analysis"]),
+        approval=approval,
+        grant=parsed(Grant, row["granted"]),
+        run=run,
+        error=error if run is None else None,
+        finished_at=row["finished_at"],
+    )
+
+
+def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
+    """The key of a workflow and what a step may change; an analysis or a grant that is kept already
+    is null."""
+    analysis, run = after.analysis, after.run
+    return (
+        *key_of(after.scope),
+        after.workflow_id,
+        after.state,
+        None if analysis is before.analysis else printed(analysis),
+        analysis.capability.capability_id if analysis else None,
+        after.approval.approval_id if after.approval else None,
+        run.model_dump_json(exclude={"result", "error"}) if run else None,
+        _JSON.dump_json(run.result).decode() if run else None,
+        printed(run.error if run else after.error),
+        after.due_at,
+        after.finished_at,
+        None if after.grant is before.grant else printed(after.grant),
+    )
+
+
+def workflow_now(row: asyncpg.Record) -> Workflow:
+    """A row of the view `workflow_now`."""
+    asked = row["approval_id"] is not None
+    return workflow_of(row, approval_of(row["approval_id"], row) if asked else None)
+
+
+def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
+    """The columns of an approval."""
+    return Approval(
+        approval_id=approval_id,
+        requested_at=row["asked_at"],
+        expires_at=row["expires_at"],
+        outcome=row["outcome"],
+        decided_by=row["decided_by"],
+        decided_at=row["decided_at"],
+        reason=row["reason"],
+        parked=parsed(WorkflowParked, row["parked"]),
+        shown=_shown_of(row),
+    )
+
+
+def _shown_of(row: asyncpg.Record) -> ShownToApprover | None:
+    digest, whole = row["shown_digest"], row["shown_whole"]
+    return None if digest is None else ShownToApprover(digest=digest, whole=whole)
+
+
+def summary_of(row: asyncpg.Record) -> WorkflowSummary:
+    """A row of `list-workflows`."""
+    requested = ExecutionRequested.model_validate_json(row["requested"])
+    return WorkflowSummary(
+        workflow_id=row["workflow_id"],
+        status=STATUS[row["state"]],
+        intent=requested.intent,
+        name=requested.name,
+        principal=requested.principal,
+        capability_id=row["capability_id"],
+        error=parsed(WorkflowError, row["error"]),
+        dry_run=requested.dry_run is not None,
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+    )
+
+
+def message_of(row: asyncpg.Record) -> Message:
+    """The message in a row of `outbox`. Raises UnreadableRow."""
+    model = _MODELS.get(row["message"])
+    if model is None:
+        raise UnreadableRow(f"nobody knows messages {row['message']}")
+    try:
+        return model.model_validate_json(row["content"])
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "all of it"
+        raise UnreadableRow(f"it is no {row['message']}: {where}: {first['msg']}") from error
+
+
+def outgoing_columns(message: Message) -> tuple[object, ...]:
+    """The columns of a message in `outbox`, from its id to its content."""
+    name = catalog.type_of(message).name
+    return (message.message_id, *key_of(message.scope), name, message.model_dump_json())

@@ -1,0 +1,170 @@
+"""Bounds how many executions a gateway has in flight, and how many wait for that.
+
+What waits is not accepted yet: it stands in memory with its caller, and nothing of it is stored or
+published before its turn. So a gateway that dies loses none, and starts with nothing counted.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from opentelemetry import metrics
+
+from pml_common.telemetry import vocabulary
+from pml_gateway.domain.api.errors import Busy
+from pml_gateway.domain.workflow.turns import Bounds, Party, Turns
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.ports import WorkflowStore
+
+_meter = metrics.get_meter(__name__)
+_waiting = _meter.create_up_down_counter(vocabulary.EXECUTIONS_WAITING)
+_refused = _meter.create_counter(vocabulary.EXECUTIONS_REFUSED)
+
+_UNDER_WAY = ("requested", "running")
+_RECENT = 0.2
+"""The weight of the last execution in the average time for which a slot is held."""
+
+LOOK_EVERY_S = 5.0
+"""How often a workflow in flight is looked at that no caller waits for any more."""
+
+
+@dataclass
+class Place:
+    """One caller's share in an execution; `workflow` is what it knows of it, None while nothing is
+    accepted."""
+
+    workflow: Workflow | None = None
+
+
+@dataclass
+class _Ticket:
+    """An execution that waits or is in flight, and how many callers wait for it. One in flight
+    without a caller stays so until a look at the store shows its end. `decided`: it may begin, or
+    is `refused`."""
+
+    party: Party
+    execution: UUID
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
+    refused: Busy | None = None
+    begun_at: float = 0.0
+    callers: int = 0
+
+
+class Admission:
+    """Lets executions begin, within bounds and fairly between principals.
+
+    An execution is in flight from its turn until it has ended or waits for a person.
+    """
+
+    def __init__(self, bounds: Bounds, workflows: WorkflowStore) -> None:
+        self._turns = Turns(bounds)
+        self._workflows = workflows
+        self._tickets: dict[UUID, _Ticket] = {}
+        self._hold_s = 1.0
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many executions wait."""
+        return self._turns.waiting
+
+    @asynccontextmanager
+    async def turn(
+        self, party: Party, workflow_id: UUID, within_s: float, *, is_new: bool
+    ) -> AsyncGenerator[Place]:
+        """Enter when the execution may begin; at once where a slot is free, or its workflow is
+        known. `is_new`: no other request can have its id. Raises Busy where too many wait, or its
+        turn does not come in time; StorageUnavailable."""
+        place, ticket = Place(), await self._ticket(party, workflow_id, is_new=is_new)
+        if ticket is None:
+            yield place
+            return
+        ticket.callers += 1
+        try:
+            if not ticket.decided.is_set():
+                await self._wait(ticket, within_s)
+            yield place
+        finally:
+            ticket.callers -= 1
+            self._leave(ticket, place.workflow)
+
+    async def look_after(self) -> None:
+        """End what is in flight here without a caller and has ended. Raises StorageUnavailable."""
+        for ticket in [each for each in self._tickets.values() if each.callers == 0]:
+            workflow = await self._workflows.get(ticket.party.scope, ticket.execution)
+            self._leave(ticket, workflow)
+
+    def close(self) -> None:
+        """Let everything begin: what waits is accepted and stored before this process ends."""
+        self._closed = True
+        for ticket in self._tickets.values():
+            if not ticket.decided.is_set():
+                self._begin(ticket)
+
+    async def _ticket(self, party: Party, workflow_id: UUID, *, is_new: bool) -> _Ticket | None:
+        """A place for an execution; None where it needs none."""
+        if not is_new and workflow_id not in self._tickets and not self._turns.is_free:
+            known = await self._workflows.get(party.scope, workflow_id)
+            if known is not None:
+                return None
+        if self._closed or workflow_id in self._tickets:
+            return self._tickets.get(workflow_id)
+        self._make_room(party)
+        ticket = self._tickets[workflow_id] = _Ticket(party, workflow_id)
+        if self._turns.ask(party, workflow_id):
+            self._begin(ticket)
+        return ticket
+
+    def _make_room(self, party: Party) -> None:
+        try:
+            removed = self._turns.make_room(party, self._hold_s)
+        except Busy:
+            _count_refused(party)
+            raise
+        if removed is not None:
+            ticket = self._tickets.pop(removed)
+            ticket.refused = self._turns.busy(ticket.party.scope, self._hold_s)
+            ticket.decided.set()
+
+    async def _wait(self, ticket: _Ticket, within_s: float) -> None:
+        _waiting.add(1)
+        try:
+            async with asyncio.timeout(within_s):
+                await ticket.decided.wait()
+            refused = ticket.refused
+        except TimeoutError:
+            refused = self._turns.busy(ticket.party.scope, self._hold_s)
+        finally:
+            _waiting.add(-1)
+        if refused is not None:
+            _count_refused(ticket.party)
+            raise refused
+
+    def _leave(self, ticket: _Ticket, workflow: Workflow | None) -> None:
+        """Free the slot of what has ended or was never accepted, for those who wait."""
+        if self._tickets.get(ticket.execution) is not ticket:
+            return
+        goes_on = workflow.state in _UNDER_WAY if workflow else ticket.callers > 0
+        if goes_on:
+            return
+        if ticket.decided.is_set():
+            held_s = _now() - ticket.begun_at
+            self._hold_s += _RECENT * (held_s - self._hold_s)
+        del self._tickets[ticket.execution]
+        self._turns.leave(ticket.party, ticket.execution)
+        while (following := self._turns.next()) is not None:
+            self._begin(self._tickets[following])
+
+    def _begin(self, ticket: _Ticket) -> None:
+        ticket.begun_at = _now()
+        ticket.decided.set()
+
+
+def _count_refused(party: Party) -> None:
+    _refused.add(1, {vocabulary.SCOPE: str(party.scope)})
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,45 @@
+"""Who may decide: whoever shows the approver's key (F4)."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+from pml_gateway.domain.api.errors import Unauthorized
+
+PREFIX: Final = "approver:"
+"""What approvers' principals begin with, and no agent's does."""
+
+_SCHEME: Final = "bearer"
+_PEOPLE_DECIDE: Final = (
+    "a person decides, with the approver's key: `pml approvals show WORKFLOW`, then `pml approvals "
+    "approve WORKFLOW` or `deny`, run by the user who started the stack (for a gateway elsewhere "
+    "with --url and --key-file)"
+)
+
+
+@dataclass(frozen=True)
+class Approver:
+    """The person who decides; the key itself is known to them alone. Without a hash nobody may."""
+
+    name: str
+    key_sha256: str | None
+
+    @property
+    def principal(self) -> str:
+        """What they are called in approvals and grants."""
+        return f"{PREFIX}{self.name}"
+
+    def check(self, authorization: str | None) -> None:
+        """Check an Authorization header. Raises Unauthorized, with the remedy."""
+        if self.key_sha256 is None:
+            raise Unauthorized(
+                "nobody can decide here: this gateway was started without "
+                "PML_GATEWAY_APPROVER_KEY_SHA256, the SHA-256 of an approver's key"
+            )
+        scheme, _, key = (authorization or "").partition(" ")
+        if scheme.lower() != _SCHEME or not key.strip():
+            raise Unauthorized(f"who asks may not decide: {_PEOPLE_DECIDE}")
+        shown = hashlib.sha256(key.strip().encode()).hexdigest()
+        if not hmac.compare_digest(shown, self.key_sha256):
+            raise Unauthorized(f"this is not the approver's key: {_PEOPLE_DECIDE}")

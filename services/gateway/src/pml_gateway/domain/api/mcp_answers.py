@@ -1,0 +1,59 @@
+"""How an execution's answer reads as an MCP tool result: for the program, and for the model."""
+
+import json
+
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.api.mcp_tools import has_structured_result
+from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
+
+
+def answer_of(response: ExecuteResponse) -> JsonObject:
+    """The result of `pml_execute`: the whole response, and on failure the reason in words."""
+    whole = _whole(response)
+    if response.status != "error":
+        return result_of(whole, structured=True)
+    return error_result(_reason(response), whole)
+
+
+def answer_of_tool(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
+    """The result of a real tool, called at once or by a program: its own, or why there is none."""
+    structured = has_structured_result(tool)
+    if isinstance(answer, ToolOutcome):
+        if answer.status == "ok":
+            return result_of(answer.result, structured=structured)
+        return error_result(answer.message or answer.status)
+    if answer.status == "success":
+        return result_of(answer.result, structured=structured)
+    return error_result(f"{tool.tool_id}: {_reason(answer)}", _whole(answer))
+
+
+def _whole(response: ExecuteResponse) -> JsonObject:
+    return response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
+
+
+def _reason(response: ExecuteResponse) -> str:
+    workflow = f" (workflow {response.workflow_id})" if response.workflow_id else ""
+    if response.approval is not None:
+        until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
+        reasons = " ".join(response.approval.reasons)
+        how = "it waits in its midst" if response.approval.begun else "not run yet"
+        return f"{how}: a person must approve it first{workflow}, before {until}. {reasons}"
+    if response.error is None:
+        return f"{response.status}{workflow}"
+    return f"{_in_words(response.error)}{workflow}"
+
+
+def _in_words(error: WorkflowError) -> str:
+    lines = [f"{error.kind}: {error.message}"]
+    if error.tool is not None:
+        lines.append(f"tool {error.tool}, called with {json.dumps(error.arguments)}")
+    if error.line is not None:
+        lines.append(f"at line {error.line}, column {error.column}")
+    for each in error.diagnostics:
+        lines.append(f"{each.severity} at line {each.line}, column {each.column}: {each.message}")
+        if each.source_line:
+            lines.append(f"    {each.source_line}")
+    return "\n".join(lines)

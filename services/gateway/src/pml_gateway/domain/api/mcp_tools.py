@@ -1,0 +1,127 @@
+"""Tools as MCP lists them (`Tool`, as JSON), on the way in and on the way out."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition, ToolId
+from pml_gateway.domain.servers.tool_meta import MetaKey, icons_of, meta_of
+
+_TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
+_HEADER_HINT = "x-mcp-header"
+
+
+def definitions_of(
+    server: str,
+    tools: Sequence[JsonObject],
+    *,
+    trusted: bool,
+    unstable: Collection[MetaKey] = (),
+) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    """A server's usable tools in name order, and for each other name why it is left out.
+
+    Of tools with one name none is used, even if they are equal: which of them a call would reach,
+    only the server knows. The others are, so that one mistake does not take away a server. Hints
+    count where the server is `trusted`.
+    """
+    usable: dict[str, ToolDefinition] = {}
+    times = Counter(str(tool.get("name")) for tool in tools)
+    faults = [
+        f"{name}: listed {count} times, so none of them is used"
+        for name, count in times.items()
+        if count > 1
+    ]
+    for tool in tools:
+        name = str(tool.get("name"))
+        if times[name] > 1:
+            continue
+        try:
+            _TOOL_ID.validate_python(f"{server}:{name}")
+            usable[name] = _definition(server, name, tool, trusted, unstable)
+        except ValidationError as error:
+            faults.append(f"{name}: {error.errors()[0]['msg']}")
+    return tuple(usable[name] for name in sorted(usable)), tuple(faults)
+
+
+def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
+    """The tool as our own clients see it: called `name`, with its true id as title.
+
+    An output schema is passed on where every revision of the protocol can carry it. Header hints
+    are not: they concern the connection to the tool's own server.
+    """
+    listing: JsonObject = {
+        "name": name,
+        "title": tool.tool_id,
+        "description": tool.description,
+        "inputSchema": _without_header_hints(tool.input_schema),
+        "annotations": _hints(tool.title, tool.annotations),
+    }
+    if has_structured_result(tool):
+        listing["outputSchema"] = tool.output_schema
+    return listing
+
+
+def has_structured_result(tool: ToolDefinition) -> bool:
+    """Whether a client of any revision may expect `structuredContent` of this tool."""
+    return tool.output_schema is not None and tool.output_schema.get("type") == "object"
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """A question to end an error with; empty where nothing known is near."""
+    near = get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _definition(
+    server: str, name: str, tool: JsonObject, trusted: bool, unstable: Collection[MetaKey]
+) -> ToolDefinition:
+    hints = tool.get("annotations")
+    hints = hints if isinstance(hints, dict) else {}
+    said = ToolAnnotations.model_validate(
+        {
+            "read_only": hints.get("readOnlyHint"),
+            "destructive": hints.get("destructiveHint"),
+            "idempotent": hints.get("idempotentHint"),
+            "open_world": hints.get("openWorldHint"),
+        }
+    )
+    unknown = ToolAnnotations()
+    return ToolDefinition.model_validate(
+        {
+            "server": server,
+            "name": name,
+            "title": tool.get("title") or hints.get("title"),
+            "description": tool.get("description") or "",
+            "input_schema": tool.get("inputSchema"),
+            "output_schema": tool.get("outputSchema"),
+            "annotations": said if trusted else unknown,
+            "claims": None if trusted or said == unknown else said,
+            "meta": meta_of(tool, unstable),
+            "icons": icons_of(tool),
+        }
+    )
+
+
+def _hints(title: str | None, annotations: ToolAnnotations) -> JsonObject:
+    hints: JsonObject = {
+        "title": title,
+        "readOnlyHint": annotations.read_only,
+        "destructiveHint": annotations.destructive,
+        "idempotentHint": annotations.idempotent,
+        "openWorldHint": annotations.open_world,
+    }
+    return {name: hint for name, hint in hints.items() if hint is not None}
+
+
+def _without_header_hints(schema: JsonObject) -> JsonObject:
+    return {k: _stripped(v) for k, v in schema.items() if k != _HEADER_HINT}
+
+
+def _stripped(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _without_header_hints(value)
+    if isinstance(value, list):
+        return [_stripped(item) for item in value]
+    return value

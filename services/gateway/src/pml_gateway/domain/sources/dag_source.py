@@ -1,0 +1,166 @@
+"""A DAG of tool calls as a program: the same road as any other (B9).
+
+Tasks that depend on nothing are the first layer, those that depend on them alone the second, and so
+on. The calls of a layer are made side by side.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.sources.dag_values import (
+    FORBIDDEN,
+    Reference,
+    Unreadable,
+    expression,
+    references,
+    text_of,
+)
+
+MOST_TASKS: Final = 1_000
+
+TaskId = Annotated[str, StringConstraints(pattern=r"^[^\[\]\s]{1,300}$")]
+ToolId = Annotated[str, StringConstraints(pattern=r"^[^:]+:.+$", max_length=256)]
+"""`server:tool`."""
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True
+    )
+
+
+class DagTask(_Source):
+    """One call. Strings in `arguments` may be references: see `dag_values`."""
+
+    id: TaskId
+    tool: ToolId
+    arguments: JsonObject = Field(default_factory=dict)
+    depends_on: tuple[TaskId, ...] = Field(default=(), alias="dependsOn")
+
+
+class Dag(_Source):
+    """Calls, and which of them wait for which."""
+
+    tasks: Annotated[tuple[DagTask, ...], Field(min_length=1)]
+
+
+class ToolSource(_Source):
+    """One call of one tool: `default_args`, where the caller's arguments say nothing else."""
+
+    tool_id: ToolId = Field(alias="toolId")
+    default_args: JsonObject = Field(default_factory=dict, alias="defaultArgs")
+
+
+def program_of_tool(source: ToolSource) -> str:
+    """The program that delegates to a tool. Raises InvalidRequest."""
+    try:
+        defaults = expression(text_of(source.default_args), str)
+    except Unreadable as error:
+        raise InvalidRequest("tool", f"cannot be used: {error}") from None
+    given = f"{{ ...{defaults}, ...args }}" if source.default_args else "args"
+    return f"return await mcp.call({json.dumps(source.tool_id)}, {given});\n"
+
+
+def program_of_dag(dag: Dag) -> str:
+    """The program that makes the calls and gives every task's output by its id. Raises
+    InvalidRequest that names the task and says why."""
+    layers = layers_of(dag)
+    ordered = [task for layer in layers for task in layer]
+    names = {task.id: f"t{number}" for number, task in enumerate(ordered, 1)}
+    calls = {task.id: _call(task, names) for task in ordered}
+    steps = [_step([(names[task.id], calls[task.id]) for task in layer]) for layer in layers]
+    outputs = ", ".join(f"{json.dumps(task.id)}: {names[task.id]}" for task in dag.tasks)
+    return "\n".join([*steps, f"return {{ {outputs} }};", ""])
+
+
+def layers_of(dag: Dag) -> list[list[DagTask]]:
+    """The tasks, each in the first layer that comes after all it depends on; in the order given
+    within a layer. Raises InvalidRequest."""
+    _check_ids(dag)
+    left, layers = {task.id: task for task in dag.tasks}, list[list[DagTask]]()
+    while left:
+        ready = [task for task in left.values() if not any(one in left for one in task.depends_on)]
+        if not ready:
+            raise _unusable(f"its tasks wait for each other: {_circle(left)}")
+        layers.append(ready)
+        for task in ready:
+            del left[task.id]
+    _check_references(layers)
+    return layers
+
+
+def _check_ids(dag: Dag) -> None:
+    if len(dag.tasks) > MOST_TASKS:
+        raise _unusable(f"it has {len(dag.tasks):,} tasks, more than {MOST_TASKS:,}")
+    known: set[str] = set()
+    for task in dag.tasks:
+        if task.id in known:
+            raise _unusable(f"there are two tasks {task.id}")
+        if task.id == FORBIDDEN:
+            raise _unusable(f"no task may be called {FORBIDDEN}")
+        known.add(task.id)
+    for task in dag.tasks:
+        for one in task.depends_on:
+            if one not in known:
+                raise _unusable(f"task {task.id} depends on {one}, and there is no such task")
+
+
+def _check_references(layers: Sequence[Sequence[DagTask]]) -> None:
+    """A task refers to what has ended for certain: what it depends on, directly or not."""
+    tasks = [task for layer in layers for task in layer]
+    bit = {task.id: 1 << number for number, task in enumerate(tasks)}
+    before: dict[str, int] = {}
+    for task in tasks:
+        before[task.id] = 0
+        for one in task.depends_on:
+            before[task.id] |= before[one] | bit[one]
+        for found in _references(task):
+            if found.name not in bit:
+                raise _unusable(f"task {task.id} refers to {found}, and there is no such task")
+            if not before[task.id] & bit[found.name]:
+                raise _unusable(f"task {task.id} refers to {found} and does not depend on it")
+
+
+def _references(task: DagTask) -> list[Reference]:
+    try:
+        return [found for found in references(task.arguments) if found.kind == "OUTPUT"]
+    except Unreadable as error:
+        raise _unusable(f"task {task.id}: {error}") from None
+
+
+def _circle(left: Mapping[str, DagTask]) -> str:
+    """One circle among tasks of which each waits for another."""
+    way: list[str] = [next(iter(left))]
+    while way.count(way[-1]) == 1:
+        way.append(next(one for one in left[way[-1]].depends_on if one in left))
+    return " waits for ".join(way[way.index(way[-1]) :])
+
+
+def _call(task: DagTask, names: Mapping[str, str]) -> str:
+    def named(reference: Reference) -> str:
+        if reference.kind == "OUTPUT":
+            return names[reference.name]
+        return f"args[{json.dumps(reference.name)}]"
+
+    try:
+        return f"mcp.call({json.dumps(task.tool)}, {expression(task.arguments, named)})"
+    except Unreadable as error:
+        raise _unusable(f"task {task.id}: {error}") from None
+
+
+def _step(calls: Sequence[tuple[str, str]]) -> str:
+    if len(calls) == 1:
+        ((name, call),) = calls
+        return f"const {name} = await {call};"
+    names = ", ".join(name for name, _ in calls)
+    made = "".join(f"  {call},\n" for _, call in calls)
+    return f"const [{names}] = await Promise.all([\n{made}]);"
+
+
+def _unusable(why: str) -> InvalidRequest:
+    return InvalidRequest("dag", f"cannot be run: {why}")

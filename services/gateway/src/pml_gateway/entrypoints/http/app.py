@@ -1,0 +1,86 @@
+"""The REST interface as one application: route → handler (F8)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
+
+from pml_common.bus.port import Bus
+from pml_common.health import Checks, Readiness
+from pml_gateway.application.agents import Agents
+from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.decide import Decisions
+from pml_gateway.domain.api.origin import Names
+from pml_gateway.entrypoints.http.approvals import approval_routes
+from pml_gateway.entrypoints.http.callers import approver_of, caller_of
+from pml_gateway.entrypoints.http.cancel import cancel_routes
+from pml_gateway.entrypoints.http.capabilities import capability_routes
+from pml_gateway.entrypoints.http.discover import discover_routes
+from pml_gateway.entrypoints.http.docs import docs_routes
+from pml_gateway.entrypoints.http.errors import add_error_handlers
+from pml_gateway.entrypoints.http.events import EventStreams, event_routes
+from pml_gateway.entrypoints.http.execute import execute_routes
+from pml_gateway.entrypoints.http.guard import Guard
+from pml_gateway.entrypoints.http.health import health_routes
+from pml_gateway.entrypoints.http.tools import tool_routes
+from pml_gateway.entrypoints.http.traces import trace_routes
+from pml_gateway.entrypoints.http.workflows import workflow_routes
+from pml_gateway.ports import Approvers
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Requests the guard lets through: those to one of `names`, with a body of limited size."""
+
+    names: Names
+    max_body_bytes: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """What we need, why the policies written last do not hold, if so, and whether we stop."""
+
+    checks: Checks
+    policy_fault: Callable[[], str | None]
+    readiness: Readiness
+
+
+def rest_app(
+    agents: Agents,
+    bus: Bus,
+    callers: Approvers,
+    health: Health,
+    limits: Limits,
+    streams: EventStreams,
+    mounted: Sequence[BaseRoute] = (),
+) -> FastAPI:
+    """All routes behind one guard; `mounted` are those that REST does not describe."""
+    who, workflows, tools = caller_of(callers), agents.executions.workflows, agents.tools
+    query_client = agents.executions.query_client
+    app = FastAPI(
+        title="PML",
+        version=version("pml-gateway"),
+        docs_url=None,
+        redoc_url=None,
+        summary="Procedural memory for agents: programs that are read before they run, and kept.",
+    )
+    for router in (
+        execute_routes(agents, who),
+        discover_routes(agents, who),
+        workflow_routes(workflows, who),
+        event_routes(workflows, bus, who, streams),
+        cancel_routes(Cancellations(agents.executions), who),
+        approval_routes(workflows, Decisions(agents.executions, tools), who, approver_of(callers)),
+        capability_routes(query_client, agents.executions.cache, who),
+        trace_routes(query_client, who),
+        tool_routes(agents, tools, who),
+        health_routes(health.checks, tools, health.policy_fault, health.readiness),
+        docs_routes(),
+    ):
+        app.include_router(router)
+    app.router.routes.extend(mounted)
+    add_error_handlers(app)
+    app.add_middleware(Guard, names=limits.names, max_body_bytes=limits.max_body_bytes)
+    return app

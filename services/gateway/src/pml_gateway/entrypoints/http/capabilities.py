@@ -1,0 +1,81 @@
+"""GET /api/capabilities, GET and PATCH /api/capabilities/{id or name}."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import ConfigDict
+
+from pml_common.bus.port import QueryClient
+from pml_common.contracts import catalog
+from pml_common.contracts.caching import CacheSettings
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.registry import (
+    CapabilityPage,
+    ListCapabilities,
+    ResolveCapability,
+    SetCachePolicy,
+)
+from pml_gateway.application.cached_results import ResultCache
+from pml_gateway.domain.api.api import Request
+from pml_gateway.entrypoints.http.callers import CONFLICT, NOT_FOUND, CallerOf, api_router
+from pml_gateway.ports import Caller
+
+
+class ChosenCache(CacheSettings):
+    """Whether the result of an earlier run answers a call with the same arguments. `memoize`: for
+    `ttl_s` seconds after the run, 3600 if nothing is said, a week at most. `persistent`: until the
+    code or this choice changes, or for `ttl_s`. `force` is needed where tools are called that are
+    not marked read-only: an answer from the cache leaves out what they would change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CapabilityPatch(Request):
+    """What to change of a capability."""
+
+    cache: ChosenCache
+
+
+def capability_routes(
+    query_client: QueryClient, cache: ResultCache, caller_of: CallerOf
+) -> APIRouter:
+    """Look at what was learned, and choose what is cached."""
+    router = api_router("capabilities")
+
+    @router.get("/capabilities", operation_id="list_capabilities")
+    async def list_capabilities(
+        caller: Annotated[Caller, Depends(caller_of)],
+        include_unlisted: bool = False,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        offset: Annotated[int, Query(ge=0)] = 0,
+    ) -> CapabilityPage:
+        """Capabilities, the most used first; unlisted ones never ran well so far."""
+        query = ListCapabilities(
+            scope=caller.scope, include_unlisted=include_unlisted, limit=limit, offset=offset
+        )
+        return await query_client.request(catalog.LIST_CAPABILITIES, query)
+
+    @router.get("/capabilities/{reference}", operation_id="get_capability", responses=NOT_FOUND)
+    async def get_capability(
+        reference: str, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> CapabilityRecord:
+        """One capability, by id or name."""
+        query = ResolveCapability(scope=caller.scope, reference=reference)
+        return await query_client.request(catalog.RESOLVE_CAPABILITY, query)
+
+    @router.patch(
+        "/capabilities/{reference}",
+        operation_id="change_capability",
+        responses={**NOT_FOUND, **CONFLICT},
+    )
+    async def change_capability(
+        reference: str, body: CapabilityPatch, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> CapabilityRecord:
+        """Choose whether results of a capability are cached. The same choice again changes
+        nothing; another one leaves behind all that was cached before."""
+        query = SetCachePolicy(scope=caller.scope, reference=reference, cache=body.cache)
+        changed = await query_client.request(catalog.SET_CACHE_POLICY, query)
+        await cache.drop_old(changed)
+        return changed
+
+    return router

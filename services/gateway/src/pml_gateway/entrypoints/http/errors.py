@@ -1,0 +1,145 @@
+"""Errors over REST, all of one shape: `{"error": {"kind", "message", …}}`."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import cast
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from pml_gateway.application.dependencies import FAILURES, our_word_for
+from pml_gateway.domain.api.errors import (
+    Busy,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+)
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 2
+
+_KINDS = {
+    HTTPStatus.UNAUTHORIZED: "unauthorized",
+    HTTPStatus.FORBIDDEN: "forbidden",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.CONFLICT: "conflict",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "invalid_request",
+    HTTPStatus.TOO_MANY_REQUESTS: "busy",
+    HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "internal",
+}
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field, dotted."""
+
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do; `fields` names the faulty ones of a request."""
+
+    kind: str
+    message: str
+    fields: list[FieldProblem] = []
+
+
+class ErrorAnswer(BaseModel):
+    """Every error looks like this."""
+
+    error: Problem
+
+
+def problem(
+    status: int,
+    message: str,
+    fields: Sequence[FieldProblem] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """An error as it is answered."""
+    kind = _KINDS.get(HTTPStatus(status), HTTPStatus(status).phrase.lower().replace(" ", "_"))
+    content: dict[str, object] = {"kind": kind, "message": message}
+    if fields:
+        content["fields"] = [field.model_dump() for field in fields]
+    return JSONResponse({"error": content}, status_code=status, headers=headers)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error in our shape."""
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_bug)
+    ours = (Busy, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
+    for kind in (*ours, *FAILURES):
+        app.add_exception_handler(kind, _on_ours)
+
+
+async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
+    error = our_word_for(raised)
+    match error:
+        case InvalidRequest():
+            fields = [FieldProblem(field=error.field, message=str(error))]
+            return problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), fields)
+        case NotFound():
+            return problem(HTTPStatus.NOT_FOUND, str(error))
+        case Conflict():
+            return problem(HTTPStatus.CONFLICT, str(error))
+        case Unauthorized():
+            asked = {"WWW-Authenticate": 'Bearer realm="approver"'}
+            return problem(HTTPStatus.UNAUTHORIZED, str(error), headers=asked)
+        case Forbidden():
+            return problem(HTTPStatus.FORBIDDEN, str(error))
+        case Busy():
+            retry = {"Retry-After": str(error.retry_after_s)}
+            return problem(HTTPStatus.TOO_MANY_REQUESTS, str(error), headers=retry)
+        case Unavailable():
+            retry = {"Retry-After": str(RETRY_AFTER_S)}
+            return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=retry)
+        case _:
+            return await _on_bug(request, error)
+
+
+async def _on_invalid(_: Request, raised: Exception) -> JSONResponse:
+    found = cast(RequestValidationError, raised).errors()
+    fields = [_field_problem(one) for one in cast(Sequence[Mapping[str, object]], found)]
+    message = "; ".join(f"{one.field}: {one.message}" for one in fields)
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, message, fields)
+
+
+def _field_problem(error: Mapping[str, object]) -> FieldProblem:
+    place = [str(part) for part in cast(Sequence[object], error["loc"])]
+    field = ".".join(place[1:]) or place[0]
+    if error["type"] == "extra_forbidden":
+        return FieldProblem(field=field, message="there is no such field")
+    if isinstance(error.get("input"), bytes):
+        return FieldProblem(field=field, message="send JSON, with Content-Type: application/json")
+    return FieldProblem(field=field, message=str(error["msg"]).removeprefix("Value error, "))
+
+
+async def _on_http(request: Request, raised: Exception) -> JSONResponse:
+    error = cast(HTTPException, raised)
+    known = {
+        HTTPStatus.NOT_FOUND: f"there is no {request.url.path}; see /docs",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}",
+    }
+    said = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
+    message = said or known.get(HTTPStatus(error.status_code), error.detail)
+    return problem(error.status_code, message, headers=error.headers)
+
+
+async def _on_bug(request: Request, raised: Exception) -> JSONResponse:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=raised)
+    message = "this is a fault of the gateway; its log tells more"
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, message)

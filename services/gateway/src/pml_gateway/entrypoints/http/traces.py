@@ -1,0 +1,41 @@
+"""GET /api/traces/{capability_id} and /api/workflows/{id}/trace."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query
+
+from pml_common.bus.port import QueryClient
+from pml_common.contracts import catalog
+from pml_common.contracts.learner import ListTraces, TracePage
+from pml_gateway.entrypoints.http.callers import CallerOf, api_router
+from pml_gateway.ports import Caller
+
+
+def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
+    """Look at what runs did."""
+    router = api_router("traces")
+
+    @router.get("/traces/{capability_id}", operation_id="list_traces")
+    async def list_traces(
+        capability_id: UUID,
+        caller: Annotated[Caller, Depends(caller_of)],
+        limit: Annotated[int, Query(ge=1, le=200)] = 20,
+        offset: Annotated[int, Query(ge=0)] = 0,
+    ) -> TracePage:
+        """The runs of a capability, newest first."""
+        query = ListTraces(
+            scope=caller.scope, capability_id=capability_id, limit=limit, offset=offset
+        )
+        return await query_client.request(catalog.LIST_TRACES, query)
+
+    @router.get("/workflows/{workflow_id}/trace", operation_id="get_workflow_trace")
+    async def get_workflow_trace(
+        workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> TracePage:
+        """The run of one workflow and the first 199 that were inside it; none until they were
+        learned from."""
+        query = ListTraces(scope=caller.scope, workflow_id=workflow_id, limit=200)
+        return await query_client.request(catalog.LIST_TRACES, query)
+
+    return router

@@ -1,0 +1,170 @@
+"""The MCP server that agents connect to: Streamable HTTP at `/mcp`, stateless (F1)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import MCPError
+from mcp.server import Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
+from starlette.routing import Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as HttpScope
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.errors import Retryable
+from pml_gateway.domain.api.errors import Forbidden, Unavailable
+from pml_gateway.domain.api.pml_tools import INSTRUCTIONS
+from pml_gateway.entrypoints.mcp.call_tool import McpCalls
+from pml_gateway.entrypoints.mcp.list_tools import list_tools
+from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers
+
+PATH = "/mcp"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+Context = ServerRequestContext[Any, Any]
+
+
+class McpServerFace:
+    """An ASGI endpoint; serves while `running`.
+
+    `hosts` are the host names, with any port, by which requests may name us and from which web
+    pages may call us: another site's page cannot reach us through a name of its own (DNS
+    rebinding). `*` lets every name in.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: AgentApi,
+        allowed: AllowedTools,
+        callers: Callers,
+        version: str,
+        hosts: Sequence[str] = LOOPBACK_HOSTS,
+        max_body_bytes: int = 4 * 1024 * 1024,
+        call_timeout_s: float = 60.0,
+    ) -> None:
+        self._allowed = allowed
+        self._callers = callers
+        self._calls = McpCalls(agent, allowed, call_timeout_s)
+        self._changes = InMemorySubscriptionBus()
+        self._streams = ListenHandler(self._changes)
+        self._ending = False
+        server = Server(
+            "pml",
+            version=version,
+            title="PML: procedural memory for agents",
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_subscriptions_listen=self._listen,
+            get_tool_input_schema=_no_header_parameters,
+        )
+        self._sessions = StreamableHTTPSessionManager(
+            app=server,
+            stateless=True,
+            security_settings=_only(hosts),
+            max_request_body_size=max_body_bytes,
+        )
+
+    @property
+    def route(self) -> Route:
+        """What to mount."""
+        return Route(PATH, endpoint=self)
+
+    async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        await self._sessions.handle_request(scope, receive, send)
+
+    def end_calls(self) -> None:
+        """Answer the tool calls under way: how they end is not known."""
+        self._calls.end()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Serve as long as this lasts, once. Leave it before the HTTP server stops: that one waits
+        for open streams, and leaving ends them."""
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        async def own_sessions() -> None:
+            # The SDK's sessions belong to the task that enters them; ours may be another later.
+            async with self._sessions.run():
+                begun.set()
+                await over.wait()
+
+        owner = asyncio.create_task(own_sessions(), name="mcp-sessions")
+        owner.add_done_callback(lambda _: begun.set())
+        await begun.wait()
+        try:
+            yield
+        finally:
+            self.end_streams()
+            over.set()
+            await owner
+
+    async def tools_changed(self) -> None:
+        """Tell every client that listens to this replica."""
+        await self._changes.publish(ToolsListChanged())
+
+    def end_streams(self) -> None:
+        """End clients' streams of changes; those to come are acknowledged and end, too."""
+        self._ending = True
+        self._streams.close()
+
+    async def _listen(
+        self, ctx: Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        if self._ending:
+            asyncio.get_running_loop().call_soon(self._streams.close)  # once it is open
+        return await self._streams(ctx, params)
+
+    async def _list_tools(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        caller = await self._caller(ctx)
+        try:
+            return await list_tools(caller, self._allowed)
+        except (QueryFailed, Retryable, Unavailable) as error:
+            raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
+
+    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        return await self._calls.call(await self._caller(ctx), params.name, params.arguments or {})
+
+    async def _caller(self, ctx: Context) -> Caller:
+        headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
+        try:
+            return await self._callers.identify(headers)
+        except Forbidden as error:
+            raise MCPError(INVALID_REQUEST, str(error)) from error
+
+
+def _only(hosts: Sequence[str]) -> TransportSecuritySettings:
+    if "*" in hosts:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return TransportSecuritySettings(
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[
+            origin
+            for host in hosts
+            for scheme in ("http", "https")
+            for origin in (f"{scheme}://{host}", f"{scheme}://{host}:*")
+        ],
+    )
+
+
+def _no_header_parameters(name: str) -> None:
+    """Say that no tool takes parameters from headers: we list none that does."""

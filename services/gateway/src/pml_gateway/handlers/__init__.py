@@ -1,1 +1,0 @@
-"""One file per message or request that the gateway answers."""

@@ -1,0 +1,202 @@
+"""The other four services, scripted: what a program's text says is what becomes of it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CachePolicy
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
+from pml_common.contracts.decision import Verdict
+from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
+from pml_common.contracts.learner import ListTraces, TracePage
+from pml_common.contracts.registry import (
+    CapabilityDescriptions,
+    CapabilityPage,
+    DescribeCapabilities,
+    Discover,
+    DiscoveryPage,
+    ListCapabilities,
+    ListTools,
+    Reference,
+    ResolveCapability,
+    SetCachePolicy,
+    ToolCatalog,
+    ToolHit,
+)
+from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.trace import CapabilityEnd
+from pml_gateway.domain.workflow.workflow import Workflow
+from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejected, with_capability
+
+
+@dataclass
+class Peers:
+    """Analyzer, executor, registry and learner in one.
+
+    A program that says `syntax` is rejected; `ask` or `deny` decides its verdict; `fail` fails;
+    `hang` does not end before `release` is set; `nested` calls a capability. Every other calls each
+    tool it was granted once and returns their results.
+    """
+
+    bus: Bus
+    tools: Sequence[ToolDefinition] = (READ,)
+    requests: list[ExecutionRequested] = field(default_factory=list[ExecutionRequested])
+    runs: list[RunWorkflow] = field(default_factory=list[RunWorkflow])
+    names: dict[str, CapabilityRecord] = field(default_factory=dict[str, CapabilityRecord])
+    catalog: tuple[ToolDefinition, ...] = ()
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def start(self) -> None:
+        """Take part."""
+        await self.bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, self._analyze)
+        await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
+        await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
+        await self.bus.serve(catalog.DESCRIBE_CAPABILITIES, self._describe)
+        await self.bus.serve(catalog.SET_CACHE_POLICY, self._set_cache)
+        await self.bus.serve(catalog.LIST_CAPABILITIES, self._list)
+        await self.bus.serve(catalog.DISCOVER, self._discover)
+        await self.bus.serve(catalog.LIST_TOOLS, self._tools)
+        await self.bus.serve(catalog.LIST_TRACES, self._traces)
+
+    async def _analyze(self, requested: ExecutionRequested) -> Sequence[Message]:
+        self.requests.append(requested)
+        of = Workflow(requested, "", "", 1.0, None)
+        if "syntax" in requested.code:
+            return [rejected(of)]
+        verdicts: list[Verdict] = [each for each in ("ask", "deny") if each in requested.code]
+        verdict = verdicts[0] if verdicts else "allow"
+        analysis = analyzed(of, verdict, self.tools, name=requested.name)
+        analysis = analysis.model_copy(update={"dry_run": requested.dry_run is not None})
+        return [with_capability(analysis) if "nested" in requested.code else analysis]
+
+    async def _run(self, command: RunWorkflow) -> Sequence[Message]:
+        self.runs.append(command)
+        if "hang" in command.instrumented:
+            await self.release.wait()
+        outcomes = [await self._call(command, n) for n in range(len(command.grant.tools))]
+        failed = "fail" in command.instrumented
+        error = WorkflowError(kind="user_error", message="it was to fail") if failed else None
+        fact = RunFinished(
+            scope=command.scope,
+            event_id=ids.effect_id(command.workflow_id, "run-finished"),
+            workflow_id=command.workflow_id,
+            principal=command.principal,
+            capability=command.capability,
+            success=not failed,
+            result=[outcome.model_dump(mode="json") for outcome in outcomes],
+            error=error,
+            trace_id=ids.root_trace_id(command.workflow_id),
+            started_at=0.0,
+            duration_ms=1.0,
+        )
+        return [await founded(self.bus, fact)]
+
+    async def _call(self, command: RunWorkflow, number: int) -> ToolOutcome:
+        node_id, tool = f"n{number + 1}", sorted(command.grant.tools)[number]
+        query = CallTool(
+            scope=command.scope,
+            workflow_id=command.workflow_id,
+            node_id=node_id,
+            occurrence=0,
+            tool=tool,
+            args=command.args,
+            grant_digest=command.grant.digest(),
+            timeout_s=5.0,
+        )
+        return await self.bus.request(catalog.CALL_TOOL, query)
+
+    async def _resolve(self, query: ResolveCapability) -> CapabilityRecord:
+        found = self.names.get(query.reference)
+        if found is None or found.scope != query.scope:
+            raise QueryFailed("not_found", f"no capability {query.reference!r} in {query.scope}")
+        return found
+
+    async def _describe(self, query: DescribeCapabilities) -> CapabilityDescriptions:
+        known = {each: self.names[each] for each in query.references if each in self.names}
+        told = {
+            each: CapabilityDescription.model_validate(known[each].model_dump()) for each in known
+        }
+        answers = (
+            Reference(reference=each, capability=told.get(each)) for each in query.references
+        )
+        return CapabilityDescriptions(references=tuple(answers))
+
+    async def _set_cache(self, query: SetCachePolicy) -> CapabilityRecord:
+        """Under a new revision; what would change something is refused as the registry does it."""
+        before = await self._resolve(
+            ResolveCapability(scope=query.scope, reference=query.reference)
+        )
+        if before.tools_used and not query.cache.force and query.cache.policy != "none":
+            raise QueryFailed("conflict", f"{before.name} calls {before.tools_used[0]}")
+        chosen = query.cache.model_dump()
+        if before.cache == CachePolicy(**chosen, revision=before.cache.revision):
+            return before
+        cache = CachePolicy(**chosen, revision=before.cache.revision + 1)
+        after = before.model_copy(update={"cache": cache})
+        self.names |= {name: after for name, known in self.names.items() if known == before}
+        return after
+
+    async def _list(self, query: ListCapabilities) -> CapabilityPage:
+        found = tuple(each for each in self.names.values() if each.scope == query.scope)
+        return CapabilityPage(capabilities=found, total=len(found))
+
+    async def _discover(self, query: Discover) -> DiscoveryPage:
+        hit = ToolHit(
+            id=READ.tool_id, name="read", score=0.5, description=query.intent, input_schema={}
+        )
+        return DiscoveryPage(hits=(hit,), total=1)
+
+    async def _tools(self, query: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=self.catalog)
+
+    async def _traces(self, query: ListTraces) -> TracePage:
+        return TracePage(traces=(), total=0)
+
+
+async def founded(bus: Bus, run: RunFinished) -> RunFinished:
+    """The end of a run whose journal says so."""
+    sequence = await bus.publish(closing(run))
+    return run.model_copy(update={"journal_sequence": sequence})
+
+
+def closing(run: RunFinished) -> TraceRecorded:
+    """The append that closes the journal of a run."""
+    end = CapabilityEnd(
+        trace_id=run.trace_id,
+        ts=run.started_at,
+        capability_id=run.capability.capability_id,
+        success=run.success,
+        duration_ms=run.duration_ms,
+        result=run.result,
+        error=run.error,
+    )
+    return TraceRecorded(
+        event_id=ids.effect_id(run.event_id, "closed"),
+        scope=run.scope,
+        workflow_id=run.workflow_id,
+        entries=(end,),
+    )
+
+
+def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:
+    """A capability in the workflow's scope."""
+    return CapabilityRecord(
+        capability_id=ids.capability_id(of.scope, code_hash),
+        scope=of.scope,
+        name=name,
+        named=True,
+        listed=True,
+        code=of.requested.code,
+        code_hash=code_hash,
+        structure=StaticStructure(),
+        created_by="agent-7",
+        created_at=AT,
+        updated_at=AT,
+    )

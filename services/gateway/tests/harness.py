@@ -1,0 +1,138 @@
+"""A gateway to test, in memory, with scripted peers."""
+
+import hashlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+from fastapi import FastAPI
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.results import MemoryResults
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.adapters.stores import Stores
+from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.app import mcp_face, rest, subscribe
+from pml_gateway.parts import Parts, assemble
+from pml_gateway.ports import ServerStatus
+from pml_gateway.settings import GatewaySettings
+from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
+from services.gateway.tests.fake_services import Peers
+
+Json = dict[str, Any]
+APPROVER_KEY = "the key of who decides"
+APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
+READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
+
+
+@dataclass
+class FakeServers:
+    """An MCP server `fs` whose tools return their arguments; `made` counts real calls."""
+
+    listed: Mapping[str, tuple[ToolDefinition, ...]] = field(
+        default_factory=lambda: {"fs": (READ, WRITE)}
+    )
+    stands: Mapping[str, ServerStatus] = field(default_factory=lambda: {"fs": READY})
+    made: list[str] = field(default_factory=list[str])
+    outcomes: list[ToolOutcome] = field(default_factory=list[ToolOutcome])
+
+    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+        """See `ports.ToolCaller`; answers with `outcomes` first."""
+        self.made.append(tool_id)
+        return self.outcomes.pop(0) if self.outcomes else ToolOutcome(status="ok", result=args)
+
+    def list_tools(self) -> Mapping[str, tuple[ToolDefinition, ...]]:
+        """See `ports.ToolServers`."""
+        return self.listed
+
+    def status(self) -> Mapping[str, ServerStatus]:
+        """See `ports.ToolServers`."""
+        return self.stands
+
+    async def reach(self, server: str, timeout_s: float) -> None:
+        """See `ports.ToolServers`: nothing changes by it."""
+
+
+def settings(**changed: object) -> GatewaySettings:
+    """Those of the tests, whatever the environment says."""
+    given: dict[str, object] = {
+        "gateway_org": SCOPE.org,
+        "gateway_project": SCOPE.project,
+        "gateway_principal": "mira",
+        "gateway_approver": "noor",
+        "gateway_approver_key_sha256": hashlib.sha256(APPROVER_KEY.encode()).hexdigest(),
+        "gateway_answer_margin_s": 0.0,
+        "gateway_owner_patience_s": 0.1,
+        "gateway_port": 0,
+        **changed,
+    }
+    return GatewaySettings.model_validate(given)
+
+
+@dataclass
+class World:
+    """A gateway, its parts, its peers, and a client."""
+
+    parts: Parts
+    peers: Peers
+    servers: FakeServers
+    http: httpx2.AsyncClient
+    broker: MemoryBroker
+
+    async def execute(self, code: str = "return 1;", **more: object) -> Json:
+        """POST /api/execute, answered well."""
+        answer = await self.http.post("/api/execute", json={"code": code, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def decide(self, workflow_id: object, decision: str, **more: object) -> httpx2.Response:
+        """POST /api/workflows/{id}/approval."""
+        body = {"decision": decision, **more}
+        path = f"/api/workflows/{workflow_id}/approval"
+        return await self.http.post(path, json=body, headers=APPROVER)
+
+    async def workflow(self, workflow_id: object) -> Json:
+        """GET /api/workflows/{id}, answered well."""
+        answer = await self.http.get(f"/api/workflows/{workflow_id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@asynccontextmanager
+async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[World]:
+    """All of it, for as long as the block runs."""
+    broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
+    bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
+    peers = Peers(peer_bus)
+    stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
+    parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
+    await subscribe(parts)
+    if peers_there:
+        await peers.start()
+    async with client_of(rest(parts, mcp_face(parts))) as http:
+        try:
+            yield World(parts, peers, servers, http, broker)
+        finally:
+            parts.notifier.close()
+            await parts.calls.close()
+            peers.release.set()
+            await peer_bus.drain(1)
+            await bus.drain(1)
+
+
+def client_of(app: FastAPI) -> httpx2.AsyncClient:
+    """A client that calls an application without a network."""
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080", timeout=20.0)
+
+
+def failed(status: ServerStatus, error: str) -> ServerStatus:
+    """The status of a server that is away."""
+    return replace(status, state="failed", error=error)

@@ -1,0 +1,89 @@
+"""MCP servers to connect to, and somebody to connect to them."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pml_common.contracts.tool import ToolDefinition
+from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
+from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
+from pml_local.ports import free_port
+from pml_local.testing import eventually
+
+PROGRAM = Path(__file__).parent / "server_program.py"
+QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
+
+
+class ServerWorld:
+    """The place of one test's servers: the log of their calls, and the HTTP ones' processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "calls.log"
+        self.log.touch()
+
+    def lines(self) -> list[str]:
+        """What the servers noted so far."""
+        return self.log.read_text().splitlines()
+
+    def stdio(self, *flags: str, env: Mapping[str, str] | None = None) -> StdioServer:
+        """A server to be run as a child."""
+        args = (str(PROGRAM), "--log", str(self.log), *flags)
+        return StdioServer(command=sys.executable, args=args, env=dict(env or {}), trust="hints")
+
+    @asynccontextmanager
+    async def http(
+        self, *flags: str, port: int | None = None
+    ) -> AsyncGenerator[tuple[HttpServer, asyncio.subprocess.Process]]:
+        """A server that runs by itself until this is left, and its process."""
+        port = port or free_port()
+        args = (str(PROGRAM), "--log", str(self.log), "--port", str(port), *flags)
+        process = await asyncio.create_subprocess_exec(sys.executable, *args)
+        try:
+            await eventually(lambda: _listens(port), within=30.0)
+            yield HttpServer(url=f"http://127.0.0.1:{port}/mcp", trust="hints"), process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+@dataclass
+class Listener:
+    """Hears listings; the first few times it fails, as often as it is told to."""
+
+    failures: int = 0
+    listings: list[tuple[str, set[str]]] = field(default_factory=list[tuple[str, set[str]]])
+
+    async def __call__(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the bus is away")
+        self.listings.append((server, {tool.name for tool in tools}))
+
+
+@asynccontextmanager
+async def connected(
+    servers: Mapping[str, ServerConfig],
+    limits: Limits = QUICK,
+    environment: Mapping[str, str] | None = None,
+    on_tools: Listener | None = None,
+) -> AsyncGenerator[McpServers]:
+    """Connections to servers, each of them ready or failed."""
+    pool = McpServers(
+        servers, environment=environment or {}, limits=limits, on_tools=on_tools or Listener()
+    )
+    await pool.start()
+    try:
+        assert await pool.settled(limits.connect_timeout_s + 10.0)
+        yield pool
+    finally:
+        await pool.close()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

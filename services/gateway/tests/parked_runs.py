@@ -1,0 +1,73 @@
+"""Programs with calls that only the run can tell, and runs that stand at one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pml_common.bus.port import Bus
+from pml_common.contracts import ids
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.decision import Verdict
+from pml_common.contracts.executor import (
+    ParkMark,
+    RunWorkflow,
+    TraceRecorded,
+    WantedCall,
+    WorkflowParked,
+)
+from pml_common.contracts.structure import DynamicCall
+from pml_common.contracts.tool import JsonObject, args_hash
+from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.workflow.events import Asked, Parked
+from pml_gateway.domain.workflow.workflow import Workflow
+from services.gateway.tests.examples import WRITE, analyzed
+
+
+def by_name(of: Workflow, verdict: Verdict = "ask") -> ExecutionAnalyzed:
+    """Its analysis: it reads, and calls a tool that only its run will tell."""
+    analysis = analyzed(of, verdict)
+    call = DynamicCall(expression="mcp.call(tool, {})", line=4, column=9)
+    return analysis.model_copy(update={"dynamic_calls": (call,)})
+
+
+ASKED = Asked("ask", "Its server does not mark it read-only: ask.", WRITE.definition_hash)
+"""What the gateway makes of a call of fs:write."""
+
+
+def parks(fact: WorkflowParked, at: datetime, *asked: Asked | None) -> Parked:
+    """The gateway hears of it."""
+    return Parked(fact, at, asked or (ASKED,) * (1 + len(fact.beside)))
+
+
+async def standing_in(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
+    """A park whose journal says so."""
+    mark = ParkMark(command_id=fact.command_id, ts=0.0, wanted=fact.wanted, beside=fact.beside)
+    append = TraceRecorded(
+        event_id=ids.effect_id(fact.event_id, "parked"),
+        scope=fact.scope,
+        workflow_id=fact.workflow_id,
+        entries=(),
+        mark=mark,
+    )
+    return fact.model_copy(update={"journal_sequence": await bus.publish(append)})
+
+
+def parked(
+    under: RunWorkflow, args: JsonObject | None = None, *, calls: Sequence[TaskResult] = ()
+) -> WorkflowParked:
+    """The run of a command stands at a call of fs:write."""
+    given: JsonObject = args or {"path": "/a"}
+    return WorkflowParked(
+        scope=under.scope,
+        event_id=ids.effect_id(under.command_id, "workflow-parked"),
+        workflow_id=under.workflow_id,
+        command_id=under.command_id,
+        wanted=WantedCall(
+            node_id="dyn:fs:write",
+            occurrence=0,
+            tool=WRITE.tool_id,
+            args_hash=args_hash(given),
+            args=given,
+        ),
+        grant_digest=under.grant.digest(),
+        task_results=tuple(calls),
+    )

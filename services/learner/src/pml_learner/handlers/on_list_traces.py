@@ -1,9 +1,0 @@
-"""Which runs were there?"""
-
-from pml_common.contracts.learner import ListTraces, TracePage
-from pml_learner.ports import TraceStore
-
-
-async def on_list_traces(query: ListTraces, traces: TraceStore) -> TracePage:
-    """One page of the asker's own scope."""
-    return await traces.traces(query)

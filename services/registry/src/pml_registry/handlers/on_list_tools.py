@@ -1,9 +1,0 @@
-"""Which tools are there?"""
-
-from pml_common.contracts.registry import ListTools, ToolCatalog
-from pml_registry.ports import ToolStore
-
-
-async def on_list_tools(query: ListTools, tools: ToolStore) -> ToolCatalog:
-    """The catalogue of the asker's own scope."""
-    return ToolCatalog(tools=tuple(await tools.tools(query.scope, query.server)))

@@ -1,0 +1,75 @@
+"""The handlers of capabilities on one kind of store, called as the bus would."""
+
+from collections.abc import Mapping, Sequence
+
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.caching import CacheSettings
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.registry import (
+    CapabilityChanged,
+    DescribeCapabilities,
+    ListCapabilities,
+    Reference,
+    ResolveCapability,
+    SetCachePolicy,
+)
+from pml_common.contracts.scope import Scope
+from pml_registry.entrypoints.bus.on_describe_capabilities import on_describe_capabilities
+from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
+from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
+from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
+from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
+from pml_registry.ports import Embedder
+from services.registry.tests.samples import SCOPE, AsTold
+from services.registry.tests.stores import Stores
+
+
+class Registry:
+    """Handles as the bus would, and asks."""
+
+    def __init__(self, stores: Stores, embedder: Embedder) -> None:
+        self._stores = stores
+        self._embedder = embedder
+
+    async def analysed(self, analysis: ExecutionAnalyzed) -> Sequence[Message]:
+        return await on_execution_analyzed(
+            analysis, self._stores.capabilities, self._embedder, AsTold()
+        )
+
+    async def learned(self, updated: LearningUpdated) -> Sequence[Message]:
+        return await on_learning_updated(updated, self._stores.capabilities)
+
+    async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
+        query = ResolveCapability(scope=scope, reference=reference)
+        return await on_resolve_capability(query, self._stores.capabilities)
+
+    async def set_cache(
+        self, reference: str, chosen: Mapping[str, object], scope: Scope = SCOPE
+    ) -> CapabilityRecord:
+        query = SetCachePolicy(
+            scope=scope, reference=reference, cache=CacheSettings.model_validate(chosen)
+        )
+        return await on_set_cache_policy(query, self._stores.capabilities, self._stores.tools)
+
+    async def describe(self, *references: str, scope: Scope = SCOPE) -> Sequence[Reference]:
+        query = DescribeCapabilities(scope=scope, references=references)
+        answer = await on_describe_capabilities(query, self._stores.capabilities)
+        return answer.references
+
+    async def meant(self, reference: str, scope: Scope = SCOPE) -> str | None:
+        """The name of the capability that a program names so."""
+        (answer,) = await self.describe(reference, scope=scope)
+        return answer.capability.name if answer.capability else None
+
+    async def names(self, *, unlisted: bool = True, scope: Scope = SCOPE) -> list[str]:
+        query = ListCapabilities(scope=scope, include_unlisted=unlisted)
+        page = await on_list_capabilities(query, self._stores.capabilities)
+        return [record.name for record in page.capabilities]
+
+
+def changes(facts: Sequence[Message]) -> list[tuple[str, str]]:
+    """Names and changes told."""
+    return [(fact.name, fact.change) for fact in facts if isinstance(fact, CapabilityChanged)]

@@ -10,6 +10,11 @@ OWN_UV := $(CURDIR)/.cache/uv
 export PATH := $(PATH):$(OWN_UV)/bin
 UV := $(shell command -v uv || echo $(OWN_UV)/bin/uv)
 RUN := $(UV) run --frozen --no-sync
+# As many tests at once as there are processors; those of one file share its stack, and the long ones
+# (see testpaths) come first.
+PYTEST := $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
+# Else every process compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 RUNTIME := services/executor/runtime
 COMPILER := services/analyzer/src/pml_analyzer/compiler
 
@@ -35,20 +40,20 @@ up: setup ## the whole stack on this machine, until Ctrl-C
 
 .PHONY: test
 test: setup ## every test, on the embedded NATS, Postgres and Deno
-	$(RUN) pytest
+	$(PYTEST)
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: unit
 unit: setup ## tests that need no server, in seconds
-	$(RUN) pytest -m 'not integration and not e2e'
+	$(PYTEST) -m 'not integration and not e2e'
 
 .PHONY: integration
 integration: setup ## tests on the embedded servers
-	$(RUN) pytest -m integration
+	$(PYTEST) -m integration
 
 .PHONY: e2e
 e2e: setup ## tests of the whole embedded stack
-	$(RUN) pytest -m e2e
+	$(PYTEST) -m e2e
 
 .PHONY: crash
 crash: setup ## kill and freeze executors at every point of their runs
@@ -70,6 +75,7 @@ bound-attacks: setup ## programs that try to get what was not shown, the analysi
 lint: setup types ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime
 	$(RUN) ruff check
 	$(RUN) ruff format --check
+	$(RUN) python tools/lint/docstrings.py
 	$(RUN) lint-imports --no-cache
 	$(RUN) python tools/lint/file_length.py
 	$(RUN) python tools/lint/schemas.py check
@@ -105,7 +111,7 @@ examples: setup ## validate every example payload against its message
 
 .PHONY: coverage
 coverage: setup ## branch coverage of domain/ and contracts/: 100 %
-	$(RUN) pytest -q --cov -m 'not integration and not e2e'
+	$(PYTEST) -q --cov -m 'not integration and not e2e'
 
 .PHONY: bench
 bench: setup ## every benchmark, with its floor beside it

@@ -1,5 +1,5 @@
-"""Warn of source files over 300 lines, fail on those over 400; `long on purpose: <why>` near the top
-lets one be."""
+"""Warn of source files over 300 lines, fail on those over 400; `long on purpose: <why>` near the
+top lets one be."""
 
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 """Why a run of a campaign had to fail: pure functions on its records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW
 from tests.faults.records import Injection, Run
 
 INTERRUPTING = ("kill gateway", "kill tally", "kill depot", "outage depot", "freeze depot")
@@ -10,6 +11,9 @@ it goes on, close a connection as idle on which a call has just been sent."""
 
 TAKING_TIME = ("postgres", "gateway", "executor", "tally", "depot")
 """Without these a run stands still while its time goes by; the time without NATS is given back."""
+
+TAKEN_OVER_S = EXECUTOR_ON_RUN_WORKFLOW.ack_wait_s
+"""After this long the runs of an executor that fell are delivered to the next."""
 
 TIME_LOST = 0.5
 """A run that lost more than this share of its time to faults may run out of it."""
@@ -43,11 +47,20 @@ def cause_of(run: Run, injections: Sequence[Injection]) -> str | None:
 
 def time_lost(run: Run, injections: Sequence[Injection]) -> float:
     """Seconds of a run in which something that it may have waited for was away."""
-    return sum(
-        one.overlaps(run.created, run.finished or float("inf"))
-        for one in injections
-        if one.fault.target in TAKING_TIME or one.fault.kind == "disk"
-    )
+    until = run.finished or float("inf")
+    total, counted = 0.0, run.created
+    for began, ended in sorted(_standstills(injections)):
+        total += max(0.0, min(ended, until) - max(began, counted))
+        counted = max(counted, ended)
+    return total
+
+
+def _standstills(injections: Sequence[Injection]) -> Iterator[tuple[float, float]]:
+    """From when to when runs may have stood still."""
+    for one in injections:
+        if one.fault.target in TAKING_TIME or one.fault.kind == "disk":
+            ended = one.ended if one.recovered is None else one.recovered
+            yield one.began, ended + (TAKEN_OVER_S if one.fault.target == "executor" else 0.0)
 
 
 def is_uncertain(end: str) -> bool:

@@ -15,6 +15,7 @@ import httpx2
 from nats.aio.client import Client
 
 from pml_common.bus import connection
+from pml_common.bus.write_check import every_subject, refusal
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import LOOPBACK, free_port
@@ -103,7 +104,10 @@ class Site:
         answers = await asyncio.gather(
             *(self._problem(name, parts[name].port) for name in names if name in parts)
         )
-        return found | {name: problem for name, problem in answers if problem is not None}
+        found |= {name: problem for name, problem in answers if problem is not None}
+        # Services try writes too rarely to tell that one succeeds again.
+        refused = await refusal(self.client, every_subject())
+        return found if refused is None else {**found, "nats": refused}
 
     async def _problem(self, name: str, port: int) -> tuple[str, str | None]:
         try:

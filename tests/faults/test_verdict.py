@@ -192,6 +192,8 @@ BUS_AWAY = [fault("outage nats", 101.0, 102.0)]
 LATER = [fault("kill gateway", 201.0, 202.0)]
 MOST_OF_IT = [fault("outage postgres", 101.0, 112.0), fault("disk full", 120.0, 130.0)]
 LESS_OF_IT = [fault("outage postgres", 101.0, 112.0), fault("kill learner", 120.0, 130.0)]
+FELL = [fault("disk full", 101.0, 117.0), fault("kill executor", 118.0, 118.5)]
+AT_ONCE = [fault("disk full", 101.0, 118.0), fault("kill executor", 108.0, 112.0)]
 BUS_LONG_AWAY = [fault("outage nats", 101.0, 130.0)]
 FROZEN = [fault("freeze depot", 101.0, 102.0)]
 UNKNOWN = (Journaled(MARK, "tally:mark", "outcome_unknown"),)
@@ -207,6 +209,8 @@ POISONED = "garbage in its journal"
         (failed("outcome_unknown", UNKNOWN), BUS_AWAY, None),
         (failed("outcome_unknown"), KILLED, None),
         (failed("timeout", finished=140.0), MOST_OF_IT, "faults took more than 50% of its time"),
+        (failed("timeout", finished=140.0), FELL, "faults took more than 50% of its time"),
+        (failed("timeout", finished=140.0), AT_ONCE, None),
         (failed("timeout", finished=140.0), LESS_OF_IT, None),
         (failed("timeout", finished=140.0), BUS_LONG_AWAY, None),
         (failed("tool_error", finished=140.0), MOST_OF_IT, None),

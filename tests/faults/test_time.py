@@ -130,7 +130,7 @@ async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hou
     assert {1.0 < question.timeout_s <= 50.0 for question in held.tools.asked} == {True}
     assert 0 < fact.duration_ms < 50_000
     assert health.status_code == 200
-    assert "our clock is 7200.0 s behind" in health.json()["checks"]["clock"]
+    assert "the local clock is 7200.0 s behind" in health.json()["checks"]["clock"]
 
 
 async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(

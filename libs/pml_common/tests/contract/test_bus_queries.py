@@ -74,7 +74,9 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> N
 async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> None:
     bus = await world.connect("gateway")
     async with asyncio.timeout(10):
-        with pytest.raises(QueryFailed, match="registry list-tools: nobody is there") as failed:
+        with pytest.raises(
+            QueryFailed, match="registry list-tools: no replica is running"
+        ) as failed:
             await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=30)
     assert failed.value.code == "unavailable"
 
@@ -192,7 +194,7 @@ async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
         release.set()
         assert (await asked).tools[0].name == "last"
         await draining
-    with pytest.raises(QueryFailed, match="nobody is there"):
+    with pytest.raises(QueryFailed, match="no replica is running"):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
 
 

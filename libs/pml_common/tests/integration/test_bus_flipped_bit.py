@@ -55,7 +55,7 @@ async def test_a_flipped_bit_in_a_stored_append_is_told_by_the_one_after_it(
     await eventually(bus.healthy, within=10)
     torn = await read_run(bus, SCOPE, workflow)
     assert [sequence for sequence, _ in torn.appends] == [1, 2, 4, 5]
-    why = "it was stored after append 3, and append 2 stands before it now"
+    why = "it was stored after append 3, and append 2 precedes it now"
     assert torn.fault == f"append 4: {why}"
     records = await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)
     with pytest.raises(Unreadable, match=why):

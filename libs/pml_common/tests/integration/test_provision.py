@@ -55,7 +55,7 @@ async def test_what_cannot_be_changed_in_place_is_told_with_what_to_do(
     assert [each.name for each in done.values() if each.problem] == [COMMANDS]
     info = await js.stream_info(COMMANDS)
     assert (info.config.storage, info.config.max_age) == ("memory", streams.MESSAGE_AGE_S)
-    assert "kept in memory" in (shortfall([info], ONE) or "")
+    assert "stored in memory" in (shortfall([info], ONE) or "")
 
 
 async def test_more_replicas_than_servers_are_refused_in_plain_words(nats_url: str) -> None:
@@ -63,7 +63,7 @@ async def test_more_replicas_than_servers_are_refused_in_plain_words(nats_url: s
     done = await provision(nats_url, Plan(THREE))
     failed = [each for each in done if each.state == "failed"]
     assert [each.name for each in failed] == streams.stream_names()
-    assert "cannot have 3 replicas on the servers that are there" in (failed[0].problem or "")
+    assert "cannot have 3 replicas on the available servers" in (failed[0].problem or "")
     assert "PML_STREAM_REPLICAS" in (failed[0].problem or "")
 
 
@@ -95,8 +95,8 @@ def test_a_replica_that_is_away_is_told() -> None:
         state=api.StreamState(0, 0, 0, 0, 0),
         cluster=api.ClusterInfo(leader="s0", replicas=peers),
     )
-    assert shortfall([info], THREE) == "replicas away: X on s1"
-    assert shortfall([info], ONE) == "replicas away: X on s1"
+    assert shortfall([info], THREE) == "replicas offline: X on s1"
+    assert shortfall([info], ONE) == "replicas offline: X on s1"
 
 
 BODY = b"x" * 300_000

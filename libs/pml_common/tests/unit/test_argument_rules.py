@@ -77,7 +77,7 @@ def test_the_file_names_arguments_and_what_they_must_be() -> None:
         ('{"under": "work"}', "absolute path"),
         ("{}", "takes one of under, equals, like"),
         ('{"under": "/a", "like": "*"}', "takes one of under, equals, like"),
-        ('{"over": "/a"}', "is not known here"),
+        ('{"over": "/a"}', "is not a known field"),
     ],
 )
 def test_a_wrong_argument_rule_says_what_is_wrong(argument: str, fault: str) -> None:

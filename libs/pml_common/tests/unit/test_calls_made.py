@@ -29,7 +29,7 @@ def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
         "It has called fs:stat (2 times), fs:read."
     )
     assert calls_made([call("fs:write", lost)]) == (
-        "It has called nothing. Nobody knows how these calls ended: fs:write."
+        "It has called nothing. The outcome of these calls is unknown: fs:write."
     )
 
 
@@ -54,6 +54,6 @@ def test_a_journal_tells_of_calls_though_some_of_it_is_missing() -> None:
         end(4, "fs:move", unknown),
     ]
     assert calls_recorded(entries) == (
-        "It has called fs:stat, fs:read. Nobody knows how these calls ended: fs:write, fs:move."
+        "It has called fs:stat, fs:read. The outcome of these calls is unknown: fs:write, fs:move."
     )
     assert calls_recorded([]) == "It has called nothing."

@@ -7,9 +7,8 @@ import asyncpg
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.storage.errors import StorageUnavailable, outage_in
+from pml_common.storage.errors import StorageUnavailable, map_unavailable, outage_in
 from pml_common.storage.pool import reachable
-from pml_common.storage.unavailable import map_unavailable
 
 
 class _Postgres:

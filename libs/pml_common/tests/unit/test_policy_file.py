@@ -50,10 +50,10 @@ def test_a_scope_that_is_named_follows_its_own_policy_alone() -> None:
 FAULTS: dict[str, tuple[str, list[str]]] = {
     "no JSON": ("{", ["not JSON: Expecting property name"]),
     "no object": ("[]", ["Input should be a valid dictionary"]),
-    "an unknown field": ('{"rule": []}', ["rule: is not known here"]),
+    "an unknown field": ('{"rule": []}', ["rule: is not a known field"]),
     "an unknown field of a rule": (
         '{"rules": [{"pattern": "fs:*", "verdict": "ask", "tool": "x"}]}',
-        ["rules.0.tool: is not known here"],
+        ["rules.0.tool: is not a known field"],
     ),
     "an unknown verdict": (
         '{"rules": [{"pattern": "fs:*", "verdict": "maybe"}]}',
@@ -69,12 +69,15 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     ),
     "a field given twice": (
         '{"rules": [], "otherwise": "deny", "otherwise": "ask"}',
-        ["otherwise: stands there twice"],
+        ["otherwise: is given twice"],
     ),
-    "no scope": ('{"scopes": {"acme": {}}}', ["scopes.acme: is no scope: write <org>.<project>"]),
+    "no scope": (
+        '{"scopes": {"acme": {}}}',
+        ["scopes.acme: is not a scope: write <org>.<project>"],
+    ),
     "a scope in a scope": (
         '{"scopes": {"acme.webapp": {"scopes": {}}}}',
-        ["scopes.acme.webapp.scopes: is not known here"],
+        ["scopes.acme.webapp.scopes: is not a known field"],
     ),
     "several at once": (
         '{"otherwise": "no", "scopes": {"acme.webapp": {"read_only": 1}}}',

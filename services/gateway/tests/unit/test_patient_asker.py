@@ -30,7 +30,7 @@ async def test_a_question_waits_for_an_owner_that_is_away() -> None:
 async def test_an_owner_that_stays_away_is_waited_for_so_long() -> None:
     clock = asyncio.get_running_loop().time
     began = clock()
-    with pytest.raises(NobodyThere, match="registry list-tools: nobody is there"):
+    with pytest.raises(NobodyThere, match="registry list-tools: no replica is running"):
         await PatientQueryClient(MemoryBus(), 0.2).request(catalog.LIST_TOOLS, QUESTION)
     assert 0.05 < clock() - began < 10.0
 

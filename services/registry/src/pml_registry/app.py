@@ -8,9 +8,9 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
+from pml_common.storage.errors import map_unavailable
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import answers, open_schema
-from pml_common.storage.unavailable import map_unavailable
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.minilm import MiniLmEmbedder

@@ -1,4 +1,4 @@
-"""Time for the bus's twin: real, scaled, or standing still."""
+"""Clocks for the in-memory bus: real, scaled, or manual."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Protocol
 
 
 class Cancellable(Protocol):
-    """A pending call."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """What time is it, and wake me later."""
+    """The current time and scheduled calls."""
 
     def now(self) -> datetime: ...
 
@@ -28,11 +28,11 @@ class ScaledClock:
         self._scale = scale
 
     def now(self) -> datetime:
-        """Wall-clock time."""
+        """Return the wall-clock time."""
         return datetime.now(UTC)
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> Cancellable:
-        """Call back after `delay_s` of this clock."""
+        """Schedule a call after `delay_s` of this clock."""
         return asyncio.get_running_loop().call_later(delay_s * self._scale, callback)
 
 
@@ -46,24 +46,24 @@ class _Alarm:
 
 
 class ManualClock:
-    """Stands still until told."""
+    """A clock that only `advance` moves."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
         self._alarms: list[_Alarm] = []
 
     def now(self) -> datetime:
-        """The time it was set to."""
+        """Return the time that the clock was advanced to."""
         return self._now
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> Cancellable:
-        """Call back once `advance` has passed `delay_s`."""
+        """Schedule a call for when `advance` passes `delay_s`."""
         alarm = _Alarm(self._now + timedelta(seconds=delay_s), callback)
         self._alarms.append(alarm)
         return alarm
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, alarms ringing in order."""
+        """Advance the clock and run the calls that are due, in order."""
         end = self._now + timedelta(seconds=seconds)
         while due := [alarm for alarm in self._alarms if alarm.due <= end]:
             alarm = min(due, key=lambda alarm: alarm.due)

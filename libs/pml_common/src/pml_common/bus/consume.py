@@ -1,4 +1,4 @@
-"""The pull loop: always a request waiting at the server, never more work than was asked for."""
+"""The pull loop: always one request pending at the server, never more messages than requested."""
 
 import asyncio
 import json
@@ -30,10 +30,10 @@ Recover = Callable[[], Awaitable[None]]
 
 
 class PullLoop:
-    """Keeps one replica's share of a durable consumer busy.
+    """Pulls one replica's share of a durable consumer.
 
-    `asked` is how many messages the server may still send; together with those in hand it never
-    exceeds `max_in_flight`, save right after a lost connection, when the slots hold the line.
+    `requested` is how many messages the server may still send; together with those in progress it
+    never exceeds `max_in_flight`, except right after a lost connection, when the slots limit it.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class PullLoop:
         self._recovery: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Subscribe and ask for the first messages."""
+        """Subscribe and request the first messages."""
         self._subscription = await subscribe(self._client, self._inbox, self._receive)
         self._pulse = asyncio.create_task(self._keep_alive())
         await self._ask()
 
     async def restart(self) -> None:
-        """Ask anew: whatever was asked of the server before is forgotten there."""
+        """Request again: the server has lost the pending request."""
         self._asked = 0
         await self._ask()
 
     async def stop(self, timeout: float) -> None:
-        """Take nothing new; wait for what is in hand, then cancel it."""
+        """Stop receiving; finish what is in progress, cancel it after `timeout`."""
         self._stopping = True
         end = asyncio.get_running_loop().time() + timeout
         if self._recovery is not None:
@@ -85,7 +85,7 @@ class PullLoop:
             self._pulse.cancel()
 
     async def _ask(self) -> None:
-        """Ask for as many messages as there are free slots, in few requests."""
+        """Request as many messages as there are free slots, in few requests."""
         most = self._consumer.max_in_flight
         free = most - len(self._in_hand) - self._asked
         if self._stopping or free <= 0 or (self._asked > 0 and free < most // 2):
@@ -104,7 +104,7 @@ class PullLoop:
             await self._client.publish(self._subject, body, reply=self._inbox)
         except NatsError as error:
             self._asked -= free
-            log.warning("%s: could not ask for messages: %r", self._consumer.durable, error)
+            log.warning("%s: could not request messages: %r", self._consumer.durable, error)
 
     async def _receive(self, message: Msg) -> None:
         self._heard = asyncio.get_running_loop().time()
@@ -131,7 +131,7 @@ class PullLoop:
             self._recovery = asyncio.create_task(self._recover_soon())
 
     async def _recover_soon(self) -> None:
-        """The consumer is gone or has moved: see that it exists, then ask again."""
+        """Ensure that a deleted or moved consumer exists, then request again."""
         while True:
             await asyncio.sleep(_RECOVERY_WAIT_S)
             try:
@@ -174,7 +174,7 @@ class PullLoop:
                 pass
 
     async def _keep_alive(self) -> None:
-        """Tell the server that work goes on, and notice when it no longer answers our request."""
+        """Extend the ack wait of messages in progress; request again if the server is silent."""
         loop = asyncio.get_running_loop()
         interval = min(self._consumer.ack_wait_s / 3, HEARTBEAT_S)
         while True:
@@ -185,7 +185,7 @@ class PullLoop:
                 for message in list(self._in_hand.values()):
                     await message.in_progress()
                 if self._asked and loop.time() - self._heard > 2 * HEARTBEAT_S + interval:
-                    log.warning("%s: the server fell silent; asking anew", self._consumer.durable)
+                    log.warning("%s: no heartbeat; requesting again", self._consumer.durable)
                     await self.restart()
             except NatsError as error:
-                log.warning("%s: not kept alive: %r", self._consumer.durable, error)
+                log.warning("%s: ack wait not extended: %r", self._consumer.durable, error)

@@ -1,4 +1,4 @@
-"""Reading what is stored: batches of direct gets, no consumer on the server."""
+"""Reading stored messages: batches of direct gets, without a consumer on the server."""
 
 import asyncio
 import heapq
@@ -25,7 +25,7 @@ _OWNERS = sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "ev
 
 
 async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
-    """Every stored message on a subject (wildcards allowed), oldest first."""
+    """Return all stored messages on a subject (wildcards allowed), oldest first."""
     found: list[Msg] = []
     start = 1
     with server_errors(client, f"read {subject} from {stream}"):
@@ -41,7 +41,7 @@ async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
 async def _read_batch(
     client: Client, stream: str, subject: str, start: int, found: list[Msg]
 ) -> Msg:
-    """Append one batch to `found`; returns the status message that ends it."""
+    """Append one batch to `found`; return the status message that ends it."""
     ended: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
 
     async def receive(message: Msg) -> None:
@@ -69,7 +69,7 @@ async def _read_batch(
 
 
 class NatsJournal:
-    """Reads the past of one entity."""
+    """Reads the stored messages about one entity."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
@@ -78,7 +78,6 @@ class NatsJournal:
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
     ) -> Sequence[Recorded]:
-        """See `port.Journal`."""
         if of is not None:
             subject = names.subject_of(of, scope, entity)
             return await self._read(names.stream_of(of.kind, of.owner), subject)
@@ -93,7 +92,6 @@ class NatsJournal:
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
     ) -> Recorded | None:
-        """See `port.Journal`: one direct get."""
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
         with server_errors(self._client, f"read the last of {subject}"):
@@ -110,7 +108,6 @@ class NatsJournal:
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
     ) -> Sequence[Recorded | Unreadable]:
-        """See `port.Journal`."""
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
         found: list[Recorded | Unreadable] = []
@@ -124,7 +121,7 @@ class NatsJournal:
         return found
 
     async def fetch(self, stream: str, sequence: int) -> Envelope | None:
-        """One stored message; None where it is gone. Raises BusUnavailable."""
+        """Return one stored message, or None. Raises BusUnavailable."""
         with server_errors(self._client, f"read {stream}/{sequence}"):
             stored = await self._client.request(
                 f"$JS.API.DIRECT.GET.{stream}",

@@ -1,4 +1,4 @@
-"""The bus without a server, for tests: same promises, same bytes, no waiting."""
+"""The bus without a server, for tests: the same guarantees and bytes, no waiting."""
 
 import asyncio
 import heapq
@@ -16,8 +16,7 @@ from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, write
 from pml_common.bus.delivery import Disposition, Receiver, no_answer
 from pml_common.bus.errors import BusUnavailable, NobodyThere, QueryFailed, Unreadable
 from pml_common.bus.identity import Identity, everyone
-from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
-from pml_common.bus.memory_payloads import MemoryPayloads
+from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
 from pml_common.bus.port import Bus, Handler, OnDeadMessage, Recorded, Wants
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
@@ -31,8 +30,8 @@ R = TypeVar("R", bound=Contract)
 
 
 class MemoryBus(Bus):
-    """One replica's view of a `MemoryBroker`; replicas and services that talk share one. Without an
-    identity it may state what any service states."""
+    """One replica's connection to a `MemoryBroker`, which replicas and services share. Without an
+    `identity` it may publish the messages of every service."""
 
     def __init__(
         self, broker: MemoryBroker | None = None, identity: Identity | None = None
@@ -223,7 +222,7 @@ class MemoryBus(Bus):
             task.cancel()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
-        """All that was buried, oldest first."""
+        """Return all dead letters, oldest first."""
         return list(self.broker.dead)
 
     async def drain(self, timeout: float = 10.0) -> None:
@@ -255,7 +254,7 @@ class MemoryBus(Bus):
         return None
 
     def kill(self) -> None:
-        """Vanish as a killed process does: nothing more is heard of what it was handling."""
+        """Disappear as a killed process does: what it was handling is never acknowledged."""
         self._closed = True
         for leave in self._leave:
             leave()

@@ -54,7 +54,7 @@ _ENSURE_AGAIN_S = 0.3
 
 
 class NatsBus(Bus):
-    """One service replica's connection; see `port.Bus` for what each method promises."""
+    """One service replica's connection."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class NatsBus(Bus):
         kept: StreamSettings = streams.DEFAULTS,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
-        """Connect and see that streams and our consumers exist; `identity` signs what is published
-        and verifies what is read, `kept` says how streams that are missing are created, and
-        `patience_s` how long to wait for a server, or for a cluster that elects its leader. Raises
+        """Connect and ensure that the streams and our consumers exist. `identity` signs what is
+        published and verifies what is read; missing streams are created with `stream_settings`;
+        `patience_s` bounds the wait for a server, or for a cluster to elect its leader. Raises
         BusUnavailable, TooFewServers."""
         instance = instance or uuid4().hex[:8]
         give_up, buses = asyncio.get_running_loop().time() + patience_s, list[Self]()
@@ -123,12 +123,12 @@ class NatsBus(Bus):
         return bus
 
     async def ensure(self) -> None:
-        """Create the catalogue's streams, change our own, create or change our consumers."""
+        """Create the catalog's streams, update our own, create or update our consumers."""
         with server_errors(self._client, "create streams"):
             await streams.ensure_all(self._js, self._service, self._kept)
 
     async def ensure_until(self, give_up: float) -> None:
-        """The same, tried again until the loop's clock says `give_up`."""
+        """Call `ensure`, retrying until the event loop's time `give_up`."""
         while True:
             try:
                 return await self.ensure()
@@ -140,7 +140,7 @@ class NatsBus(Bus):
             await asyncio.sleep(_ENSURE_AGAIN_S)
 
     async def restart(self) -> None:
-        """Ask for messages anew after a lost connection."""
+        """Request messages again after a lost connection."""
         for loop in self._loops:
             await loop.restart()
 
@@ -191,7 +191,7 @@ class NatsBus(Bus):
             return await reader.handle(consumer, handler, envelope, deliveries)
 
         async def leave_it(message: Msg, envelope: Envelope, reason: str) -> None:
-            log.error("nothing follows from a letter of %s: %s", envelope.subject, reason)
+            log.error("a dead letter of %s is dropped: %s", envelope.subject, reason)
 
         await self._pull(consumer, process, leave_it)
 
@@ -258,7 +258,7 @@ class NatsBus(Bus):
                 await subscription.unsubscribe()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
-        """All that was buried, oldest first. Raises BusUnavailable."""
+        """Return all dead letters, oldest first. Raises BusUnavailable."""
         return await read_dead(self._client)
 
     async def drain(self, timeout: float = 10.0) -> None:
@@ -278,7 +278,7 @@ class NatsBus(Bus):
             try:
                 await flush(self._client)
             except NatsError as error:
-                log.warning("closing without the server's word: %s", error)
+                log.warning("closing without the server's confirmation: %s", error)
         await self._client.close()
 
     async def healthy(self) -> bool:

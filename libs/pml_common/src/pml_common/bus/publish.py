@@ -20,7 +20,7 @@ _LAST_SEQUENCE = re.compile(r"wrong last sequence: (\d+)")
 
 
 class NatsPublisher:
-    """Publishes contracts under the names of the catalogue."""
+    """Publishes messages on the subjects of the catalog."""
 
     def __init__(
         self, client: Client, js: JetStreamContext, payloads: Payloads, identity: Identity
@@ -50,8 +50,8 @@ class NatsPublisher:
                     raise _refused(subject, expected_last, error.description) from error
                 raise
             if ack.get("duplicate") and expected_last is not None:
-                # A lone server checks the expectation before it looks for duplicates; a cluster
-                # answers with what another holder of the same cause has stored meanwhile.
+                # A single server checks the expectation before it looks for duplicates; a cluster
+                # answers with what another process has stored for the same cause meanwhile.
                 last = await self._js.get_last_msg(ack["stream"], subject)
                 if last.seq != expected_last:
                     raise Fenced(subject, expected_last)
@@ -66,20 +66,20 @@ class NatsPublisher:
 
 
 def _refused(subject: str, expected_last: int, said: str | None) -> BusError:
-    """Fenced; unless the server's last sequence is lower than the one we saw: then it was parted
-    from its cluster, does not know yet that another leads, and need not have been the only one to
-    answer."""
+    """Return Fenced; Behind if the server's last sequence is lower than the one we know: it was
+    partitioned from its cluster, has not learned of another leader yet, and another server may
+    have answered too."""
     known = _LAST_SEQUENCE.search(said or "")
     if known is not None and int(known[1]) < expected_last:
         return Behind(
-            f"publish {subject}: a server that only knows {known[1]} answered, {expected_last} is "
-            "stored"
+            f"publish {subject}: a server with last sequence {known[1]} answered, {expected_last} "
+            "is stored"
         )
     return Fenced(subject, expected_last)
 
 
 class _Ack(TypedDict):
-    """The server's word that it has stored a message."""
+    """The server's acknowledgement of a stored message."""
 
     stream: str
     seq: int

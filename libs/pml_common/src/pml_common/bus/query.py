@@ -1,4 +1,4 @@
-"""Questions to owners: request and reply, served as NATS micro services."""
+"""Queries: request and reply, served as NATS micro services."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TypeVar, cast, get_args
 
 from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
@@ -44,7 +45,7 @@ _STATUS: dict[QueryErrorCode, str] = {
 
 
 def failure_headers(failure: QueryFailed) -> dict[str, str]:
-    """The standard headers, readable by any tool, and our own code."""
+    """Build the standard error headers, readable by any NATS tool, and our own code."""
     return {
         ERROR_CODE_HEADER: _STATUS[failure.code],
         ERROR_HEADER: " ".join(failure.message.split())[:1000],
@@ -53,7 +54,7 @@ def failure_headers(failure: QueryFailed) -> dict[str, str]:
 
 
 class NatsQueryClient:
-    """Asks."""
+    """Sends queries."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
@@ -92,7 +93,7 @@ class NatsQueryClient:
 
 
 class QueryServer:
-    """Answers, each question in its own task so that a slow one delays no other."""
+    """Serves queries, each request in its own task so that a slow one delays no other."""
 
     def __init__(self, client: Client, receiver: Receiver, service: str, instance: str) -> None:
         self._client = client
@@ -108,7 +109,7 @@ class QueryServer:
     async def serve(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
-        """See `port.Bus`."""
+        """Serve a query until `stop`."""
 
         async def receive(request: Request) -> None:
             task = asyncio.create_task(self._answer(query_type, handler, request))
@@ -123,13 +124,10 @@ class QueryServer:
         await flush(self._client)
 
     async def stop(self, timeout: float) -> None:
-        """Take no more questions; finish answering, then cancel."""
+        """Stop receiving requests; finish those in progress, cancel them after `timeout`."""
         if self._service is not None:
-            # The service's own stop() would drop the questions that have already come.
-            endpoints = cast("list[Endpoint]", self._service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
-            for endpoint in endpoints:
-                if (subscription := endpoint._subscription) is not None:  # pyright: ignore[reportPrivateUsage]
-                    await drain(subscription, timeout)
+            for subscription in _subscriptions_of(self._service):
+                await drain(subscription, timeout)
         await finish(set(self._answering), timeout)
 
     async def _answer(
@@ -148,4 +146,15 @@ class QueryServer:
         try:
             await request.respond(data, headers or None)
         except NatsError as error:
-            log.warning("%s: the answer was lost: %s", query_type.name, error)
+            log.warning("%s: the reply was lost: %s", query_type.name, error)
+
+
+def _subscriptions_of(service: Service) -> list[Subscription]:
+    """Return the subscriptions of a micro service's endpoints.
+
+    They are private in nats-py: its public `stop()` drops requests that were received and not yet
+    handled, and there is no public way to drain them (ADR 0001).
+    """
+    endpoints = cast("list[Endpoint]", service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    found = (endpoint._subscription for endpoint in endpoints)  # pyright: ignore[reportPrivateUsage]
+    return [subscription for subscription in found if subscription is not None]

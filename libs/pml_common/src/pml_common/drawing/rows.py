@@ -11,8 +11,8 @@ _NOWHERE: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """A node; `only_on` is the one outcome of this decision that anything below follows on; `ends`
-    when nothing does, though rows below may look as if it did."""
+    """A node; `only_on` is the one outcome of this decision that continues below; `ends`: nothing
+    follows it, though the rows below may suggest it."""
 
     depth: int
     node: Node
@@ -22,7 +22,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class WayRow:
-    """A way out of the node above it: outcomes, or one of several strands; its rows are below."""
+    """A branch of the node above it: outcomes, or one of several strands; its rows are below."""
 
     depth: int
     label: str
@@ -31,8 +31,8 @@ class WayRow:
 
 @dataclass(frozen=True, slots=True)
 class GoRow:
-    """The way does not lead to the next row: it goes `back` to what a loop does before it looks for
-    another round, or on to what follows further below, as after a break."""
+    """A jump instead of the next row: `back` to the start of a loop's round, or forward to a node
+    further below, as after a break."""
 
     depth: int
     node_id: str
@@ -43,10 +43,10 @@ Row = NodeRow | WayRow | GoRow
 
 
 def settled(rows: Sequence[Row]) -> list[Row]:
-    """Ends are told only where the rows below look as if something followed."""
+    """Drop `ends` marks, except where the rows below suggest that something follows."""
     found: list[Row] = []
     follows = _NOWHERE
-    """The depth that a reader who leaves a branch must get back to, to read on."""
+    """The depth of the next row after a branch."""
     for row in reversed(rows):
         if isinstance(row, NodeRow):
             found.append(replace(row, ends=row.ends and follows <= row.depth))

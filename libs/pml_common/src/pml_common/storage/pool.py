@@ -21,7 +21,7 @@ _PATIENCE_S = 5.0
 
 
 async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: float = 30.0) -> Pool:
-    """A pool whose connections find `schema` first, then `public`.
+    """Open a pool whose search path is `schema`, then `public`.
 
     Waits up to `patience_s` for a server that is still starting. Raises StorageUnavailable.
     """
@@ -36,7 +36,7 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
                     timeout=5.0,
                     command_timeout=30.0,
                     server_settings={"search_path": f"{schema},public", "application_name": schema},
-                    reset=_as_it_is,
+                    reset=_no_reset,
                 )
         except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
@@ -46,15 +46,14 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
             await asyncio.sleep(0.1)
 
 
-async def _as_it_is(held: object) -> None:
-    """A connection goes back as it is: what we run leaves nothing of a session behind, and asking
-    the server to clear up is a round trip of its own. asyncpg ends a transaction left open."""
+async def _no_reset(connection: object) -> None:
+    """Skip asyncpg's reset of a released connection: our statements leave no session state, and the
+    reset costs a round trip. asyncpg itself rolls back a transaction left open."""
 
 
 @contextmanager
 def reachable() -> Generator[None]:
-    """Turn "no server" and "stores nothing" into StorageUnavailable; let every other error
-    through."""
+    """Map driver errors that mean "unreachable" or "cannot store" to StorageUnavailable."""
     try:
         yield
     except Exception as error:
@@ -66,14 +65,14 @@ def reachable() -> Generator[None]:
 
 @asynccontextmanager
 async def connection(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection for a few statements. Raises StorageUnavailable."""
+    """Acquire a connection for a few statements. Raises StorageUnavailable."""
     with reachable():
         async with asyncio.timeout(_PATIENCE_S):
             held = await pool.acquire()
         try:
             yield held
         except asyncpg.InternalClientError:
-            held.terminate()  # its protocol may be in a state that no message leads out of
+            held.terminate()  # the driver's protocol state may be unrecoverable
             raise
         finally:
             await _give_back(pool, held)
@@ -92,7 +91,7 @@ async def _give_back(pool: Pool, held: Connection) -> None:
 
 @asynccontextmanager
 async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection inside a transaction, committed at the end of the block.
+    """Acquire a connection inside a transaction, committed at the end of the block.
 
     Raises StorageUnavailable.
     """
@@ -102,8 +101,8 @@ async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
 
 @asynccontextmanager
 async def snapshot(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection to read with: all its statements see the rows of one moment, as a page and the
-    number of all there are must. Raises StorageUnavailable.
+    """Acquire a read-only connection whose statements all see one snapshot, as a page and its total
+    must. Raises StorageUnavailable.
     """
     async with (
         connection(pool) as held,

@@ -1,4 +1,4 @@
-"""A service's own schema for as long as the service lives."""
+"""A service's schema: migrated, pooled, its inbox pruned, its health checked."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from pml_common.storage.pool import Pool, connection, open_pool, reachable, tran
 log = logging.getLogger(__name__)
 
 REMEMBERED = timedelta(days=7)
-"""How long the inbox remembers; streams redeliver nothing older."""
+"""The retention of inbox rows; streams redeliver nothing older."""
 
 _FORGET_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
@@ -32,8 +32,8 @@ ON CONFLICT (message_id, consumer) DO UPDATE SET handled_at = now()
 async def open_schema(
     dsn: str, schema: str, package: str, *, patience_s: float = 30.0
 ) -> AsyncGenerator[Pool]:
-    """Migrate `schema` with the migrations of `package`, then hold a pool on it and keep its
-    inbox short. Waits up to `patience_s` for a server that is still starting.
+    """Migrate `schema` with the migrations of `package`, then open a pool on it and prune its inbox
+    until the context exits. Waits up to `patience_s` for a server that is still starting.
 
     Raises StorageUnavailable, MigrationChanged.
     """
@@ -50,7 +50,7 @@ async def open_schema(
 
 
 def answers(pool: Pool) -> Callable[[], Awaitable[str | None]]:
-    """A health check: that Postgres answers and, asked rarely, that it stores."""
+    """Return a health check that Postgres answers and, at longer intervals, that it stores."""
 
     async def answering() -> str | None:
         return await _outage(_ask(pool))
@@ -80,8 +80,8 @@ async def _ask(pool: Pool) -> None:
 
 
 async def _store(pool: Pool) -> None:
-    """A row of ours, flushed, and about a megabyte of a temporary file: where a disk is full, rows
-    and log may still fit into files that are there."""
+    """Write a row and about a megabyte of a temporary file: on a full disk, rows and log may still
+    fit into existing files."""
     async with transaction(pool) as held:
         await held.execute(_WRITE_CHECK)
 
@@ -110,12 +110,12 @@ async def _keep_forgetting(pool: Pool) -> None:
         try:
             await forget_handled(pool, REMEMBERED)
         except StorageUnavailable as outage:
-            log.warning("the inbox keeps what it holds for now: %s", outage)
+            log.warning("the inbox was not pruned: %s", outage)
         await asyncio.sleep(_FORGET_EVERY_S)
 
 
 async def _close(pool: Pool) -> None:
-    """Close, but do not wait for ever for a statement that does not end."""
+    """Close the pool; terminate it if a statement does not end within 5 s."""
     try:
         async with asyncio.timeout(_CLOSE_WITHIN_S):
             await pool.close()

@@ -17,8 +17,7 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, snapshot
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_learner.domain.lesson import Experience, Lesson
 
 _SQL = load_queries("pml_learner")

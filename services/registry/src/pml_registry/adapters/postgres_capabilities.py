@@ -15,8 +15,7 @@ from pml_common.errors import Retryable
 from pml_common.storage import inbox
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, connection, snapshot
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,

@@ -109,7 +109,7 @@ async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -
         return ToolCatalog(tools=())
 
     await bus.serve(catalog.LIST_TOOLS, answer)
-    wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, ("gateway",))
+    wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, clients=("gateway",))
     with pytest.raises(QueryFailed, match="not a ListTools") as failed:
         await bus.request(wider, WiderQuestion(scope=SCOPE, server=7))
     assert failed.value.code == "invalid"
@@ -121,7 +121,9 @@ async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: Bus
     async def answer(question: ListTools) -> ListTools:
         return question
 
-    await bus.serve(QueryType("registry", "list-tools", ListTools, ListTools, ("gateway",)), answer)
+    await bus.serve(
+        QueryType("registry", "list-tools", ListTools, ListTools, clients=("gateway",)), answer
+    )
     with pytest.raises(QueryFailed, match="registry answered: not a ToolCatalog") as failed:
         await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"

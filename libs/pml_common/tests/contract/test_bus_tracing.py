@@ -19,6 +19,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged, ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
+from pml_common.telemetry.spans import record_spans
 
 SCOPE = Scope(org="acme", project="webapp")
 
@@ -28,6 +29,7 @@ def exporter() -> InMemorySpanExporter:
     """Where spans go; the process has one provider, so it is made once."""
     if not isinstance(trace.get_tracer_provider(), TracerProvider):
         trace.set_tracer_provider(TracerProvider())
+        record_spans()
     exporter = InMemorySpanExporter()
     provider = cast("TracerProvider", trace.get_tracer_provider())
     provider.add_span_processor(SimpleSpanProcessor(exporter))

@@ -10,6 +10,11 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.storage.errors import StorageUnavailable, map_unavailable, outage_in
 from pml_common.storage.pool import reachable
 
+INVALID_ARGUMENT = next(
+    kind for kind in asyncpg.InterfaceError.__subclasses__() if kind.__name__ == "DataError"
+)
+"""The driver's error for a query argument; asyncpg exports another class under this name."""
+
 
 class _Postgres:
     """Away for the first `outages` questions."""
@@ -86,7 +91,7 @@ def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception
         asyncpg.UniqueViolationError("duplicate key"),
         asyncpg.UndefinedTableError("no such table"),
         asyncpg.exceptions.DataError("invalid input for query argument $1"),
-        asyncpg.exceptions._base.DataError("invalid input for query argument $1"),  # pyright: ignore[reportPrivateUsage]
+        INVALID_ARGUMENT("invalid input for query argument $1"),
         asyncpg.exceptions.ClientConfigurationError("invalid DSN"),
         asyncpg.exceptions.UnsupportedServerFeatureError("no such feature"),
         asyncpg.exceptions.OutdatedSchemaCacheError("cached plan"),

@@ -26,7 +26,7 @@ def permissions_of(service: Service) -> Permissions:
     """Return the permissions of one service."""
     publish = (
         *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
-        *(names.query_subject(each) for each in catalog.QUERIES if service in each.asked_by),
+        *(names.query_subject(each) for each in catalog.QUERIES if service in each.clients),
         *_streams(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
@@ -60,7 +60,7 @@ def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
 
 
 def _reading(service: Service) -> Iterator[str]:
-    for reader, owner in catalog.HISTORIES:
+    for reader, owner in catalog.STREAM_READERS:
         if reader == service:
             stream = names.stream_of("evt", owner)
             yield f"$JS.API.DIRECT.GET.{stream}"
@@ -97,6 +97,8 @@ def _subscriptions(service: Service) -> Iterator[str]:
     yield from (names.query_subject(each) for each in answered)
     if answered:
         yield "$SRV.>"  # requests of the standard tools to a NATS micro service
-    yield from (names.filter_of(entry) for listener, entry in catalog.HEARD if listener == service)
-    if all((service, owner) in catalog.HISTORIES for owner in catalog.SERVICES):
+    yield from (
+        names.filter_of(entry) for listener, entry in catalog.LISTENERS if listener == service
+    )
+    if all((service, owner) in catalog.STREAM_READERS for owner in catalog.SERVICES):
         yield "pml.evt.>"

@@ -75,18 +75,7 @@ async def connection(pool: Pool) -> AsyncGenerator[Connection]:
             held.terminate()  # the driver's protocol state may be unrecoverable
             raise
         finally:
-            await _give_back(pool, held)
-
-
-async def _give_back(pool: Pool, held: Connection) -> None:
-    """asyncpg does it in a task of its own, for it may have to wait for a statement that was
-    cancelled; where it has not, that is some turns of the loop for nothing."""
-    inner = held._con  # pyright: ignore[reportPrivateUsage]
-    if inner is None or inner._protocol._is_cancelling():  # pyright: ignore[reportPrivateUsage]
-        await pool.release(held, timeout=_PATIENCE_S)
-        return
-    inner._on_release()  # pyright: ignore[reportPrivateUsage]
-    await held._holder.release(_PATIENCE_S)  # pyright: ignore[reportPrivateUsage]
+            await pool.release(held, timeout=_PATIENCE_S)
 
 
 @asynccontextmanager

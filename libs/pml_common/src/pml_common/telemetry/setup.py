@@ -14,6 +14,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from pml_common.telemetry.spans import record_spans
+
 
 class _TraceContext(logging.Filter):
     """Adds the trace id of the current span to every log record."""
@@ -45,6 +47,7 @@ def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
     provider = TracerProvider(resource=_resource(service))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
+    record_spans()
     return provider
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import key_files
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
@@ -64,7 +64,7 @@ async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenera
     """An executor on a machine of its own time."""
     with tempfile.TemporaryDirectory() as folder:
         told = {
-            **key_files(Path(folder), "executor"),
+            **write_key_files(Path(folder), "executor"),
             "PML_NATS_URL": nats_url,
             "PML_SHUTDOWN_TIMEOUT_S": "0.2",
             "PML_HEALTH_PORT": str(port),

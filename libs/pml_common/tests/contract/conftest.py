@@ -4,19 +4,19 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pml_common.bus.testing import BusWorld, MemoryWorld, NatsWorld
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness, NatsBusHarness
 
 
 @pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.integration)])
-def empty_world(request: pytest.FixtureRequest) -> BusWorld:
+def empty_world(request: pytest.FixtureRequest) -> BusHarness:
     """An empty server."""
     if request.param == "memory":
-        return MemoryWorld()
-    return NatsWorld(request.getfixturevalue("nats_url"))
+        return MemoryBusHarness()
+    return NatsBusHarness(request.getfixturevalue("nats_url"))
 
 
 @pytest.fixture
-async def world(empty_world: BusWorld) -> AsyncIterator[BusWorld]:
+async def world(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
     """An empty server to connect replicas to."""
     yield empty_world
     await empty_world.close()

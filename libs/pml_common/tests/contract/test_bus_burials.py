@@ -24,7 +24,8 @@ from pml_common.bus.identity import SIGNATURE, Identity, everyone
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_payloads import MemoryPayloads
 from pml_common.bus.port import Bus, DeadMessage
-from pml_common.bus.testing import BusWorld, Hanging, Recorder
+from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -76,11 +77,11 @@ async def hearing(bus: Bus, *errors: Exception) -> Heard:
 
 
 async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_reason(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, message = await world.connect("gateway"), rejection()
     heard = await hearing(bus)
-    await bus.consume(CONSUMER, Recorder(Rejected("no such\nworkflow")))
+    await bus.consume(CONSUMER, RecordingHandler(Rejected("no such\nworkflow")))
     await bus.publish(message)
     assert await heard.next() == DeadMessage(
         consumer="gateway-on-analysis-rejected",
@@ -93,10 +94,10 @@ async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_rea
 
 
 async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_first(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, message = await world.connect("gateway"), rejection()
-    recorder = Recorder(RuntimeError("broken"), RuntimeError("broken"))
+    recorder = RecordingHandler(RuntimeError("broken"), RuntimeError("broken"))
     await bus.consume(CONSUMER, recorder)
     await bus.publish(message)
     await recorder.has_seen(2)
@@ -108,27 +109,27 @@ async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_firs
     )
 
 
-async def test_a_message_that_the_server_gave_up_is_heard_of_too(world: BusWorld) -> None:
+async def test_a_message_that_the_server_gave_up_is_heard_of_too(world: BusHarness) -> None:
     bus, message = await world.connect("gateway"), rejection("it killed every replica")
     heard = await hearing(bus)
     await bus.publish(message)
     consumer = replace(CONSUMER, max_deliver=2)
     for _ in range(2):
-        hanging = Hanging()
+        hanging = HangingHandler()
         replica = await world.connect("gateway")
         await replica.consume(consumer, hanging)
         await hanging.has_begun()
         await world.kill(replica)
-    await (await world.connect("gateway")).consume(consumer, Recorder())
+    await (await world.connect("gateway")).consume(consumer, RecordingHandler())
     buried = await heard.next()
     assert (buried.consumer, buried.message) == (consumer.durable, message)
     assert buried.reason == "not acknowledged in 2 deliveries"
 
 
-async def test_a_forgery_that_was_buried_is_not_heard_of(world: BusWorld) -> None:
+async def test_a_forgery_that_was_buried_is_not_heard_of(world: BusHarness) -> None:
     bus, message = await world.connect("gateway"), rejection()
     heard = await hearing(bus)
-    await bus.consume(CONSUMER, Recorder(Rejected("real")))
+    await bus.consume(CONSUMER, RecordingHandler(Rejected("real")))
     subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{message.workflow_id}"
     for n, signature in enumerate(("", " ", "a.b", everyone().sign("executor", b"it"))):
         headers = {codec.MSG_ID: f"forged-{n}", SIGNATURE: signature or "none"}
@@ -140,19 +141,19 @@ async def test_a_forgery_that_was_buried_is_not_heard_of(world: BusWorld) -> Non
 
 
 async def test_what_is_signed_and_cannot_be_read_is_heard_of_without_its_message(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, workflow = await world.connect("gateway"), uuid4()
     heard = await hearing(bus)
     subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{workflow}"
     await world.inject(Envelope(subject, b"{}", {codec.MSG_ID: "garbage"}))
-    await bus.consume(CONSUMER, Recorder())
+    await bus.consume(CONSUMER, RecordingHandler())
     buried = await heard.next()
     assert (buried.message_id, buried.entity, buried.message) == ("garbage", str(workflow), None)
     assert "not a AnalysisRejected" in buried.reason
 
 
-async def test_what_can_be_read_of_a_past_is_salvaged(world: BusWorld) -> None:
+async def test_what_can_be_read_of_a_past_is_salvaged(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     first, last = entry(workflow), entry(workflow, "last")
     await bus.publish(first)

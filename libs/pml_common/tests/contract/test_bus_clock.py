@@ -3,7 +3,7 @@
 from datetime import timedelta
 from uuid import uuid4
 
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.catalog import TOOLS_LISTED
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
@@ -11,7 +11,7 @@ from pml_common.contracts.scope import Scope
 SCOPE = Scope(org="acme", project="webapp")
 
 
-async def test_replicas_have_the_time_by_which_messages_are_stored(world: BusWorld) -> None:
+async def test_replicas_have_the_time_by_which_messages_are_stored(world: BusHarness) -> None:
     first, second = await world.connect("gateway"), await world.connect("registry")
     before = first.now()
     event_id = uuid4()

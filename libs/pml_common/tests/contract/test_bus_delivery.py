@@ -9,7 +9,8 @@ from uuid import uuid4, uuid5
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Fenced, Rejected, Retryable
-from pml_common.bus.testing import BusWorld, Hanging, Recorder
+from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.capability import CapabilityIdentity
@@ -58,9 +59,9 @@ class Unlisted(Event):
     """A message that nobody catalogued, so that publishing it fails."""
 
 
-async def test_each_consuming_service_gets_a_message_once(world: BusWorld) -> None:
+async def test_each_consuming_service_gets_a_message_once(world: BusHarness) -> None:
     sender = await world.connect("gateway")
-    registry, learner = Recorder(), Recorder()
+    registry, learner = RecordingHandler(), RecordingHandler()
     await (await world.connect("registry")).consume(PATIENT, registry)
     await (await world.connect("learner")).consume(replace(PATIENT, service="learner"), learner)
     messages = [tools_listed() for _ in range(20)]
@@ -73,9 +74,9 @@ async def test_each_consuming_service_gets_a_message_once(world: BusWorld) -> No
     assert sorted(learner.seen) == expected
 
 
-async def test_replicas_share_the_messages_of_their_service(world: BusWorld) -> None:
+async def test_replicas_share_the_messages_of_their_service(world: BusHarness) -> None:
     sender = await world.connect("gateway")
-    handled = Recorder()
+    handled = RecordingHandler()
     busy = [asyncio.Event(), asyncio.Event()]
 
     for mine in busy:
@@ -94,18 +95,18 @@ async def test_replicas_share_the_messages_of_their_service(world: BusWorld) -> 
     assert len(set(handled.seen)) == 2
 
 
-async def test_what_was_published_before_anyone_consumed_is_delivered(world: BusWorld) -> None:
+async def test_what_was_published_before_anyone_consumed_is_delivered(world: BusHarness) -> None:
     message = tools_listed()
     await (await world.connect("gateway")).publish(message)
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await (await world.connect("registry")).consume(PATIENT, recorder)
     await recorder.has_seen(1)
     assert recorder.seen == [message.message_id]
 
 
-async def test_a_failed_message_comes_again_after_the_consumers_delay(world: BusWorld) -> None:
+async def test_a_failed_message_comes_again_after_the_consumers_delay(world: BusHarness) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder(Retryable("not yet"), RuntimeError("a bug"))
+    recorder = RecordingHandler(Retryable("not yet"), RuntimeError("a bug"))
     await bus.consume(HASTY, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(3)
@@ -115,10 +116,10 @@ async def test_a_failed_message_comes_again_after_the_consumers_delay(world: Bus
     assert await world.dead_letters() == []
 
 
-async def test_a_message_of_a_replica_that_died_goes_to_another(world: BusWorld) -> None:
+async def test_a_message_of_a_replica_that_died_goes_to_another(world: BusHarness) -> None:
     sender = await world.connect("gateway")
     doomed, heir = await world.connect("registry"), await world.connect("registry")
-    hanging, recorder = Hanging(), Recorder()
+    hanging, recorder = HangingHandler(), RecordingHandler()
     await doomed.consume(HASTY, hanging)
     await sender.publish(tools_listed())
     await hanging.has_begun()
@@ -127,10 +128,10 @@ async def test_a_message_of_a_replica_that_died_goes_to_another(world: BusWorld)
     await recorder.has_seen(1)
 
 
-async def test_a_slow_handler_keeps_its_message_to_itself(world: BusWorld) -> None:
+async def test_a_slow_handler_keeps_its_message_to_itself(world: BusHarness) -> None:
     bus, other = await world.connect("registry"), await world.connect("registry")
     impatient = replace(HASTY, ack_wait_s=0.6)
-    handled, times = Recorder(), 2.5
+    handled, times = RecordingHandler(), 2.5
 
     async def slow(message: Message) -> Sequence[Message]:
         done = asyncio.Event()
@@ -149,9 +150,9 @@ async def test_a_slow_handler_keeps_its_message_to_itself(world: BusWorld) -> No
     assert handled.seen[1] == late.message_id
 
 
-async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: BusWorld) -> None:
+async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: BusHarness) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder(Rejected("no such server"))
+    recorder = RecordingHandler(Rejected("no such server"))
     first, second = tools_listed(), tools_listed()
     await bus.publish(first)
     await bus.consume(replace(PATIENT, max_in_flight=1), recorder)
@@ -166,9 +167,9 @@ async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: B
     assert codec.decode(ToolsListed, letter.data) == first
 
 
-async def test_what_is_no_contract_is_buried_and_says_why(world: BusWorld) -> None:
+async def test_what_is_no_contract_is_buried_and_says_why(world: BusHarness) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await bus.consume(PATIENT, recorder)
     subject = "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
     await world.inject(Envelope(subject, b'{"server": 7}', {codec.MSG_ID: "odd"}))
@@ -180,10 +181,10 @@ async def test_what_is_no_contract_is_buried_and_says_why(world: BusWorld) -> No
 
 
 async def test_a_message_that_always_fails_is_buried_after_its_last_delivery(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder(*(RuntimeError("broken") for _ in range(3)))
+    recorder = RecordingHandler(*(RuntimeError("broken") for _ in range(3)))
     await bus.consume(replace(HASTY, max_in_flight=1), recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(3)
@@ -195,18 +196,18 @@ async def test_a_message_that_always_fails_is_buried_after_its_last_delivery(
 
 
 async def test_a_message_that_kills_every_replica_is_buried_by_the_server(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     sender = await world.connect("gateway")
     await sender.publish(tools_listed())
     consumer = replace(HASTY, max_deliver=2)
     for _ in range(2):
-        hanging = Hanging()
+        hanging = HangingHandler()
         replica = await world.connect("registry")
         await replica.consume(consumer, hanging)
         await hanging.has_begun()
         await world.kill(replica)
-    survivor, recorder = await world.connect("registry"), Recorder()
+    survivor, recorder = await world.connect("registry"), RecordingHandler()
     await survivor.consume(consumer, recorder)
     [letter] = await eventually(world.dead_letters)
     assert letter.durable == "registry-on-tools-listed"
@@ -215,12 +216,12 @@ async def test_a_message_that_kills_every_replica_is_buried_by_the_server(
     assert recorder.seen == []
 
 
-async def test_facts_are_stored_before_the_acknowledgement_and_once(world: BusWorld) -> None:
+async def test_facts_are_stored_before_the_acknowledgement_and_once(world: BusHarness) -> None:
     bus = await world.connect("registry")
     cause = tools_listed()
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
     unpublishable = Unlisted(event_id=uuid4(), scope=SCOPE)
-    handler, reader = Recorder([fact, unpublishable], [fact]), Recorder()
+    handler, reader = RecordingHandler([fact, unpublishable], [fact]), RecordingHandler()
     await bus.consume(HASTY, handler)
     await bus.consume(Consumer("gateway", catalog.CATALOG_CHANGED), reader)
     await bus.publish(cause)
@@ -233,18 +234,18 @@ async def test_facts_are_stored_before_the_acknowledgement_and_once(world: BusWo
     assert reader.seen == [fact.event_id, after.event_id]
 
 
-async def test_a_fenced_handler_leaves_its_message_to_the_new_holder(world: BusWorld) -> None:
+async def test_a_fenced_handler_leaves_its_message_to_the_new_holder(world: BusHarness) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder(Fenced("pml.evt.executor.trace-recorded.v1.acme.webapp.w", 3))
+    recorder = RecordingHandler(Fenced("pml.evt.executor.trace-recorded.v1.acme.webapp.w", 3))
     await bus.consume(HASTY, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(2)
     assert recorder.times[1] - recorder.times[0] >= 0.9 * HASTY.ack_wait_s * world.scale
 
 
-async def test_a_command_goes_to_one_replica_and_is_gone_once_done(world: BusWorld) -> None:
+async def test_a_command_goes_to_one_replica_and_is_gone_once_done(world: BusHarness) -> None:
     first, second = await world.connect("executor"), await world.connect("executor")
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await first.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, recorder)
     await second.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, recorder)
     commands = [run_workflow() for _ in range(10)]

@@ -6,7 +6,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.testing import BusWorld, Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -24,10 +25,10 @@ def rejection(workflow: UUID) -> AnalysisRejected:
     return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
 
 
-async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusWorld) -> None:
+async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusHarness) -> None:
     leaving, staying = await world.connect("learner"), await world.connect("learner")
     begun, release = asyncio.Event(), asyncio.Event()
-    follow_up, finished = rejection(uuid4()), Recorder()
+    follow_up, finished = rejection(uuid4()), RecordingHandler()
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1)
 
     async def slow(message: TraceRecorded) -> list[Message]:
@@ -43,7 +44,7 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
         await begun.wait()
     draining = asyncio.create_task(leaving.drain())
     await staying.publish(waiting)
-    others = Recorder()
+    others = RecordingHandler()
     await staying.consume(consumer, others)
     await others.has_seen(1)
     release.set()
@@ -57,11 +58,11 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
 
 
 async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     leaving, staying = await world.connect("learner"), await world.connect("learner")
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED)
-    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), RecordingHandler()
 
     async def endless(message: TraceRecorded) -> list[Message]:
         begun.set()
@@ -82,7 +83,7 @@ async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
     await recorder.has_seen(1)
 
 
-async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusWorld) -> None:
+async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusHarness) -> None:
     bus = await world.connect("executor")
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:

@@ -9,7 +9,8 @@ from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced, Overrun
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import BusWorld, Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -36,7 +37,7 @@ async def journal_of(bus: Bus, workflow: UUID) -> list[Message]:
     return [record.message for record in stored]
 
 
-async def test_a_message_published_twice_is_stored_once(world: BusWorld) -> None:
+async def test_a_message_published_twice_is_stored_once(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     message = entry(workflow)
     first = await bus.publish(message)
@@ -46,7 +47,7 @@ async def test_a_message_published_twice_is_stored_once(world: BusWorld) -> None
 
 
 async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
@@ -59,7 +60,7 @@ async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
     assert stored[-1].sequence == last
 
 
-async def test_a_stale_append_is_refused_and_stores_nothing(world: BusWorld) -> None:
+async def test_a_stale_append_is_refused_and_stores_nothing(world: BusHarness) -> None:
     frozen, heir = await world.connect("executor"), await world.connect("executor")
     workflow = uuid4()
     first, second = entry(workflow), entry(workflow)
@@ -74,7 +75,7 @@ async def test_a_stale_append_is_refused_and_stores_nothing(world: BusWorld) -> 
 
 
 async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     """Ids follow from causes, so both would append the same; only one may go on."""
     frozen, heir = await world.connect("executor"), await world.connect("executor")
@@ -86,7 +87,7 @@ async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
     assert await journal_of(heir, workflow) == [message]
 
 
-async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(world: BusWorld) -> None:
+async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     seen = await bus.publish(entry(workflow), expected_last=0)
     with pytest.raises(BusUnavailable):
@@ -94,7 +95,7 @@ async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(world: 
     assert await bus.publish(entry(workflow), expected_last=seen) > seen
 
 
-async def test_a_fence_minds_its_own_subject_only(world: BusWorld) -> None:
+async def test_a_fence_minds_its_own_subject_only(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     await bus.publish(entry(workflow, scope=OTHER_SCOPE))
@@ -102,13 +103,13 @@ async def test_a_fence_minds_its_own_subject_only(world: BusWorld) -> None:
     assert await bus.publish(entry(workflow), expected_last=0) > 0
 
 
-async def test_the_history_of_nothing_is_empty(world: BusWorld) -> None:
+async def test_the_history_of_nothing_is_empty(world: BusHarness) -> None:
     bus = await world.connect("executor")
     assert list(await bus.history(SCOPE, str(uuid4()))) == []
     assert list(await bus.history(SCOPE, str(uuid4()), of=catalog.TRACE_RECORDED)) == []
 
 
-async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusWorld) -> None:
+async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     told: list[Message] = []
     for n in range(6):
@@ -124,7 +125,7 @@ async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusWor
     assert times[0].utcoffset() is not None
 
 
-async def test_a_history_longer_than_a_batch_is_whole(world: BusWorld) -> None:
+async def test_a_history_longer_than_a_batch_is_whole(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     entries = [entry(workflow, str(n)) for n in range(1100)]
     await asyncio.gather(*(bus.publish(each) for each in entries))
@@ -133,7 +134,7 @@ async def test_a_history_longer_than_a_batch_is_whole(world: BusWorld) -> None:
     assert {message.message_id for message in found} == {each.event_id for each in entries}
 
 
-async def test_entities_with_odd_names_keep_apart(world: BusWorld) -> None:
+async def test_entities_with_odd_names_keep_apart(world: BusHarness) -> None:
     bus = await world.connect("gateway")
     servers = ["a.b", "a b", "a>*", "größe", "a%2Eb", "a", "\u4e2d\n"]
     for server in servers:
@@ -143,11 +144,11 @@ async def test_entities_with_odd_names_keep_apart(world: BusWorld) -> None:
         assert record.message.entity == server
 
 
-async def test_a_big_message_is_stored_and_comes_back_whole(world: BusWorld) -> None:
+async def test_a_big_message_is_stored_and_comes_back_whole(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     text = "x" * 700_000
     message = entry(workflow, text)
-    reader = Recorder()
+    reader = RecordingHandler()
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED), reader)
     async with bus.follow(SCOPE, str(workflow)) as events:
         await bus.publish(message)
@@ -157,11 +158,11 @@ async def test_a_big_message_is_stored_and_comes_back_whole(world: BusWorld) -> 
     assert await journal_of(bus, workflow) == [message]
 
 
-async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(world: BusWorld) -> None:
+async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     await bus.publish(entry(workflow, "x" * 300_000))
     await world.forget_payloads()
-    reader = Recorder()
+    reader = RecordingHandler()
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1), reader)
     await bus.publish(entry(workflow))
     await reader.has_seen(1)
@@ -171,7 +172,7 @@ async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(world: BusW
         await journal_of(bus, workflow)
 
 
-async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWorld) -> None:
+async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusHarness) -> None:
     reader, writer = await world.connect("gateway"), await world.connect("executor")
     for _ in range(20):
         workflow = uuid4()
@@ -186,7 +187,7 @@ async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWor
 
 
 async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read_is_not(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     version = catalog.TRACE_RECORDED.version
@@ -206,7 +207,7 @@ async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read
             assert [await anext(events) for _ in range(2)] == [message, after]
 
 
-async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) -> None:
+async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
@@ -218,13 +219,13 @@ async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) 
 
 
 async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     buses = [await world.connect("gateway"), await world.connect("gateway")]
-    recorders = [Recorder(RuntimeError("deaf")), Recorder()]
+    recorders = [RecordingHandler(RuntimeError("deaf")), RecordingHandler()]
     for bus, recorder in zip(buses, recorders, strict=True):
 
-        async def hear(message: ToolsListed, recorder: Recorder = recorder) -> None:
+        async def hear(message: ToolsListed, recorder: RecordingHandler = recorder) -> None:
             await recorder(message)
 
         await bus.listen(catalog.TOOLS_LISTED, hear)
@@ -234,8 +235,8 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await recorder.has_seen(2)
 
 
-async def test_a_listener_is_told_only_what_it_wants(world: BusWorld) -> None:
-    bus, recorder, asked = await world.connect("gateway"), Recorder(), list[str]()
+async def test_a_listener_is_told_only_what_it_wants(world: BusHarness) -> None:
+    bus, recorder, asked = await world.connect("gateway"), RecordingHandler(), list[str]()
 
     def wants(scope: Scope, server: str) -> bool:
         asked.append(server)
@@ -259,7 +260,7 @@ async def test_a_listener_is_told_only_what_it_wants(world: BusWorld) -> None:
 
 
 async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_told(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     big = [entry(workflow, "x" * 300_000) for _ in range(17)]
@@ -273,7 +274,7 @@ async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_t
     assert told == big[:15]
 
 
-async def test_a_follower_that_keeps_up_is_told_any_number(world: BusWorld) -> None:
+async def test_a_follower_that_keeps_up_is_told_any_number(world: BusHarness) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(30):
         for _ in range(20):

@@ -3,14 +3,14 @@
 import pytest
 
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_local.testing import eventually
 
 LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"
 
 
-async def test_what_one_replica_remembers_another_recalls(world: BusWorld) -> None:
+async def test_what_one_replica_remembers_another_recalls(world: BusHarness) -> None:
     one, other = await world.connect("gateway"), await world.connect("registry")
     assert await other.get(KEY) is None
     await one.put(KEY, b"first", LONG_S)
@@ -21,7 +21,7 @@ async def test_what_one_replica_remembers_another_recalls(world: BusWorld) -> No
 
 
 async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_predecessor(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus = await world.connect("gateway")
     await bus.put("short", b"x", 1.0)
@@ -36,7 +36,7 @@ async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_prede
     assert await bus.get("longer") == b"new"
 
 
-async def test_without_a_server_nothing_is_remembered_and_that_is_said(world: BusWorld) -> None:
+async def test_without_a_server_nothing_is_remembered_and_that_is_said(world: BusHarness) -> None:
     bus = await world.connect("gateway")
     await bus.put(KEY, b"x", LONG_S)
     await world.kill(bus)

@@ -7,7 +7,7 @@ import pytest
 
 from pml_common.bus import names
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Query
 from pml_common.contracts.catalog import QueryType
@@ -23,7 +23,7 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(server="fs", name=name, description=description)
 
 
-async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
+async def test_a_question_is_answered_by_its_owner(world: BusHarness) -> None:
     query_client, owner = await world.connect("gateway"), await world.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -45,7 +45,7 @@ async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
     ],
 )
 async def test_an_owners_error_reaches_the_asker(
-    world: BusWorld, code: QueryErrorCode, message: str
+    world: BusHarness, code: QueryErrorCode, message: str
 ) -> None:
     bus = await world.connect("registry")
 
@@ -59,7 +59,7 @@ async def test_an_owners_error_reaches_the_asker(
     assert failed.value.message == message
 
 
-async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> None:
+async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusHarness) -> None:
     bus = await world.connect("registry")
 
     async def stumble(question: ListTools) -> ToolCatalog:
@@ -71,7 +71,7 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> N
     assert failed.value.code == "internal"
 
 
-async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> None:
+async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusHarness) -> None:
     bus = await world.connect("gateway")
     async with asyncio.timeout(10):
         with pytest.raises(
@@ -81,7 +81,7 @@ async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> N
     assert failed.value.code == "unavailable"
 
 
-async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusWorld) -> None:
+async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusHarness) -> None:
     bus = await world.connect("registry")
 
     async def sleepy(question: ListTools) -> ToolCatalog:
@@ -102,7 +102,7 @@ class WiderQuestion(Query):
     server: int
 
 
-async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -> None:
+async def test_a_question_that_breaks_the_contract_is_invalid(world: BusHarness) -> None:
     bus = await world.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -115,7 +115,7 @@ async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -
     assert failed.value.code == "invalid"
 
 
-async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: BusWorld) -> None:
+async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: BusHarness) -> None:
     bus = await world.connect("registry")
 
     async def answer(question: ListTools) -> ListTools:
@@ -129,7 +129,7 @@ async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: Bus
     assert failed.value.code == "internal"
 
 
-async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
+async def test_a_slow_question_delays_no_other(world: BusHarness) -> None:
     bus = await world.connect("registry")
     release = asyncio.Event()
 
@@ -149,7 +149,7 @@ async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
     assert await slow == ToolCatalog(tools=())
 
 
-async def test_replicas_share_the_questions(world: BusWorld) -> None:
+async def test_replicas_share_the_questions(world: BusHarness) -> None:
     query_client = await world.connect("gateway")
     answered = [0, 0]
     for index in range(2):
@@ -165,7 +165,7 @@ async def test_replicas_share_the_questions(world: BusWorld) -> None:
     assert all(answered)
 
 
-async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
+async def test_big_questions_and_answers_go_through(world: BusHarness) -> None:
     bus = await world.connect("registry")
 
     async def echo(question: ListTools) -> ToolCatalog:
@@ -178,7 +178,7 @@ async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
 
 
 async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     query_client, owner = await world.connect("gateway"), await world.connect("registry")
     begun, release = asyncio.Event(), asyncio.Event()

@@ -13,7 +13,8 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError
 from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, everyone, statement
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.testing import BusWorld, Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.gateway import ToolsListed
@@ -71,9 +72,9 @@ def test_what_is_stated_by_its_sender_has_no_fault() -> None:
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 async def test_a_forged_message_is_buried_and_reaches_no_handler(
-    world: BusWorld, forgery: str
+    world: BusHarness, forgery: str
 ) -> None:
-    bus, recorder = await world.connect("registry"), Recorder()
+    bus, recorder = await world.connect("registry"), RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     forged = FORGERIES[forgery](stated(tools_listed()))
     await world.inject(forged)
@@ -86,7 +87,7 @@ async def test_a_forged_message_is_buried_and_reaches_no_handler(
     assert letter.subject == forged.subject
 
 
-async def test_a_forged_message_is_not_heard(world: BusWorld) -> None:
+async def test_a_forged_message_is_not_heard(world: BusHarness) -> None:
     bus, heard = await world.connect("gateway"), asyncio.Queue[ToolsListed]()
     await bus.listen(catalog.TOOLS_LISTED, heard.put)
     await world.inject(FORGERIES["another body"](stated(tools_listed())))
@@ -96,7 +97,7 @@ async def test_a_forged_message_is_not_heard(world: BusWorld) -> None:
         assert await heard.get() == message
 
 
-async def test_a_history_with_a_forged_message_is_not_read(world: BusWorld) -> None:
+async def test_a_history_with_a_forged_message_is_not_read(world: BusHarness) -> None:
     bus = await world.connect("gateway")
     await bus.publish(tools_listed())
     await world.inject(FORGERIES["another body"](stated(tools_listed())))
@@ -105,7 +106,7 @@ async def test_a_history_with_a_forged_message_is_not_read(world: BusWorld) -> N
 
 
 async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_signature(
-    world: BusWorld,
+    world: BusHarness,
 ) -> None:
     bus, workflow = await world.connect("executor"), uuid4()
     await bus.publish(entry(workflow))
@@ -121,7 +122,7 @@ async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_sig
 
 
 async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
-    bus, recorder = MemoryBus(), Recorder()
+    bus, recorder = MemoryBus(), RecordingHandler()
     tool = ToolDefinition(server="fs", name="t", description="x" * codec.INLINE_LIMIT)
     big = tools_listed().model_copy(update={"tools": (tool,)})
     await bus.publish(big)
@@ -147,7 +148,7 @@ async def test_a_replica_that_trusts_the_new_key_reads_what_it_signs() -> None:
     sender = MemoryBus(identity=Identity([old], trusted))
     successor = MemoryBus(sender.broker, Identity([new], trusted))
     reader, late = (MemoryBus(sender.broker, Identity([], keys)) for keys in (trusted, trusted))
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await reader.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     for bus in (sender, successor):
         await bus.publish(tools_listed())

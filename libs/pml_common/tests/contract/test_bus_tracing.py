@@ -13,7 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from pml_common.bus import tracing
-from pml_common.bus.testing import BusWorld, Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
@@ -59,13 +60,13 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
 
 
 async def test_handling_and_its_facts_continue_the_senders_trace(
-    world: BusWorld, spans: InMemorySpanExporter
+    world: BusHarness, spans: InMemorySpanExporter
 ) -> None:
     bus = await world.connect("registry")
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=())
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
-    reader = Recorder()
-    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, Recorder([fact]))
+    reader = RecordingHandler()
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, RecordingHandler([fact]))
     await bus.consume(catalog.Consumer("gateway", catalog.CATALOG_CHANGED), reader)
     with trace.get_tracer("test").start_as_current_span("request"):
         await bus.publish(cause)
@@ -90,7 +91,7 @@ async def test_handling_and_its_facts_continue_the_senders_trace(
 
 
 async def test_answering_continues_the_askers_trace(
-    world: BusWorld, spans: InMemorySpanExporter
+    world: BusHarness, spans: InMemorySpanExporter
 ) -> None:
     bus = await world.connect("registry")
 
@@ -107,10 +108,10 @@ async def test_answering_continues_the_askers_trace(
 
 
 async def test_a_failed_handling_shows_on_its_span(
-    world: BusWorld, spans: InMemorySpanExporter
+    world: BusHarness, spans: InMemorySpanExporter
 ) -> None:
     bus = await world.connect("registry")
-    recorder = Recorder(RuntimeError("broken"))
+    recorder = RecordingHandler(RuntimeError("broken"))
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
     await recorder.has_seen(2)
@@ -120,7 +121,7 @@ async def test_a_failed_handling_shows_on_its_span(
     assert outcomes[0].events[0].name == "exception"
 
 
-async def test_a_message_names_its_cause_and_what_it_all_began_with(world: BusWorld) -> None:
+async def test_a_message_names_its_cause_and_what_it_all_began_with(world: BusHarness) -> None:
     bus = await world.connect("registry")
     causes: list[tracing.Cause | None] = []
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="a.b", tools=())

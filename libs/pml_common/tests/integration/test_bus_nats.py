@@ -15,7 +15,7 @@ from pml_common.bus import connection
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -98,7 +98,7 @@ async def test_an_error_is_readable_by_the_standard_tools(bus: NatsBus, client: 
 async def test_no_more_than_max_in_flight_is_handled_at_a_time(bus: NatsBus) -> None:
     consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, max_in_flight=3)
     running = most = 0
-    recorder = Recorder()
+    recorder = RecordingHandler()
 
     async def handle(message: ToolsListed) -> list[ToolsListed]:
         nonlocal running, most

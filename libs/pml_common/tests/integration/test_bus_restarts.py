@@ -13,7 +13,7 @@ from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import Recorder
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -47,7 +47,7 @@ async def request_stands(client: Client) -> None:
 async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
-    recorder, heard = Recorder(), Recorder()
+    recorder, heard = RecordingHandler(), RecordingHandler()
 
     async def hear(message: ToolsListed) -> None:
         await heard(message)
@@ -96,7 +96,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
     consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, ack_wait_s=0.5, retry_delays_s=(0.1,))
-    begun, release, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+    begun, release, recorder = asyncio.Event(), asyncio.Event(), RecordingHandler()
     fact = tools_listed()
 
     async def handle(message: ToolsListed) -> list[ToolsListed]:
@@ -126,7 +126,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
 
 
 async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_consumer("PML_GATEWAY_EVT", DURABLE)
@@ -135,7 +135,7 @@ async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, clie
 
 
 async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
@@ -175,7 +175,7 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     client = Forgetful()
     await client.connect(nats_url)
     forgetful = NatsBus(client, service="registry", instance="r2", identity=everyone())
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await forgetful.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)

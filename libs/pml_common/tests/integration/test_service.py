@@ -14,7 +14,7 @@ import pytest
 
 from pml_common.bus.provision import Plan, provisioner
 from pml_common.bus.streams import StreamSettings
-from pml_common.bus.testing import key_files
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -39,7 +39,7 @@ run_service("learner", ServiceSettings(), serve)
 @asynccontextmanager
 async def running(program: str = SERVICE, **env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     with tempfile.TemporaryDirectory() as folder:
-        told = {**os.environ, **key_files(Path(folder), "learner"), **env}
+        told = {**os.environ, **write_key_files(Path(folder), "learner"), **env}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",

@@ -14,7 +14,7 @@ import pytest
 
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import key_files
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
@@ -34,7 +34,7 @@ return [await __pml.at("n3", mcp.api.c)({ b, id: crypto.randomUUID() }), Date.no
 async def executor(nats_url: str) -> AsyncGenerator[Process]:
     """A running executor."""
     with tempfile.TemporaryDirectory() as folder:
-        keys = key_files(Path(folder), "executor")
+        keys = write_key_files(Path(folder), "executor")
         told = {"PML_NATS_URL": nats_url, "PML_SHUTDOWN_TIMEOUT_S": "0.2"}
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "pml_executor", env={**os.environ, **keys, **told}, stdout=DEVNULL

@@ -11,7 +11,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import ForgetfulBus
+from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
@@ -108,7 +108,7 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
     executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
     run = finished()
     try:
-        bus = await ForgetfulBus.connect(nats_url, service="learner", identity=everyone())
+        bus = await CrashAfterCommitBus.connect(nats_url, service="learner", identity=everyone())
         async with _learner(bus, postgres_dsn):
             await executor.publish(run)
 

@@ -10,7 +10,7 @@ import pytest
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import ForgetfulBus
+from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
@@ -163,7 +163,7 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
 ) -> None:
     analysis, observed = analysed(), edges(("fs:stat", "fs:read"))
     entity = str(analysis.capability.capability_id)
-    bus = await ForgetfulBus.connect(nats_url, service="registry", identity=everyone())
+    bus = await CrashAfterCommitBus.connect(nats_url, service="registry", identity=everyone())
     async with _registry(bus, postgres_dsn):
         for message in (analysis, lesson(), observed, listed(tool("fs:read"))):
             await outside.publish(message)

@@ -14,9 +14,9 @@ from time import monotonic
 import httpx2
 import pytest
 
-from pml_common.bus.identity import everyone
-from pml_common.bus.nats_bus import NatsBus
 from libs.pml_common.tests.support.harness import write_key_files
+from pml_common.bus.identity import all_services_identity
+from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
@@ -88,7 +88,9 @@ async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenera
 @pytest.fixture
 async def bus(nats_server: RunningNats) -> AsyncGenerator[NatsBus]:
     """A connection that may do everything."""
-    connected = await NatsBus.connect(nats_server.url, service="test", identity=everyone())
+    connected = await NatsBus.connect(
+        nats_server.url, service="test", identity=all_services_identity()
+    )
     yield connected
     await connected.drain(1.0)
 

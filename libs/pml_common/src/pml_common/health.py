@@ -25,7 +25,7 @@ class Detail(str):
     __slots__ = ()
 
 
-def told(text: str) -> Check:
+def fixed_detail(text: str) -> Check:
     """Return a check that always succeeds with this detail."""
 
     async def check() -> str | None:
@@ -43,14 +43,14 @@ async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str
     """Return HTTP status and body: 200 `ok` if every check succeeds, else 503 `degraded`; by the
     pid a supervisor recognises its own child."""
     names = list(checks)
-    found = await asyncio.gather(*(_ask(checks[name], timeout) for name in names))
+    found = await asyncio.gather(*(_run_check(checks[name], timeout) for name in names))
     problems = [one for one in found if one is not None and not isinstance(one, Detail)]
     body: dict[str, object] = {"status": "degraded" if problems else "ok", "pid": os.getpid()}
     body["checks"] = {name: one or "ok" for name, one in zip(names, found, strict=True)}
     return (503 if problems else 200), body
 
 
-async def _ask(check: Check, timeout: float) -> str | None:
+async def _run_check(check: Check, timeout: float) -> str | None:
     try:
         async with asyncio.timeout(timeout):
             return await check()

@@ -19,7 +19,7 @@ class Outage:
         return max(0.0, self.ended - max(self.began, moment))
 
 
-def away_since(outages: Sequence[Outage], moment: float) -> float:
+def downtime_since(outages: Sequence[Outage], moment: float) -> float:
     """Return the total seconds of outage after `moment`."""
     return sum(outage.since(moment) for outage in outages)
 
@@ -29,25 +29,25 @@ def no_outages() -> Sequence[Outage]:
     return ()
 
 
-class Outages:
+class OutageLog:
     """Records the last 100 outages."""
 
     def __init__(self) -> None:
         self._over: deque[Outage] = deque(maxlen=_MOST)
         self._began: float | None = None
 
-    def lost(self, at: float) -> None:
+    def begin(self, at: float) -> None:
         """Begin an outage; the last answer came at `at`."""
         if self._began is None:
             self._began = at
 
-    def found(self, at: float) -> None:
+    def end(self, at: float) -> None:
         """End the outage: the server answered at `at`."""
         if self._began is not None:
             self._over.append(Outage(self._began, at))
             self._began = None
 
-    def until(self, now: float) -> tuple[Outage, ...]:
+    def as_of(self, now: float) -> tuple[Outage, ...]:
         """Return all outages, oldest first; an ongoing one ends `now`."""
         ongoing = () if self._began is None else (Outage(self._began, now),)
         return (*self._over, *ongoing)

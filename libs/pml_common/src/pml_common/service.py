@@ -20,13 +20,13 @@ from pml_common.bus.errors import TooFewServers
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.server_clock import difference
+from pml_common.bus.server_clock import clock_difference
 from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
 from pml_common.contracts.catalog import Service
 from pml_common.health import Check, Checks, Detail, Readiness, detail, serve_health
-from pml_common.rarely import Rarely
 from pml_common.signing import KeyUnreadable, SigningKey, TrustedKeys
 from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
+from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
 
@@ -77,21 +77,21 @@ class StorageSettings(ServiceSettings):
 S = TypeVar("S", bound=ServiceSettings)
 
 
-async def _nothing(_: float) -> None:
+async def _no_drain(_: float) -> None:
     pass
 
 
 @dataclass(frozen=True)
-class Served:
+class RunningService:
     """A service with an HTTP interface: its health checks, its readiness, and its drain, which
     finishes requests in progress within the given seconds, before the bus is drained."""
 
     checks: Checks
     readiness: Readiness = field(default_factory=Readiness)
-    drain: Callable[[float], Awaitable[None]] = _nothing
+    drain: Callable[[float], Awaitable[None]] = _no_drain
 
 
-Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | Served]]
+Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | RunningService]]
 """Wires a service to the bus until the context exits; yields the service's health checks."""
 
 _LEAST_DRAIN_S = 2.0
@@ -105,7 +105,7 @@ class CannotStart(Exception):
 def signing_key_of(name: Service, settings: ServiceSettings) -> SigningKey:
     """Load the service's signing key. Raises CannotStart."""
     try:
-        return SigningKey.load(name, _named(settings.signing_key))
+        return SigningKey.load(name, _required(settings.signing_key))
     except KeyUnreadable as error:
         raise CannotStart(str(error)) from error
 
@@ -113,12 +113,12 @@ def signing_key_of(name: Service, settings: ServiceSettings) -> SigningKey:
 def trusted_keys_of(settings: ServiceSettings) -> TrustedKeys:
     """Load the public keys that the service trusts. Raises CannotStart."""
     try:
-        return TrustedKeys.load(_named(settings.trusted_keys))
+        return TrustedKeys.load(_required(settings.trusted_keys))
     except KeyUnreadable as error:
         raise CannotStart(str(error)) from error
 
 
-def _named(file: Path | None) -> Path:
+def _required(file: Path | None) -> Path:
     if file is None:
         raise CannotStart(
             "PML_SIGNING_KEY must name the file of this service's private key and PML_TRUSTED_KEYS "
@@ -143,7 +143,7 @@ def clock_check(now: Callable[[], datetime], wall: Callable[[], float] = time.ti
     (`now`); it never fails."""
 
     async def check() -> str | None:
-        found = difference(now, wall)
+        found = clock_difference(now, wall)
         return None if found is None else Detail(found)
 
     return check
@@ -155,7 +155,7 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     tracing = set_up_tracing(name, settings.otlp_endpoint)
     metering = set_up_metrics(name, settings.metrics_endpoint)
     try:
-        uvloop.run(_live(name, settings, serve))
+        uvloop.run(_run(name, settings, serve))
     except CannotStart as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(1) from None
@@ -165,7 +165,7 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
                 provider.shutdown()
 
 
-async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
+async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -174,13 +174,13 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
             settings.nats_url,
             service=name,
             identity=identity_of(name, settings),
-            kept=settings.streams,
+            stream_settings=settings.streams,
             patience_s=settings.start_patience_s,
         )
     except TooFewServers as error:
         raise CannotStart(str(error)) from error
 
-    stores = Rarely(bus.refusal)
+    stores = ThrottledCheck(bus.refusal)
 
     async def nats() -> str | None:
         if not await bus.healthy():
@@ -195,8 +195,8 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
 
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serve(settings, bus))
-        if not isinstance(served, Served):
-            served = Served(served)
+        if not isinstance(served, RunningService):
+            served = RunningService(served)
         # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
         if settings.health_port:

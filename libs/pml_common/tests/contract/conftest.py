@@ -16,7 +16,7 @@ def empty_world(request: pytest.FixtureRequest) -> BusHarness:
 
 
 @pytest.fixture
-async def world(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
+async def harness(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
     """An empty server to connect replicas to."""
     yield empty_world
     await empty_world.close()

@@ -11,8 +11,8 @@ from pml_common.contracts.scope import Scope
 SCOPE = Scope(org="acme", project="webapp")
 
 
-async def test_replicas_have_the_time_by_which_messages_are_stored(world: BusHarness) -> None:
-    first, second = await world.connect("gateway"), await world.connect("registry")
+async def test_replicas_have_the_time_by_which_messages_are_stored(harness: BusHarness) -> None:
+    first, second = await harness.connect("gateway"), await harness.connect("registry")
     before = first.now()
     event_id = uuid4()
     await first.publish(ToolsListed(event_id=event_id, scope=SCOPE, server="fs", tools=()))

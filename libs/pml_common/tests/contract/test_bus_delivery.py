@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4, uuid5
 
+from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Fenced, Rejected, Retryable
-from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
-from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.capability import CapabilityIdentity
@@ -59,11 +59,11 @@ class Unlisted(Event):
     """A message that nobody catalogued, so that publishing it fails."""
 
 
-async def test_each_consuming_service_gets_a_message_once(world: BusHarness) -> None:
-    sender = await world.connect("gateway")
+async def test_each_consuming_service_gets_a_message_once(harness: BusHarness) -> None:
+    sender = await harness.connect("gateway")
     registry, learner = RecordingHandler(), RecordingHandler()
-    await (await world.connect("registry")).consume(PATIENT, registry)
-    await (await world.connect("learner")).consume(replace(PATIENT, service="learner"), learner)
+    await (await harness.connect("registry")).consume(PATIENT, registry)
+    await (await harness.connect("learner")).consume(replace(PATIENT, service="learner"), learner)
     messages = [tools_listed() for _ in range(20)]
     for message in messages:
         await sender.publish(message)
@@ -74,8 +74,8 @@ async def test_each_consuming_service_gets_a_message_once(world: BusHarness) -> 
     assert sorted(learner.seen) == expected
 
 
-async def test_replicas_share_the_messages_of_their_service(world: BusHarness) -> None:
-    sender = await world.connect("gateway")
+async def test_replicas_share_the_messages_of_their_service(harness: BusHarness) -> None:
+    sender = await harness.connect("gateway")
     handled = RecordingHandler()
     busy = [asyncio.Event(), asyncio.Event()]
 
@@ -87,7 +87,7 @@ async def test_replicas_share_the_messages_of_their_service(world: BusHarness) -
                 await asyncio.gather(*(event.wait() for event in busy))
             return await handled(message)
 
-        replica = await world.connect("registry")
+        replica = await harness.connect("registry")
         await replica.consume(replace(PATIENT, max_in_flight=1), handle)
     for _ in range(2):
         await sender.publish(tools_listed())
@@ -95,47 +95,47 @@ async def test_replicas_share_the_messages_of_their_service(world: BusHarness) -
     assert len(set(handled.seen)) == 2
 
 
-async def test_what_was_published_before_anyone_consumed_is_delivered(world: BusHarness) -> None:
+async def test_what_was_published_before_anyone_consumed_is_delivered(harness: BusHarness) -> None:
     message = tools_listed()
-    await (await world.connect("gateway")).publish(message)
+    await (await harness.connect("gateway")).publish(message)
     recorder = RecordingHandler()
-    await (await world.connect("registry")).consume(PATIENT, recorder)
+    await (await harness.connect("registry")).consume(PATIENT, recorder)
     await recorder.has_seen(1)
     assert recorder.seen == [message.message_id]
 
 
-async def test_a_failed_message_comes_again_after_the_consumers_delay(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_failed_message_comes_again_after_the_consumers_delay(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     recorder = RecordingHandler(Retryable("not yet"), RuntimeError("a bug"))
     await bus.consume(HASTY, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(3)
     first, second, third = recorder.times
-    assert second - first >= 0.09 * world.scale
-    assert third - second >= 0.19 * world.scale
-    assert await world.dead_letters() == []
+    assert second - first >= 0.09 * harness.scale
+    assert third - second >= 0.19 * harness.scale
+    assert await harness.dead_letters() == []
 
 
-async def test_a_message_of_a_replica_that_died_goes_to_another(world: BusHarness) -> None:
-    sender = await world.connect("gateway")
-    doomed, heir = await world.connect("registry"), await world.connect("registry")
+async def test_a_message_of_a_replica_that_died_goes_to_another(harness: BusHarness) -> None:
+    sender = await harness.connect("gateway")
+    doomed, heir = await harness.connect("registry"), await harness.connect("registry")
     hanging, recorder = HangingHandler(), RecordingHandler()
     await doomed.consume(HASTY, hanging)
     await sender.publish(tools_listed())
     await hanging.has_begun()
-    await world.kill(doomed)
+    await harness.kill(doomed)
     await heir.consume(HASTY, recorder)
     await recorder.has_seen(1)
 
 
-async def test_a_slow_handler_keeps_its_message_to_itself(world: BusHarness) -> None:
-    bus, other = await world.connect("registry"), await world.connect("registry")
+async def test_a_slow_handler_keeps_its_message_to_itself(harness: BusHarness) -> None:
+    bus, other = await harness.connect("registry"), await harness.connect("registry")
     impatient = replace(HASTY, ack_wait_s=0.6)
     handled, times = RecordingHandler(), 2.5
 
     async def slow(message: Message) -> Sequence[Message]:
         done = asyncio.Event()
-        delay = times * impatient.ack_wait_s * world.scale
+        delay = times * impatient.ack_wait_s * harness.scale
         asyncio.get_running_loop().call_later(delay, done.set)
         await done.wait()
         return await handled(message)
@@ -150,8 +150,10 @@ async def test_a_slow_handler_keeps_its_message_to_itself(world: BusHarness) -> 
     assert handled.seen[1] == late.message_id
 
 
-async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(
+    harness: BusHarness,
+) -> None:
+    bus = await harness.connect("registry")
     recorder = RecordingHandler(Rejected("no such server"))
     first, second = tools_listed(), tools_listed()
     await bus.publish(first)
@@ -159,7 +161,7 @@ async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: B
     await bus.publish(second)
     await recorder.has_seen(2)
     assert recorder.seen == [first.message_id, second.message_id]
-    [letter] = await world.dead_letters()
+    [letter] = await harness.dead_letters()
     assert letter.durable == "registry-on-tools-listed"
     assert letter.subject == "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
     assert letter.reason == "no such server"
@@ -167,57 +169,57 @@ async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(world: B
     assert codec.decode(ToolsListed, letter.data) == first
 
 
-async def test_what_is_no_contract_is_buried_and_says_why(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_what_is_no_contract_is_buried_and_says_why(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     recorder = RecordingHandler()
     await bus.consume(PATIENT, recorder)
     subject = "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
-    await world.inject(Envelope(subject, b'{"server": 7}', {codec.MSG_ID: "odd"}))
+    await harness.inject(Envelope(subject, b'{"server": 7}', {codec.MSG_ID: "odd"}))
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
-    [letter] = await world.dead_letters()
+    [letter] = await harness.dead_letters()
     assert "not a ToolsListed" in letter.reason
     assert letter.data == b'{"server": 7}'
 
 
 async def test_a_message_that_always_fails_is_buried_after_its_last_delivery(
-    world: BusHarness,
+    harness: BusHarness,
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
     recorder = RecordingHandler(*(RuntimeError("broken") for _ in range(3)))
     await bus.consume(replace(HASTY, max_in_flight=1), recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(3)
     await bus.publish(tools_listed())
     await recorder.has_seen(4)
-    [letter] = await world.dead_letters()
+    [letter] = await harness.dead_letters()
     assert letter.deliveries == 3
     assert letter.reason == "RuntimeError: broken (delivery 3 of 3)"
 
 
 async def test_a_message_that_kills_every_replica_is_buried_by_the_server(
-    world: BusHarness,
+    harness: BusHarness,
 ) -> None:
-    sender = await world.connect("gateway")
+    sender = await harness.connect("gateway")
     await sender.publish(tools_listed())
     consumer = replace(HASTY, max_deliver=2)
     for _ in range(2):
         hanging = HangingHandler()
-        replica = await world.connect("registry")
+        replica = await harness.connect("registry")
         await replica.consume(consumer, hanging)
         await hanging.has_begun()
-        await world.kill(replica)
-    survivor, recorder = await world.connect("registry"), RecordingHandler()
+        await harness.kill(replica)
+    survivor, recorder = await harness.connect("registry"), RecordingHandler()
     await survivor.consume(consumer, recorder)
-    [letter] = await eventually(world.dead_letters)
+    [letter] = await eventually(harness.dead_letters)
     assert letter.durable == "registry-on-tools-listed"
     assert letter.subject == "PML_GATEWAY_EVT/1"
     assert letter.reason == "not acknowledged in 2 deliveries"
     assert recorder.seen == []
 
 
-async def test_facts_are_stored_before_the_acknowledgement_and_once(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_facts_are_stored_before_the_acknowledgement_and_once(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     cause = tools_listed()
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
     unpublishable = Unlisted(event_id=uuid4(), scope=SCOPE)
@@ -234,17 +236,17 @@ async def test_facts_are_stored_before_the_acknowledgement_and_once(world: BusHa
     assert reader.seen == [fact.event_id, after.event_id]
 
 
-async def test_a_fenced_handler_leaves_its_message_to_the_new_holder(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_fenced_handler_leaves_its_message_to_the_new_holder(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     recorder = RecordingHandler(Fenced("pml.evt.executor.trace-recorded.v1.acme.webapp.w", 3))
     await bus.consume(HASTY, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(2)
-    assert recorder.times[1] - recorder.times[0] >= 0.9 * HASTY.ack_wait_s * world.scale
+    assert recorder.times[1] - recorder.times[0] >= 0.9 * HASTY.ack_wait_s * harness.scale
 
 
-async def test_a_command_goes_to_one_replica_and_is_gone_once_done(world: BusHarness) -> None:
-    first, second = await world.connect("executor"), await world.connect("executor")
+async def test_a_command_goes_to_one_replica_and_is_gone_once_done(harness: BusHarness) -> None:
+    first, second = await harness.connect("executor"), await harness.connect("executor")
     recorder = RecordingHandler()
     await first.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, recorder)
     await second.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, recorder)

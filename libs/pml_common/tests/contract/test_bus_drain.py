@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from pml_common.bus.errors import BusUnavailable
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from pml_common.bus.errors import BusUnavailable
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -25,8 +25,8 @@ def rejection(workflow: UUID) -> AnalysisRejected:
     return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
 
 
-async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusHarness) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
+async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(harness: BusHarness) -> None:
+    leaving, staying = await harness.connect("learner"), await harness.connect("learner")
     begun, release = asyncio.Event(), asyncio.Event()
     follow_up, finished = rejection(uuid4()), RecordingHandler()
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1)
@@ -58,9 +58,9 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
 
 
 async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
-    world: BusHarness,
+    harness: BusHarness,
 ) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
+    leaving, staying = await harness.connect("learner"), await harness.connect("learner")
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED)
     begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), RecordingHandler()
 
@@ -83,8 +83,8 @@ async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
     await recorder.has_seen(1)
 
 
-async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusHarness) -> None:
-    bus = await world.connect("executor")
+async def test_a_drained_bus_says_so_and_ends_its_followers(harness: BusHarness) -> None:
+    bus = await harness.connect("executor")
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:
         await bus.drain()

@@ -2,16 +2,16 @@
 
 import pytest
 
-from pml_common.bus.errors import BusUnavailable
 from libs.pml_common.tests.support.harness import BusHarness
+from pml_common.bus.errors import BusUnavailable
 from pml_local.testing import eventually
 
 LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"
 
 
-async def test_what_one_replica_remembers_another_recalls(world: BusHarness) -> None:
-    one, other = await world.connect("gateway"), await world.connect("registry")
+async def test_what_one_replica_remembers_another_recalls(harness: BusHarness) -> None:
+    one, other = await harness.connect("gateway"), await harness.connect("registry")
     assert await other.get(KEY) is None
     await one.put(KEY, b"first", LONG_S)
     await one.put("acme.webapp.else", b"another", LONG_S)
@@ -21,9 +21,9 @@ async def test_what_one_replica_remembers_another_recalls(world: BusHarness) -> 
 
 
 async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_predecessor(
-    world: BusHarness,
+    harness: BusHarness,
 ) -> None:
-    bus = await world.connect("gateway")
+    bus = await harness.connect("gateway")
     await bus.put("short", b"x", 1.0)
     await bus.put("longer", b"old", 1.0)
     await bus.put("longer", b"new", LONG_S)
@@ -36,12 +36,12 @@ async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_prede
     assert await bus.get("longer") == b"new"
 
 
-async def test_without_a_server_nothing_is_remembered_and_that_is_said(world: BusHarness) -> None:
-    bus = await world.connect("gateway")
+async def test_without_a_server_nothing_is_remembered_and_that_is_said(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     await bus.put(KEY, b"x", LONG_S)
-    await world.kill(bus)
+    await harness.kill(bus)
     with pytest.raises(BusUnavailable):
         await bus.get(KEY)
     with pytest.raises(BusUnavailable):
         await bus.put(KEY, b"y", LONG_S)
-    assert await (await world.connect("gateway")).get(KEY) == b"x"
+    assert await (await harness.connect("gateway")).get(KEY) == b"x"

@@ -15,8 +15,8 @@ def entry(workflow: UUID) -> TraceRecorded:
     return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=())
 
 
-async def test_the_last_of_a_type_about_an_entity_is_read_alone(world: BusHarness) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_the_last_of_a_type_about_an_entity_is_read_alone(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     of = catalog.TRACE_RECORDED
     assert await bus.last_of(of, SCOPE, str(workflow)) is None
     messages = [entry(workflow) for _ in range(3)]

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import names
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
-from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Query
 from pml_common.contracts.catalog import QueryType
@@ -23,8 +23,8 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(server="fs", name=name, description=description)
 
 
-async def test_a_question_is_answered_by_its_owner(world: BusHarness) -> None:
-    query_client, owner = await world.connect("gateway"), await world.connect("registry")
+async def test_a_question_is_answered_by_its_owner(harness: BusHarness) -> None:
+    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool(question.server or "all"),))
@@ -45,9 +45,9 @@ async def test_a_question_is_answered_by_its_owner(world: BusHarness) -> None:
     ],
 )
 async def test_an_owners_error_reaches_the_asker(
-    world: BusHarness, code: QueryErrorCode, message: str
+    harness: BusHarness, code: QueryErrorCode, message: str
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
 
     async def refuse(question: ListTools) -> ToolCatalog:
         raise QueryFailed(code, message)
@@ -59,8 +59,8 @@ async def test_an_owners_error_reaches_the_asker(
     assert failed.value.message == message
 
 
-async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_bug_in_a_handler_is_internal_to_the_asker(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def stumble(question: ListTools) -> ToolCatalog:
         raise ZeroDivisionError("oops")
@@ -71,8 +71,8 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusHarness) ->
     assert failed.value.code == "internal"
 
 
-async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusHarness) -> None:
-    bus = await world.connect("gateway")
+async def test_an_owner_nobody_runs_is_unavailable_at_once(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     async with asyncio.timeout(10):
         with pytest.raises(
             QueryFailed, match="registry list-tools: no replica is running"
@@ -81,8 +81,8 @@ async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusHarness) ->
     assert failed.value.code == "unavailable"
 
 
-async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_an_owner_that_does_not_answer_in_time_is_unavailable(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def sleepy(question: ListTools) -> ToolCatalog:
         await asyncio.Event().wait()
@@ -102,8 +102,8 @@ class WiderQuestion(Query):
     server: int
 
 
-async def test_a_question_that_breaks_the_contract_is_invalid(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_question_that_breaks_the_contract_is_invalid(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
@@ -115,8 +115,8 @@ async def test_a_question_that_breaks_the_contract_is_invalid(world: BusHarness)
     assert failed.value.code == "invalid"
 
 
-async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ListTools:
         return question
@@ -129,8 +129,8 @@ async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: Bus
     assert failed.value.code == "internal"
 
 
-async def test_a_slow_question_delays_no_other(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_slow_question_delays_no_other(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     release = asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -149,8 +149,8 @@ async def test_a_slow_question_delays_no_other(world: BusHarness) -> None:
     assert await slow == ToolCatalog(tools=())
 
 
-async def test_replicas_share_the_questions(world: BusHarness) -> None:
-    query_client = await world.connect("gateway")
+async def test_replicas_share_the_questions(harness: BusHarness) -> None:
+    query_client = await harness.connect("gateway")
     answered = [0, 0]
     for index in range(2):
 
@@ -158,15 +158,15 @@ async def test_replicas_share_the_questions(world: BusHarness) -> None:
             answered[index] += 1
             return ToolCatalog(tools=())
 
-        await (await world.connect("registry")).serve(catalog.LIST_TOOLS, answer)
+        await (await harness.connect("registry")).serve(catalog.LIST_TOOLS, answer)
     for _ in range(40):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert sum(answered) == 40
     assert all(answered)
 
 
-async def test_big_questions_and_answers_go_through(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_big_questions_and_answers_go_through(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def echo(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool("echo", question.server or ""),))
@@ -178,9 +178,9 @@ async def test_big_questions_and_answers_go_through(world: BusHarness) -> None:
 
 
 async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
-    world: BusHarness,
+    harness: BusHarness,
 ) -> None:
-    query_client, owner = await world.connect("gateway"), await world.connect("registry")
+    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
     begun, release = asyncio.Event(), asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:

@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from pml_common.bus import tracing
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from pml_common.bus import tracing
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
@@ -60,9 +60,9 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
 
 
 async def test_handling_and_its_facts_continue_the_senders_trace(
-    world: BusHarness, spans: InMemorySpanExporter
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=())
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
     reader = RecordingHandler()
@@ -91,9 +91,9 @@ async def test_handling_and_its_facts_continue_the_senders_trace(
 
 
 async def test_answering_continues_the_askers_trace(
-    world: BusHarness, spans: InMemorySpanExporter
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
@@ -108,9 +108,9 @@ async def test_answering_continues_the_askers_trace(
 
 
 async def test_a_failed_handling_shows_on_its_span(
-    world: BusHarness, spans: InMemorySpanExporter
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
     recorder = RecordingHandler(RuntimeError("broken"))
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
@@ -121,8 +121,8 @@ async def test_a_failed_handling_shows_on_its_span(
     assert outcomes[0].events[0].name == "exception"
 
 
-async def test_a_message_names_its_cause_and_what_it_all_began_with(world: BusHarness) -> None:
-    bus = await world.connect("registry")
+async def test_a_message_names_its_cause_and_what_it_all_began_with(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     causes: list[tracing.Cause | None] = []
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="a.b", tools=())
     fact = CatalogChanged(event_id=uuid4(), scope=SCOPE, server="other")

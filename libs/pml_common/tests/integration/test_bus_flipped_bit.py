@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from pml_common.bus.errors import Unreadable
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.run_journal import read_run, require_whole
 from pml_common.contracts import catalog
@@ -45,7 +45,9 @@ async def test_a_flipped_bit_in_a_stored_append_is_told_by_the_one_after_it(
 ) -> None:
     """The server says nothing and leaves the message out."""
     workflow = uuid4()
-    bus = await NatsBus.connect(nats_server.url, service="executor", identity=everyone())
+    bus = await NatsBus.connect(
+        nats_server.url, service="executor", identity=all_services_identity()
+    )
     await appended(bus, workflow, 5)
     whole = await read_run(bus, SCOPE, workflow)
     assert (len(whole.appends), whole.fault) == (5, None)

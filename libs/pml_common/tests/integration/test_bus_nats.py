@@ -11,11 +11,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.errors import APIError
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.bus import connection
 from pml_common.bus.errors import BusUnavailable, QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -38,7 +38,9 @@ async def no_tools(question: ListTools) -> ToolCatalog:
 async def test_a_second_start_changes_nothing_on_the_server(
     nats_url: str, bus: NatsBus, client: Client
 ) -> None:
-    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
+    await (
+        await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
+    ).drain()
     changes: list[str] = []
 
     async def note(message: Msg) -> None:
@@ -47,7 +49,7 @@ async def test_a_second_start_changes_nothing_on_the_server(
     for change in ("STREAM.UPDATED.>", "*.CREATED.>"):
         await connection.subscribe(client, f"$JS.EVENT.ADVISORY.{change}", note)
     await connection.flush(client)
-    second = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
+    second = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
     await second.drain()
     await client.flush()
     assert changes == []
@@ -63,7 +65,9 @@ async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
         config = (await js.stream_info(name)).config
         config.max_age = 300.0
         await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
-    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
+    await (
+        await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
+    ).drain()
     info = await js.stream_info("PML_GATEWAY_EVT")
     assert info.config.max_age == 7 * 24 * 3600
     assert info.state.messages == 1
@@ -130,7 +134,10 @@ async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client:
 async def test_nobody_at_the_address_is_said_within_the_time() -> None:
     with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
         await NatsBus.connect(
-            "nats://secret@127.0.0.1:9", service="registry", identity=everyone(), patience_s=0.2
+            "nats://secret@127.0.0.1:9",
+            service="registry",
+            identity=all_services_identity(),
+            patience_s=0.2,
         )
 
 

@@ -9,11 +9,11 @@ import pytest
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -174,7 +174,7 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
     client = Forgetful()
     await client.connect(nats_url)
-    forgetful = NatsBus(client, service="registry", instance="r2", identity=everyone())
+    forgetful = NatsBus(client, service="registry", instance="r2", identity=all_services_identity())
     recorder = RecordingHandler()
     await forgetful.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(tools_listed())

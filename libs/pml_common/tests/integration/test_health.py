@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from pml_common.health import report, serve_health, told
+from pml_common.health import fixed_detail, report, serve_health
 from pml_common.http_server import serve_http
 from pml_local.ports import free_port
 
@@ -49,7 +49,7 @@ async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
 
 
 async def test_what_a_healthy_dependency_tells_of_itself_is_passed_on() -> None:
-    assert await report({"nats": _fine, "walls": told("bubblewrap")}) == (
+    assert await report({"nats": _fine, "walls": fixed_detail("bubblewrap")}) == (
         200,
         {"status": "ok", "pid": os.getpid(), "checks": {"nats": "ok", "walls": "bubblewrap"}},
     )

@@ -10,7 +10,7 @@ from nats.js import JetStreamContext, api
 
 from pml_common.bus import codec, names, payloads, streams
 from pml_common.bus.errors import Rejected, TooFewServers
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.journal import read_stored
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.payloads import NatsPayloads
@@ -72,13 +72,17 @@ async def test_a_service_that_can_create_no_stream_as_configured_says_why(
     nats_url: str, service: str
 ) -> None:
     with pytest.raises(TooFewServers, match="start more NATS servers"):
-        await NatsBus.connect(nats_url, service=service, identity=everyone(), kept=THREE)
+        await NatsBus.connect(
+            nats_url, service=service, identity=all_services_identity(), stream_settings=THREE
+        )
 
 
 async def test_a_service_that_finds_fewer_replicas_says_so_and_goes_on(
     nats_url: str, bus: NatsBus, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = await NatsBus.connect(nats_url, service="executor", identity=everyone(), kept=THREE)
+    found = await NatsBus.connect(
+        nats_url, service="executor", identity=all_services_identity(), stream_settings=THREE
+    )
     told = await found.shortfall()
     assert told is not None
     assert told.startswith(f"1 of 3 configured replicas: {COMMANDS},")

@@ -12,7 +12,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.inbox import forget_handled, once
+from pml_common.storage.inbox import delete_handled, once
 from pml_common.storage.migrations import Migration, inbox_migrations, migrate
 from pml_common.storage.pool import Pool, connection, open_pool, snapshot, transaction
 
@@ -99,10 +99,10 @@ async def test_what_was_handled_long_ago_can_be_forgotten(pool: Pool) -> None:
     message = uuid4()
     async with once(pool, message, "c") as handling:
         handling.conclude([FACT])
-    await forget_handled(pool, timedelta(days=1))
+    await delete_handled(pool, timedelta(days=1))
     async with once(pool, message, "c") as handling:
         assert handling.replayed == (FACT,)
-    await forget_handled(pool, timedelta(0))
+    await delete_handled(pool, timedelta(0))
     async with once(pool, message, "c") as handling:
         assert handling.replayed is None
 

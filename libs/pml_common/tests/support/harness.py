@@ -14,8 +14,13 @@ from typing_extensions import override
 from pml_common.bus import codec, names
 from pml_common.bus.clock import ScaledClock
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetterEntry, read_dead
-from pml_common.bus.identity import SIGNATURE, everyone, everyones_keys, statement
+from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
+from pml_common.bus.identity import (
+    SIGNATURE,
+    all_services_identity,
+    all_services_keys,
+    signed_content,
+)
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.bus.nats_bus import NatsBus
@@ -108,7 +113,7 @@ class NatsBusHarness(BusHarness):
     @override
     async def connect(self, service: str) -> Bus:
         self._buses.append(
-            await _KillableBus.connect(self._url, service=service, identity=everyone())
+            await _KillableBus.connect(self._url, service=service, identity=all_services_identity())
         )
         return self._buses[-1]
 
@@ -136,7 +141,7 @@ class NatsBusHarness(BusHarness):
     async def dead_letters(self) -> Sequence[DeadLetterEntry]:
         client = await self._client()
         try:
-            return await read_dead(client)
+            return await read_dead_letters(client)
         finally:
             await client.close()
 
@@ -151,12 +156,12 @@ class NatsBusHarness(BusHarness):
 
 
 def _signed(envelope: Envelope) -> Envelope:
-    entry = codec.type_on(envelope.subject)
+    entry = codec.type_of_subject(envelope.subject)
     if entry is None or SIGNATURE in envelope.headers:
         return envelope
     digest = hashlib.sha256(envelope.data).hexdigest()
-    content = statement(envelope.subject, envelope.headers[codec.MSG_ID], digest)
-    signature = everyone().sign(entry.sender, content)
+    content = signed_content(envelope.subject, envelope.headers[codec.MSG_ID], digest)
+    signature = all_services_identity().sign(entry.sender, content)
     return replace(envelope, headers={**envelope.headers, SIGNATURE: signature})
 
 
@@ -164,6 +169,6 @@ def write_key_files(folder: Path, service: str) -> dict[str, str]:
     """Write keys to `folder` and return the environment of a service's own process, so that it and
     this process accept each other's messages."""
     private, trusted = folder / f"{service}.pem", folder / "trusted.json"
-    next(key for key in everyones_keys() if key.service == service).save(private)
-    trusted.write_text(TrustedKeys(key.public for key in everyones_keys()).to_json())
+    next(key for key in all_services_keys() if key.service == service).save(private)
+    trusted.write_text(TrustedKeys(key.public for key in all_services_keys()).to_json())
     return {"PML_SIGNING_KEY": str(private), "PML_TRUSTED_KEYS": str(trusted)}

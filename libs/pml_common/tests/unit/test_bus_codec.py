@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pml_common.bus import codec
 from pml_common.bus.delivery import DeadLetter, Leave, Retry, dispose
 from pml_common.bus.errors import BusUnavailable, Fenced, Rejected, Retryable
-from pml_common.bus.identity import SIGNATURE, everyone
+from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, MessageType
@@ -62,7 +62,9 @@ def test_what_is_no_contract_is_rejected(data: bytes) -> None:
 
 async def test_a_small_body_travels_inline() -> None:
     shelf = Shelf()
-    sealed = await codec.seal(message := tools_listed(), {"a": "b"}, shelf, None, everyone())
+    sealed = await codec.seal(
+        message := tools_listed(), {"a": "b"}, shelf, None, all_services_identity()
+    )
     assert sealed.subject == "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
     told = {"a": "b", "Nats-Msg-Id": str(message.event_id)}
     assert {**sealed.headers, SIGNATURE: ""} == {**told, SIGNATURE: ""}
@@ -73,8 +75,8 @@ async def test_a_small_body_travels_inline() -> None:
 async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
     shelf = Shelf()
     message = tools_listed("x" * codec.INLINE_LIMIT)
-    first = await codec.seal(message, {}, shelf, 3, everyone())
-    second = await codec.seal(message, {}, shelf, 3, everyone())
+    first = await codec.seal(message, {}, shelf, 3, all_services_identity())
+    second = await codec.seal(message, {}, shelf, 3, all_services_identity())
     for sealed in (first, second):
         assert sealed.data == b""
         assert sealed.headers["Nats-Expected-Last-Subject-Sequence"] == "3"
@@ -88,8 +90,8 @@ async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
 @pytest.mark.parametrize("entry", catalog.MESSAGES, ids=lambda entry: entry.name)
 def test_a_subject_tells_its_message_type(entry: MessageType[Message]) -> None:
     prefix = f"pml.{entry.kind}.{entry.owner}.{entry.name}"
-    assert codec.type_on(f"{prefix}.v{entry.version}.acme.webapp.x") is entry
-    assert codec.type_on(f"{prefix}.v{entry.version + 1}.acme.webapp.x") is None
+    assert codec.type_of_subject(f"{prefix}.v{entry.version}.acme.webapp.x") is entry
+    assert codec.type_of_subject(f"{prefix}.v{entry.version + 1}.acme.webapp.x") is None
 
 
 @pytest.mark.parametrize(

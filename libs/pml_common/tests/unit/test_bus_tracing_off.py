@@ -19,7 +19,7 @@ def test_a_trace_that_others_began_is_handed_on() -> None:
     with (
         tracing.receiving("serve", "call-tool", "pml.qry", SENT),
         spanning(trace.get_tracer(__name__), "call tool", {}),
-        tracing.asking(CALL_TOOL) as headers,
+        tracing.requesting(CALL_TOOL) as headers,
     ):
         assert in_a_trace()
     assert headers["traceparent"].split("-")[1] == TRACE

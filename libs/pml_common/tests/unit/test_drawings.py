@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_common.tests.structures import structure
+from libs.pml_common.tests.support.builders import structure
 from pml_common.contracts.decision import Decision, ToolDecision
 from pml_common.contracts.structure import (
     Argument,

@@ -8,7 +8,7 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.storage.errors import StorageUnavailable, map_unavailable, outage_in
-from pml_common.storage.pool import reachable
+from pml_common.storage.pool import storage_errors
 
 INVALID_ARGUMENT = next(
     kind for kind in asyncpg.InterfaceError.__subclasses__() if kind.__name__ == "DataError"
@@ -64,7 +64,7 @@ async def test_an_outage_is_reported_in_the_askers_terms() -> None:
 )
 def test_a_connection_that_is_gone_is_an_outage(error: Exception) -> None:
     assert str(outage_in(error)).startswith("Postgres does not answer: ")
-    with pytest.raises(StorageUnavailable, match="does not answer"), reachable():
+    with pytest.raises(StorageUnavailable, match="does not answer"), storage_errors():
         raise error
 
 
@@ -81,7 +81,7 @@ def test_a_connection_that_is_gone_is_an_outage(error: Exception) -> None:
 )
 def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception) -> None:
     assert outage_in(error) == f"Postgres cannot store anything: {error}"
-    with pytest.raises(StorageUnavailable, match="cannot store anything"), reachable():
+    with pytest.raises(StorageUnavailable, match="cannot store anything"), storage_errors():
         raise error
 
 
@@ -103,10 +103,10 @@ def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception
 )
 def test_a_fault_of_ours_is_no_outage(error: Exception) -> None:
     assert outage_in(error) is None
-    with pytest.raises(type(error)), reachable():
+    with pytest.raises(type(error)), storage_errors():
         raise error
 
 
 def test_a_cancelled_statement_stays_cancelled() -> None:
-    with pytest.raises(asyncio.CancelledError), reachable():
+    with pytest.raises(asyncio.CancelledError), storage_errors():
         raise asyncio.CancelledError

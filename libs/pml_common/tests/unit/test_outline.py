@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_common.tests.structures import structure
+from libs.pml_common.tests.support.builders import structure
 from pml_common.drawing.outline import outline
-from pml_common.drawing.rows import GoRow, NodeRow, Row
+from pml_common.drawing.rows import JumpRow, NodeRow, Row
 
 
 def said(row: Row) -> str:
     """Dots for the depth; the node, the way or the way back; what is told of it."""
     dots = "." * row.depth
-    if isinstance(row, GoRow):
+    if isinstance(row, JumpRow):
         return f"{dots}{'back' if row.back else 'on'} to {row.node_id}"
     ends = " ends" if row.ends else ""
     if isinstance(row, NodeRow):

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from pml_common.contracts.provides import ProvidesEdge
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.provides.catalogue import create_provides_edges
 from pml_common.provides.coverage import Provision, compute_coverage
+from pml_common.provides.tool_edges import create_provides_edges
 
 STRING: JsonObject = {"type": "string"}
 NUMBER: JsonObject = {"type": "number"}

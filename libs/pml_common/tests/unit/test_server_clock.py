@@ -8,7 +8,7 @@ import pytest
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.server_clock import ServerClock
 from pml_common.health import Detail
-from pml_common.outages import Outage, away_since
+from pml_common.outages import Outage, downtime_since
 from pml_common.service import clock_check
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -42,55 +42,55 @@ class Times:
 
 async def test_a_jump_of_our_own_clock_does_not_move_the_servers_time() -> None:
     times = Times()
-    assert await times.clock.look()
+    assert await times.clock.synchronize()
     times.passed, times.turned_by = 5.0, 3600.0
     assert times.clock.now() == NOON + timedelta(seconds=5)
-    assert await times.clock.look()
+    assert await times.clock.synchronize()
     assert times.clock.now() == NOON + timedelta(seconds=5)
 
 
 async def test_before_the_first_reading_our_own_clock_is_all_there_is() -> None:
     times = Times()
     times.away, times.turned_by = True, 60.0
-    assert not await times.clock.look()
+    assert not await times.clock.synchronize()
     assert times.clock.now() == NOON + timedelta(seconds=60)
     assert times.clock.outages() == ()
 
 
 async def test_a_server_whose_clock_is_set_is_followed() -> None:
     times = Times()
-    await times.clock.look()
+    await times.clock.synchronize()
     times.server_turned_by = -7200.0
-    await times.clock.look()
+    await times.clock.synchronize()
     assert times.clock.now() == NOON - timedelta(hours=2)
 
 
 async def test_half_of_the_way_belongs_to_the_question_and_a_slow_answer_changes_nothing() -> None:
     times = Times()
     times.reply_s = 3.0
-    await times.clock.look()
+    await times.clock.synchronize()
     assert times.clock.now() == NOON + timedelta(seconds=3)
     times.server_turned_by = 40.0
-    await times.clock.look()
+    await times.clock.synchronize()
     assert times.clock.now() == NOON + timedelta(seconds=6)
     times.reply_s = 0.1
-    await times.clock.look()
+    await times.clock.synchronize()
     assert times.clock.now() == NOON + timedelta(seconds=46.1)
 
 
 async def test_an_outage_lasts_from_the_last_answer_to_the_next() -> None:
     times = Times()
-    await times.clock.look()
+    await times.clock.synchronize()
     times.passed, times.away = 2.0, True
-    assert not await times.clock.look()
+    assert not await times.clock.synchronize()
     times.passed = 9.0
-    assert not await times.clock.look()
+    assert not await times.clock.synchronize()
     assert times.clock.outages() == (Outage(1000.0, 1009.0),)
     times.passed, times.away = 10.0, False
-    assert await times.clock.look()
+    assert await times.clock.synchronize()
     times.passed = 100.0
     assert times.clock.outages() == (Outage(1000.0, 1010.0),)
-    assert [away_since(times.clock.outages(), at) for at in (990, 1004, 1010, 1050)] == [
+    assert [downtime_since(times.clock.outages(), at) for at in (990, 1004, 1010, 1050)] == [
         10.0,
         6.0,
         0.0,
@@ -106,16 +106,16 @@ async def test_a_clock_that_differs_is_told_as_a_detail_and_warned_of_once(
 ) -> None:
     times = Times()
     caplog.set_level(logging.INFO, "pml_common.bus.server_clock")
-    await times.clock.look()
+    await times.clock.synchronize()
     assert (await times.check(), caplog.messages) == (None, [])
     times.turned_by = turned_by
-    await times.clock.look()
-    await times.clock.look()
+    await times.clock.synchronize()
+    await times.clock.synchronize()
     found = await times.check()
     assert isinstance(found, Detail)
     assert told in found
     assert [(record.levelname, record.message) for record in caplog.records] == [("WARNING", found)]
     times.turned_by = 0.2
-    await times.clock.look()
+    await times.clock.synchronize()
     assert await times.check() is None
     assert "agrees" in caplog.messages[-1]

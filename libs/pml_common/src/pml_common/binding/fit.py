@@ -28,7 +28,7 @@ from pml_common.contracts.tool import JsonObject
 
 
 @dataclass(frozen=True)
-class MadeCall:
+class ActualCall:
     """A tool call with the arguments that the run passes."""
 
     node_id: str
@@ -51,18 +51,18 @@ class Binding:
         }
         self._rest = {(one.node_id, one.tool): one.definition_hash for one in grant.rest}
 
-    def definition_hash(self, call: MadeCall) -> str | None:
+    def definition_hash(self, call: ActualCall) -> str | None:
         """Return the definition hash under which the tool was granted, at least to this call."""
         granted = self._grant.tools.get(call.tool)
         return granted if granted is not None else self._allowed_later(call)
 
-    def is_approved(self, call: MadeCall) -> bool:
+    def is_approved(self, call: ActualCall) -> bool:
         """Return whether a person approved the tool: with the whole program, or at this call."""
         whole = call.tool in self._bound and self._grant.approved_by is not None
         return whole or self._allowed_later(call) is not None
 
-    def misfit(
-        self, call: MadeCall, outcomes: Outcomes, *, beside_mocks: bool = False
+    def mismatch(
+        self, call: ActualCall, outcomes: Outcomes, *, beside_mocks: bool = False
     ) -> str | None:
         """Return why a call differs from what was approved; None if it does not. `beside_mocks`:
         results of mocks are unknown here, so arguments from a node without results match."""
@@ -83,17 +83,17 @@ class Binding:
         faults = list(fit.faults(node.arguments, call.args))
         return None if not faults else f"{tool} is called with other arguments: {faults[0]}"
 
-    def is_source(self, call: MadeCall) -> bool:
+    def is_source(self, call: ActualCall) -> bool:
         """Return whether bound arguments of other nodes are parts of this node's results."""
         node = self._nodes.node(call.node_id)
         return node is not None and node.source
 
-    def _is_free(self, call: MadeCall) -> bool:
+    def _is_free(self, call: ActualCall) -> bool:
         """Return whether the call may have any arguments."""
         standing = self._grant.standing
         return call.tool not in self._bound or _allowed(standing, call.tool, call.args)
 
-    def _allowed_later(self, call: MadeCall) -> str | None:
+    def _allowed_later(self, call: ActualCall) -> str | None:
         """Return the definition hash under which a person allowed this call, or all further calls
         of its node, while the run was parked."""
         very = self._calls.get((call.node_id, call.occurrence, call.tool, call.args_hash))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pml_common.bus import names
 from pml_common.bus.errors import Rejected
-from pml_common.bus.identity import SIGNATURE, Identity, statement
+from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.catalog import MessageType
@@ -60,7 +60,7 @@ def decode(model: type[C], data: bytes) -> C:
         raise Rejected(f"not a {model.__name__}: {error}") from error
 
 
-def type_on(subject: str) -> MessageType[Message] | None:
+def type_of_subject(subject: str) -> MessageType[Message] | None:
     """Return the message type of a subject; None for an unknown type or version."""
     return _BY_PREFIX.get(".".join(subject.split(".", 5)[:5]))
 
@@ -73,14 +73,14 @@ async def seal(
     identity: Identity,
 ) -> Envelope:
     """Encode a message for storing, signed if its type requires it; adds to `headers`, which
-    already hold the cause. Raises NotOurs."""
+    already hold the cause. Raises WrongSender."""
     entry = catalog.type_of(message)
     subject = names.subject_of(entry, message.scope, message.entity)
     data, message_id = encode(message), str(message.message_id)
     headers[MSG_ID] = message_id
     identity.require(entry.sender)
     if entry.signed:
-        content = statement(subject, message_id, _digest(data))
+        content = signed_content(subject, message_id, _digest(data))
         headers[SIGNATURE] = identity.sign(entry.sender, content)
     if expected_last is not None:
         headers[EXPECTED_LAST] = str(expected_last)
@@ -94,7 +94,7 @@ def require_signature(entry: MessageType[Message], envelope: Envelope, identity:
         return
     headers = envelope.headers
     digest = headers.get(PAYLOAD) or _digest(envelope.data)
-    content = statement(envelope.subject, headers.get(MSG_ID, ""), digest)
+    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest)
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
         raise Rejected(f"not believed: {fault}")

@@ -13,9 +13,9 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
 from pml_common.bus.errors import Rejected
-from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, statement
+from pml_common.bus.identity import SIGNATURE, Identity, WrongSender, signed_content
 from pml_common.bus.journal import read_stored
-from pml_common.bus.port import DeadMessage, OnDeadMessage
+from pml_common.bus.port import DeadLetterHandler, DeadMessage
 from pml_common.bus.publish import NatsPublisher
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -27,9 +27,9 @@ REASON = "Pml-Dead-Reason"
 SUBJECT = "Pml-Dead-Subject"
 DELIVERIES = "Pml-Dead-Deliveries"
 MESSAGE_ID = "Pml-Dead-Message-Id"
-BURIER = "Pml-Dead-Signature"
+DEAD_LETTER_SIGNATURE = "Pml-Dead-Signature"
 """Header: the signature of the service that dead-lettered the message."""
-_NOT_KEPT = (codec.MSG_ID, codec.EXPECTED_LAST)
+_DROPPED_HEADERS = (codec.MSG_ID, codec.EXPECTED_LAST)
 _REASON_LIMIT = 4000
 _CONSUMERS = {consumer.durable: consumer for consumer in catalog.CONSUMERS}
 
@@ -56,7 +56,7 @@ class DeadLetterEntry:
     by_server: bool = False
 
 
-def write_letter(
+def build_dead_letter(
     consumer: Consumer[Message],
     identity: Identity,
     envelope: Envelope,
@@ -66,7 +66,7 @@ def write_letter(
     """Build the dead letter of a delivery, signed by the consumer's service; unsigned without its
     key."""
     subject = names.dead_subject(consumer.durable)
-    kept = {name: value for name, value in envelope.headers.items() if name not in _NOT_KEPT}
+    kept = {name: value for name, value in envelope.headers.items() if name not in _DROPPED_HEADERS}
     headers = kept | {
         REASON: " ".join(reason.split())[:_REASON_LIMIT],
         SUBJECT: envelope.subject,
@@ -74,14 +74,14 @@ def write_letter(
         MESSAGE_ID: envelope.headers.get(codec.MSG_ID, ""),
     }
     try:
-        content = _vouched(subject, headers, envelope.data)
-        headers[BURIER] = identity.sign(consumer.service, content)
-    except NotOurs as error:
+        content = _signed_letter(subject, headers, envelope.data)
+        headers[DEAD_LETTER_SIGNATURE] = identity.sign(consumer.service, content)
+    except WrongSender as error:
         log.warning("%s: the dead letter is not signed: %s", subject, error)
     return Envelope(subject, envelope.data, headers)
 
 
-def read_letter(envelope: Envelope) -> DeadLetterEntry:
+def parse_dead_letter(envelope: Envelope) -> DeadLetterEntry:
     """Parse a stored dead letter or the server's advisory."""
     if envelope.subject.startswith(names.MAX_DELIVERIES_ADVISORIES):
         advisory = json.loads(envelope.data)
@@ -104,16 +104,16 @@ def read_letter(envelope: Envelope) -> DeadLetterEntry:
     )
 
 
-def _vouched(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
+def _signed_letter(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
     """Return the signed content of a dead letter: everything but the text of the reason."""
     told = (SUBJECT, DELIVERIES, MESSAGE_ID, SIGNATURE, codec.PAYLOAD)
     body = hashlib.sha256(data).hexdigest()
     listed = json.dumps([*(headers.get(name, "") for name in told), body])
     digest = hashlib.sha256(listed.encode()).hexdigest()
-    return statement(subject, headers.get(MESSAGE_ID, ""), digest)
+    return signed_content(subject, headers.get(MESSAGE_ID, ""), digest)
 
 
-async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None:
+async def store_dead_letter(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None:
     """Store a dead letter in `PML_DEAD`; a repeated call for one delivery stores nothing. Raises
     BusUnavailable."""
     delivered = message.metadata
@@ -123,11 +123,13 @@ async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None
     await publisher.store(letter.subject, letter.data, headers)
 
 
-async def read_dead(client: Client) -> list[DeadLetterEntry]:
+async def read_dead_letters(client: Client) -> list[DeadLetterEntry]:
     """Return all dead letters, oldest first. Raises BusUnavailable."""
     stored = await read_stored(client, names.DEAD_STREAM, ">")
     return [
-        read_letter(Envelope((each.headers or {})["Nats-Subject"], each.data, each.headers or {}))
+        parse_dead_letter(
+            Envelope((each.headers or {})["Nats-Subject"], each.data, each.headers or {})
+        )
         for each in stored
     ]
 
@@ -146,7 +148,7 @@ class DeadLetterReader:
     async def handle(
         self,
         consumer: DeadLetterConsumer,
-        handler: OnDeadMessage,
+        handler: DeadLetterHandler,
         envelope: Envelope,
         deliveries: int,
     ) -> Disposition:
@@ -155,7 +157,7 @@ class DeadLetterReader:
             "handle", "dead-letter", names.DEAD_STREAM, envelope.headers
         ) as span:
             try:
-                dead = await self.open(read_letter(envelope))
+                dead = await self.open(parse_dead_letter(envelope))
                 if dead is not None:
                     for message in await handler(dead):
                         await self._receiver.publish(message)
@@ -201,14 +203,18 @@ class DeadLetterReader:
             if found is None:
                 raise Rejected(f"{letter.subject} is no longer stored")
         else:
-            content = _vouched(names.dead_subject(letter.durable), letter.headers, letter.data)
-            fault = identity.fault(consumer.service, content, letter.headers.get(BURIER))
+            content = _signed_letter(
+                names.dead_subject(letter.durable), letter.headers, letter.data
+            )
+            fault = identity.fault(
+                consumer.service, content, letter.headers.get(DEAD_LETTER_SIGNATURE)
+            )
             if fault is not None:
                 raise Rejected(f"the dead letter is not valid: {fault}")
             message_id = letter.headers.get(MESSAGE_ID, "")
             headers = {**letter.headers, codec.MSG_ID: message_id}
             found = Envelope(letter.subject, letter.data, headers)
-        if codec.type_on(found.subject) is not consumer.message:
+        if codec.type_of_subject(found.subject) is not consumer.message:
             raise Rejected(f"{found.subject} is not for {consumer.durable}")
         codec.require_signature(consumer.message, found, identity)
         return found

@@ -10,9 +10,9 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
 from pml_common.bus.errors import Fenced, QueryFailed, Rejected, Retryable, Unreadable
 from pml_common.bus.identity import Identity
-from pml_common.bus.port import Handler, Recorded
+from pml_common.bus.port import Handler, StoredMessage
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, Delivering, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType, QueryType
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ _UNREADABLE_TRIES = 3
 Disposition = Done | Retry | DeadLetter | Leave
 
 
-def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposition:
+def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Disposition:
     """Return the disposition of a delivery whose handler raised; `deliveries` counts from 1."""
     if isinstance(error, Fenced):
         return Leave()
@@ -96,7 +96,7 @@ class Receiver:
                 return outcome
         return Done()
 
-    async def hear(
+    async def handle_broadcast(
         self,
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
@@ -145,17 +145,17 @@ class Receiver:
 
     async def record(
         self, envelope: Envelope, sequence: int, stored_at: datetime
-    ) -> Recorded | None:
+    ) -> StoredMessage | None:
         """Return a stored message; None for an unknown type or version. Raises Unreadable: a
         journal with a gap is worse than none."""
         try:
             message = await self._known(envelope)
         except Rejected as error:
             raise Unreadable(envelope.subject, sequence, str(error)) from error
-        return None if message is None else Recorded(sequence, stored_at, message)
+        return None if message is None else StoredMessage(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:
-        entry = codec.type_on(envelope.subject)
+        entry = codec.type_of_subject(envelope.subject)
         return None if entry is None else await self.open_signed(entry, envelope)
 
     async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
@@ -177,6 +177,6 @@ class Receiver:
         return codec.decode(model, data)
 
 
-def no_answer(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
+def no_reply(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
     """Build the error for a query whose owner did not reply."""
     return QueryFailed("unavailable", f"{query_type.owner} {query_type.name}: {why}")

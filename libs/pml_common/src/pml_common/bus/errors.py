@@ -5,17 +5,17 @@ from typing import Literal
 from pml_common.errors import Rejected, Retryable
 
 __all__ = [
-    "Behind",
     "BusError",
     "BusUnavailable",
     "Fenced",
-    "Lost",
-    "NobodyThere",
+    "MessageLost",
+    "NoResponder",
     "Overrun",
     "QueryErrorCode",
     "QueryFailed",
     "Rejected",
     "Retryable",
+    "StaleServer",
     "TooFewServers",
     "Unreadable",
 ]
@@ -44,7 +44,7 @@ class TooFewServers(BusError):
         self.may_pass = may_pass
 
 
-class Behind(BusUnavailable):
+class StaleServer(BusUnavailable):
     """The server that answered lacks a message we know to be stored: it was partitioned from its
     cluster and is catching up, or has lost it. Nothing was stored."""
 
@@ -67,7 +67,7 @@ class Unreadable(BusError):
         self.why = why
 
 
-class Lost(Unreadable, Rejected):
+class MessageLost(Unreadable, Rejected):
     """The last stored messages are gone, so no later message shows the gap: a retry would hide
     the loss."""
 
@@ -89,7 +89,7 @@ class QueryFailed(BusError):
         self.message = message
 
 
-class NobodyThere(QueryFailed):
+class NoResponder(QueryFailed):
     """No replica of the owner is running: the request was not delivered."""
 
     def __init__(self, query: str) -> None:

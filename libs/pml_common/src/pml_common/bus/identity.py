@@ -10,14 +10,14 @@ from pml_common.signing import SigningKey, TrustedKeys
 SIGNATURE = "Pml-Signature"
 """Header: `<kid>.<signature>`."""
 _PURPOSE = "pml-message-v1"
-_REMEMBERED = 512
+_CACHE_SIZE = 512
 
 
-class NotOurs(BusError):
+class WrongSender(BusError):
     """An attempt to publish a message that only another service may publish."""
 
 
-def statement(subject: str, message_id: str, digest: str) -> bytes:
+def signed_content(subject: str, message_id: str, digest: str) -> bytes:
     """Build the signed content of a message: subject, id, and the body's SHA-256 in hex."""
     return f"{_PURPOSE}\n{subject}\n{message_id}\n{digest}".encode()
 
@@ -32,48 +32,48 @@ class Identity:
     def __init__(self, keys: Iterable[SigningKey], trusted: TrustedKeys) -> None:
         self._keys = {key.service: key for key in keys}
         self._trusted = trusted
-        self._known: dict[str, tuple[str, bytes]] = {}
+        self._verified: dict[str, tuple[str, bytes]] = {}
 
     def require(self, sender: str) -> None:
-        """Raise NotOurs unless we have the sender's key."""
+        """Raise WrongSender unless we have the sender's key."""
         if sender not in self._keys:
-            raise NotOurs(f"only the {sender} may publish this; we are {', '.join(self._keys)}")
+            raise WrongSender(f"only the {sender} may publish this; we are {', '.join(self._keys)}")
 
     def sign(self, sender: str, content: bytes) -> str:
-        """Return the header value for `content` signed by `sender`. Raises NotOurs."""
+        """Return the header value for `content` signed by `sender`. Raises WrongSender."""
         self.require(sender)
         key = self._keys[sender]
         signed = f"{key.kid}.{key.sign(content)}"
-        self._remember(signed, sender, content)
+        self._cache(signed, sender, content)
         return signed
 
     def fault(self, sender: str, content: bytes, signed: str | None) -> str | None:
         """Return why `signed` is no valid signature of the sender; None if it is."""
         if signed is None:
             return f"it has no signature; the {sender} signs what it publishes"
-        if self._known.get(signed) == (sender, content):
+        if self._verified.get(signed) == (sender, content):
             return None
         kid, _, signature = signed.partition(".")
         if not self._trusted.verify(sender, kid, content, signature):
             return f"its signature (key {kid[:16]}) is not the {sender}'s"
-        self._remember(signed, sender, content)
+        self._cache(signed, sender, content)
         return None
 
-    def _remember(self, signed: str, sender: str, content: bytes) -> None:
-        self._known[signed] = sender, content
-        if len(self._known) > _REMEMBERED:
-            del self._known[next(iter(self._known))]
+    def _cache(self, signed: str, sender: str, content: bytes) -> None:
+        self._verified[signed] = sender, content
+        if len(self._verified) > _CACHE_SIZE:
+            del self._verified[next(iter(self._verified))]
 
 
 @cache
-def everyone() -> Identity:
+def all_services_identity() -> Identity:
     """Return an identity with a generated key for every service, one per process: for MemoryBus
     and for tests. Services trust these keys only if configured to."""
-    keys = everyones_keys()
+    keys = all_services_keys()
     return Identity(keys, TrustedKeys(key.public for key in keys))
 
 
 @cache
-def everyones_keys() -> tuple[SigningKey, ...]:
-    """Return the keys of `everyone`."""
+def all_services_keys() -> tuple[SigningKey, ...]:
+    """Return the keys of `all_services_identity`."""
     return tuple(SigningKey.generate(service) for service in SERVICES)

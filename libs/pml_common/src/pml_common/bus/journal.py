@@ -8,13 +8,14 @@ from datetime import datetime
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from typing_extensions import override
 
 from pml_common.bus import names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable
-from pml_common.bus.port import Recorded
+from pml_common.bus.port import Journal, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import MessageType
@@ -68,16 +69,17 @@ async def _read_batch(
     return end
 
 
-class NatsJournal:
+class NatsJournal(Journal):
     """Reads the stored messages about one entity."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
         self._receiver = receiver
 
+    @override
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[StoredMessage]:
         if of is not None:
             subject = names.subject_of(of, scope, entity)
             return await self._read(names.stream_of(of.kind, of.owner), subject)
@@ -89,9 +91,10 @@ class NatsJournal:
         )
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
+    @override
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
+    ) -> StoredMessage | None:
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
         with server_errors(self._client, f"read the last of {subject}"):
@@ -105,12 +108,13 @@ class NatsJournal:
             raise BusUnavailable(f"read the last of {subject}: server status {status}")
         return await self._record(stored)
 
+    @override
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
+    ) -> Sequence[StoredMessage | Unreadable]:
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
-        found: list[Recorded | Unreadable] = []
+        found: list[StoredMessage | Unreadable] = []
         for stored in await read_stored(self._client, stream, subject):
             try:
                 record = await self._record(stored)
@@ -135,12 +139,12 @@ class NatsJournal:
             raise BusUnavailable(f"read {stream}/{sequence}: server status {headers['Status']}")
         return Envelope(headers["Nats-Subject"], stored.data, headers)
 
-    async def _read(self, stream: str, subject: str) -> list[Recorded]:
+    async def _read(self, stream: str, subject: str) -> list[StoredMessage]:
         stored = await read_stored(self._client, stream, subject)
         records = [await self._record(message) for message in stored]
         return [record for record in records if record is not None]
 
-    async def _record(self, stored: Msg) -> Recorded | None:
+    async def _record(self, stored: Msg) -> StoredMessage | None:
         headers = stored.headers or {}
         envelope = Envelope(headers["Nats-Subject"], stored.data, headers)
         stored_at = datetime.fromisoformat(headers["Nats-Time-Stamp"])

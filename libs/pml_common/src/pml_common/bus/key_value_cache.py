@@ -6,12 +6,14 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
+from typing_extensions import override
 
 from pml_common.bus import names
 from pml_common.bus.connection import server_errors
+from pml_common.bus.port import KeyValueCache
 
 
-class NatsKeyValueCache:
+class NatsKeyValueCache(KeyValueCache):
     """The bucket that all services share."""
 
     def __init__(self, client: Client, js: JetStreamContext) -> None:
@@ -26,11 +28,13 @@ class NatsKeyValueCache:
             direct=True,
         )
 
+    @override
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
         with server_errors(self._client, f"put {key}"):
             # nats-py's `KeyValue.put` has no time to live.
             await self._js.publish(f"{self._prefix}{key}", value, msg_ttl=ttl_s)
 
+    @override
     async def get(self, key: str) -> bytes | None:
         with server_errors(self._client, f"get {key}"):
             try:

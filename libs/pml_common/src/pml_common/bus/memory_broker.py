@@ -15,9 +15,9 @@ from typing_extensions import override
 from pml_common.bus import codec, names
 from pml_common.bus.clock import Cancellable, Clock, ScaledClock
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.dead_letters import DeadLetterEntry, read_letter
+from pml_common.bus.dead_letters import DeadLetterEntry, parse_dead_letter
 from pml_common.bus.delivery import DeadLetter, Disposition, Done, Leave, Retry
-from pml_common.bus.errors import Behind, BusUnavailable, Fenced
+from pml_common.bus.errors import BusUnavailable, Fenced, StaleServer
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
     CONSUMERS,
@@ -25,7 +25,7 @@ from pml_common.contracts.catalog import (
     Consumer,
     DeadLetterConsumer,
 )
-from pml_common.outages import Outages
+from pml_common.outages import OutageLog
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Stream:
 
     def store(self, envelope: Envelope, now: datetime) -> Stored | int:
         """Store a message and return it, or return the sequence of the one with the same id.
-        Raises Fenced; Behind if the expected last message is not in the stream."""
+        Raises Fenced; StaleServer if the expected last message is not in the stream."""
         expected = envelope.headers.get(codec.EXPECTED_LAST)
         if expected is not None and int(expected) > self.last_on(envelope.subject):
-            raise Behind(f"publish {envelope.subject}: {expected} is not stored here yet")
+            raise StaleServer(f"publish {envelope.subject}: {expected} is not stored here yet")
         if expected is not None and int(expected) != self.last_on(envelope.subject):
             raise Fenced(envelope.subject, int(expected))
         message_id = envelope.headers[codec.MSG_ID]
@@ -74,7 +74,7 @@ class Replica:
 
     process: Callable[[Envelope, int], Coroutine[None, None, Disposition]]
     free: int
-    write_letter: Callable[[Envelope, str, int], Envelope] | None = None
+    build_dead_letter: Callable[[Envelope, str, int], Envelope] | None = None
     alive: bool = True
     tasks: set[asyncio.Task[Disposition]] = field(default_factory=set[asyncio.Task[Disposition]])
 
@@ -89,12 +89,12 @@ class Durable:
         self.consumer = consumer
         self.ready: deque[tuple[Stored, int]] = deque()
         self.unsettled = 0
-        self._alarms: dict[int, Cancellable] = {}
+        self._timers: dict[int, Cancellable] = {}
         self._current: dict[int, int] = {}
         self._replicas: deque[Replica] = deque()
 
     @property
-    def attended(self) -> bool:
+    def has_replicas(self) -> bool:
         """Whether any replica consumes from it."""
         return bool(self._replicas)
 
@@ -133,7 +133,7 @@ class Durable:
 
     def _queue(self, stored: Stored, deliveries: int) -> None:
         if deliveries > self.consumer.max_deliver:
-            self._bury(self._advisory(stored, deliveries - 1))
+            self._dead_letter(self._advisory(stored, deliveries - 1))
             return
         self.ready.append((stored, deliveries))
         self.dispatch()
@@ -145,7 +145,7 @@ class Durable:
             else:
                 self._queue(stored, deliveries + 1)
 
-        self._alarms[stored.sequence] = self._broker.clock.call_later(
+        self._timers[stored.sequence] = self._broker.clock.call_later(
             self.consumer.ack_wait_s, expire
         )
 
@@ -165,7 +165,7 @@ class Durable:
     ) -> None:
         if isinstance(outcome, Leave):
             return
-        self._alarms.pop(stored.sequence).cancel()
+        self._timers.pop(stored.sequence).cancel()
         match outcome:
             case Done():
                 self._settled()
@@ -173,10 +173,10 @@ class Durable:
                 self._queue(stored, deliveries + 1)
             case Retry(delay_s):
                 again = partial(self._queue, stored, deliveries + 1)
-                self._alarms[stored.sequence] = self._broker.clock.call_later(delay_s, again)
+                self._timers[stored.sequence] = self._broker.clock.call_later(delay_s, again)
             case DeadLetter(reason):
-                write = replica.write_letter
-                self._bury(write(stored.envelope, reason, deliveries) if write else None)
+                write = replica.build_dead_letter
+                self._dead_letter(write(stored.envelope, reason, deliveries) if write else None)
 
     def _advisory(self, stored: Stored, deliveries: int) -> Envelope | None:
         """Build the server's advisory; there is none for the dead-letter consumer."""
@@ -193,9 +193,9 @@ class Durable:
         subject = f"{names.MAX_DELIVERIES_ADVISORIES}.{stream}.{durable}"
         return Envelope(subject, json.dumps(told).encode(), {})
 
-    def _bury(self, letter: Envelope | None) -> None:
+    def _dead_letter(self, letter: Envelope | None) -> None:
         if letter is not None:
-            self._broker.bury(letter)
+            self._broker.add_dead_letter(letter)
         self._settled()
 
     def _settled(self) -> None:
@@ -203,7 +203,7 @@ class Durable:
         self._broker.changed.set()
 
 
-Answer = Callable[[Envelope, asyncio.Future[Envelope]], None]
+QueryHandler = Callable[[Envelope, asyncio.Future[Envelope]], None]
 """Starts serving a request; the reply resolves the future."""
 
 
@@ -212,16 +212,16 @@ class MemoryBroker:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or ScaledClock()
-        self.outages = Outages()
+        self.outages = OutageLog()
         self._available = True
         self.refusal: str | None = None
         self.dead: list[DeadLetterEntry] = []
         self.payloads: dict[str, bytes] = {}
         self.cache: dict[str, bytes] = {}
-        self._memo_ends: dict[str, Cancellable] = {}
+        self._cache_timers: dict[str, Cancellable] = {}
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
-        self.answers: defaultdict[str, deque[Answer]] = defaultdict(deque)
+        self.servers: defaultdict[str, deque[QueryHandler]] = defaultdict(deque)
         self.changed = asyncio.Event()
         self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
         self._letters = Durable(self, GATEWAY_ON_DEAD_LETTER)
@@ -234,7 +234,7 @@ class MemoryBroker:
     @available.setter
     def available(self, is_there: bool) -> None:
         self._available = is_there
-        (self.outages.found if is_there else self.outages.lost)(time.monotonic())
+        (self.outages.end if is_there else self.outages.begin)(time.monotonic())
 
     def require(self, what: str) -> None:
         """Raise BusUnavailable while the simulated server is unreachable."""
@@ -243,10 +243,10 @@ class MemoryBroker:
 
     def put(self, key: str, value: bytes, ttl_s: float) -> None:
         """Store a value for `ttl_s` seconds, replacing the key's value."""
-        if key in self._memo_ends:
-            self._memo_ends[key].cancel()
+        if key in self._cache_timers:
+            self._cache_timers[key].cancel()
         self.cache[key] = value
-        self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.cache.__delitem__, key))
+        self._cache_timers[key] = self.clock.call_later(ttl_s, partial(self.cache.__delitem__, key))
 
     def durable(self, consumer: Consumer[Message] | DeadLetterConsumer) -> Durable:
         """Return the durable consumer of that name, updated to the given options."""
@@ -262,9 +262,9 @@ class MemoryBroker:
         known.consumer = consumer
         return known
 
-    def bury(self, letter: Envelope) -> None:
+    def add_dead_letter(self, letter: Envelope) -> None:
         """Store a dead letter and deliver it to the dead-letter consumer."""
-        self.dead.append(read_letter(letter))
+        self.dead.append(parse_dead_letter(letter))
         self._letters.offer(Stored(len(self.dead), self.clock.now(), letter))
 
     async def fetch(self, stream: str, sequence: int) -> Envelope | None:
@@ -297,7 +297,7 @@ class MemoryBroker:
         """Wait until every message with a consuming replica was handled or dead-lettered."""
         async with asyncio.timeout(timeout):
             durables = (*self._durables.values(), self._letters)
-            while any(d.attended and d.unsettled for d in durables):
+            while any(d.has_replicas and d.unsettled for d in durables):
                 self.changed.clear()
                 await self.changed.wait()
 

@@ -12,8 +12,10 @@ from nats.js.api import Header, ObjectInfo
 from nats.js.errors import NotFoundError
 from nats.js.kv import MSG_ROLLUP_SUBJECT
 from nats.js.object_store import ObjectStore
+from typing_extensions import override
 
 from pml_common.bus import names, streams
+from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import server_errors
 from pml_common.bus.journal import read_stored
 
@@ -22,7 +24,7 @@ LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0)
 """Delays between reads from a replica that may lag behind its leader."""
 
 
-class NatsPayloads:
+class NatsPayloads(Payloads):
     """The bucket that all services share."""
 
     def __init__(self, client: Client, js: JetStreamContext) -> None:
@@ -31,6 +33,7 @@ class NatsPayloads:
         self._stream = names.PAYLOAD_STREAM
         self._store = ObjectStore(names.PAYLOAD_BUCKET, self._stream, js)
 
+    @override
     async def put(self, key: str, data: bytes) -> None:
         with server_errors(self._client, f"store payload {key}"):
             if not await self._outlives_a_message(key):
@@ -67,6 +70,7 @@ class NatsPayloads:
         stored_at = datetime.fromisoformat(info.mtime or "")
         return datetime.now(UTC) - stored_at < timedelta(seconds=streams.MESSAGE_AGE_S)
 
+    @override
     async def get(self, key: str) -> bytes | None:
         with server_errors(self._client, f"read payload {key}"):
             try:

@@ -30,7 +30,7 @@ def permissions_of(service: Service) -> Permissions:
         *_streams(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
-        *_burials(service),
+        *_dead_letters(service),
         *_buckets(service),
         *(each for each in write_check.subjects_of(service) if not each.startswith("$")),
     )
@@ -46,7 +46,7 @@ def _streams(service: Service) -> Iterator[str]:
     yield "$JS.API.INFO"
     for name in streams.stream_names():
         yield f"$JS.API.STREAM.CREATE.{name}"
-        if streams.changed_by(service, name):
+        if streams.may_change(service, name):
             yield f"$JS.API.STREAM.INFO.{name}"
             yield f"$JS.API.STREAM.UPDATE.{name}"
 
@@ -68,7 +68,7 @@ def _reading(service: Service) -> Iterator[str]:
             yield f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
-def _burials(service: Service) -> Iterator[str]:
+def _dead_letters(service: Service) -> Iterator[str]:
     """Dead letters, and the commands that the server gave up, which are still in their queues."""
     reader = catalog.GATEWAY_ON_DEAD_LETTER
     if reader.service != service:
@@ -86,7 +86,7 @@ def _buckets(service: Service) -> Iterator[str]:
     yield f"$O.{names.PAYLOAD_BUCKET}.>"
     yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
     yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
-    if service == streams.KEEPER:
+    if service == streams.SHARED_STREAMS_OWNER:
         yield f"$KV.{names.CACHE_BUCKET}.>"
         yield f"$JS.API.DIRECT.GET.{names.CACHE_STREAM}.>"
 

@@ -24,12 +24,12 @@ a bug: retried with the consumer's delays, dead-lettered after its last delivery
 """
 
 
-Wants = Callable[[Scope, str], bool]
+EntityFilter = Callable[[Scope, str], bool]
 """Returns whether messages about this entity are wanted now."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class StoredMessage:
     """A stored message, its sequence in its stream, and the server's time of storing."""
 
     sequence: int
@@ -50,7 +50,7 @@ class DeadMessage:
     reason: str
 
 
-OnDeadMessage = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
+DeadLetterHandler = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
 """Handles one dead letter and returns what to publish; may run twice for the same one."""
 
 
@@ -81,7 +81,7 @@ class Journal(Protocol):
 
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[StoredMessage]:
         """Return the stored events about one entity, oldest first: of one message type (then
         sequences are comparable), else of every owner, by time stored. Raises Unreadable,
         BusUnavailable."""
@@ -89,14 +89,14 @@ class Journal(Protocol):
 
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
+    ) -> StoredMessage | None:
         """Return the last stored message of a type about one entity, or None. Raises Unreadable,
         BusUnavailable."""
         ...
 
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
+    ) -> Sequence[StoredMessage | Unreadable]:
         """Return the `history` of one type, with an Unreadable in place of each message that
         cannot be read. Raises BusUnavailable."""
         ...
@@ -124,7 +124,7 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         ...
 
     async def consume_dead_letters(
-        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+        self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
     ) -> None:
         """Start handling the dead letters of all consumers, until `drain`. Skips a message that its
         sender did not publish: a dead-lettered forgery must have no effect."""
@@ -135,7 +135,7 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
         *,
-        wants: Wants | None = None,
+        wants: EntityFilter | None = None,
     ) -> None:
         """Receive every message of a type in this replica, at most once, from now until `drain`;
         for state that can be recomputed (caches, notifications). With `wants`, only messages about

@@ -7,19 +7,21 @@ from typing import NotRequired, TypedDict
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import APIError, BadRequestError
+from typing_extensions import override
 
 from pml_common.bus import codec, tracing
 from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
-from pml_common.bus.errors import Behind, BusError, Fenced
+from pml_common.bus.errors import BusError, Fenced, StaleServer
 from pml_common.bus.identity import Identity
+from pml_common.bus.port import Publisher
 from pml_common.contracts.base import Message
 
 _WRONG_LAST_SEQUENCE = 10071
 _LAST_SEQUENCE = re.compile(r"wrong last sequence: (\d+)")
 
 
-class NatsPublisher:
+class NatsPublisher(Publisher):
     """Publishes messages on the subjects of the catalog."""
 
     def __init__(
@@ -30,8 +32,8 @@ class NatsPublisher:
         self._payloads = payloads
         self._identity = identity
 
+    @override
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        """See `port.Publisher`."""
         with tracing.publishing(message) as headers:
             sealed = await codec.seal(
                 message, headers, self._payloads, expected_last, self._identity
@@ -66,12 +68,12 @@ class NatsPublisher:
 
 
 def _refused(subject: str, expected_last: int, said: str | None) -> BusError:
-    """Return Fenced; Behind if the server's last sequence is lower than the one we know: it was
-    partitioned from its cluster, has not learned of another leader yet, and another server may
+    """Return Fenced; StaleServer if the server's last sequence is lower than the one we know: it
+    was partitioned from its cluster, has not learned of another leader yet, and another server may
     have answered too."""
     known = _LAST_SEQUENCE.search(said or "")
     if known is not None and int(known[1]) < expected_last:
-        return Behind(
+        return StaleServer(
             f"publish {subject}: a server with last sequence {known[1]} answered, {expected_last} "
             "is stored"
         )

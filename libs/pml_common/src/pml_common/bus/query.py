@@ -12,18 +12,20 @@ from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
 from nats.micro.service import Endpoint, Service, ServiceConfig
+from typing_extensions import override
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, flush
-from pml_common.bus.delivery import Receiver, no_answer
+from pml_common.bus.delivery import Receiver, no_reply
 from pml_common.bus.errors import (
     BusError,
     BusUnavailable,
-    NobodyThere,
+    NoResponder,
     QueryErrorCode,
     QueryFailed,
 )
+from pml_common.bus.port import QueryClient
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
@@ -53,7 +55,7 @@ def failure_headers(failure: QueryFailed) -> dict[str, str]:
     }
 
 
-class NatsQueryClient:
+class NatsQueryClient(QueryClient):
     """Sends queries."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
@@ -61,24 +63,24 @@ class NatsQueryClient:
         self._receiver = receiver
         self._payloads = receiver.payloads
 
-    async def request(self, query_type: QueryType[Q, R], query: Q, timeout: float) -> R:
-        """See `port.QueryClient`."""
-        with tracing.asking(query_type) as headers:
+    @override
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        with tracing.requesting(query_type) as headers:
             try:
                 async with asyncio.timeout(timeout):
                     return await self._request(query_type, query, headers, timeout)
             except NoRespondersError as error:
-                raise NobodyThere(f"{query_type.owner} {query_type.name}") from error
+                raise NoResponder(f"{query_type.owner} {query_type.name}") from error
             except (TimeoutError, NatsError) as error:
-                raise no_answer(query_type, f"no answer within {timeout:g} s") from error
+                raise no_reply(query_type, f"no answer within {timeout:g} s") from error
             except BusUnavailable as error:
-                raise no_answer(query_type, str(error)) from error
+                raise no_reply(query_type, str(error)) from error
 
     async def _request(
         self, query_type: QueryType[Q, R], query: Q, headers: dict[str, str], timeout: float
     ) -> R:
         if not self._client.is_connected:
-            raise no_answer(query_type, "not connected to NATS")
+            raise no_reply(query_type, "not connected to NATS")
         data = await codec.check_in(codec.encode(query), headers, self._payloads)
         reply = await self._client.request(
             names.query_subject(query_type), data, timeout=timeout, headers=headers
@@ -141,7 +143,7 @@ class QueryServer:
         except QueryFailed as failure:
             headers, data = failure_headers(failure), failure.message.encode()
         except BusError as error:
-            failure = no_answer(query_type, str(error))
+            failure = no_reply(query_type, str(error))
             headers, data = failure_headers(failure), failure.message.encode()
         try:
             await request.respond(data, headers or None)

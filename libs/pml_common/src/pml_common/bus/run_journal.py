@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pml_common.bus import names
 from pml_common.bus.errors import Unreadable
-from pml_common.bus.port import Journal, Recorded
+from pml_common.bus.port import Journal, StoredMessage
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
@@ -44,7 +44,7 @@ async def read_run(journal: Journal, scope: Scope, workflow_id: UUID) -> StoredR
     return StoredRun(appends, None if first is None else f"append {first[0]}: {first[1]}")
 
 
-def require_whole(records: Sequence[Recorded], scope: Scope, workflow_id: UUID) -> None:
+def require_whole(records: Sequence[StoredMessage], scope: Scope, workflow_id: UUID) -> None:
     """Raise Unreadable if an append of a run is missing before another."""
     gap = _gap(_appends(records))
     if gap is not None:
@@ -52,11 +52,11 @@ def require_whole(records: Sequence[Recorded], scope: Scope, workflow_id: UUID) 
         raise Unreadable(subject, *gap)
 
 
-def _appends(records: Sequence[Recorded | Unreadable]) -> tuple[Append, ...]:
+def _appends(records: Sequence[StoredMessage | Unreadable]) -> tuple[Append, ...]:
     return tuple(
         (each.sequence, each.message)
         for each in records
-        if isinstance(each, Recorded) and isinstance(each.message, TraceRecorded)
+        if isinstance(each, StoredMessage) and isinstance(each.message, TraceRecorded)
     )
 
 

@@ -17,7 +17,7 @@ from pml_common.bus import names
 from pml_common.bus.connection import server_errors
 from pml_common.bus.errors import BusError
 from pml_common.contracts.catalog import SERVICES
-from pml_common.outages import Outage, Outages
+from pml_common.outages import Outage, OutageLog
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class ServerClock:
         self._wall = wall
         self._offset: float | None = None
         self._answered = monotonic()
-        self._outages = Outages()
-        self._told = False
+        self._outages = OutageLog()
+        self._reported = False
 
     def now(self) -> datetime:
         """Return the server's time; the local time before the first reading."""
@@ -57,9 +57,9 @@ class ServerClock:
 
     def outages(self) -> tuple[Outage, ...]:
         """Return the server's outages, as `port.Bus.outages` does."""
-        return self._outages.until(self._monotonic())
+        return self._outages.as_of(self._monotonic())
 
-    async def look(self) -> bool:
+    async def synchronize(self) -> bool:
         """Read the clock once; return whether the server answered."""
         began = self._monotonic()
         try:
@@ -67,31 +67,31 @@ class ServerClock:
         except BusError as error:
             log.debug("the server's clock cannot be read: %s", error)
             if self._offset is not None:
-                self._outages.lost(self._answered)
+                self._outages.begin(self._answered)
             return False
         ended = self._answered = self._monotonic()
-        self._outages.found(ended)
+        self._outages.end(ended)
         if self._offset is None or ended - began <= _PRECISE_S:
             self._offset = server.timestamp() - (began + ended) / 2
         self._report()
         return True
 
-    async def keep_looking(self) -> None:
+    async def keep_synchronized(self) -> None:
         """Read the clock every two seconds, more often during an outage."""
         while True:
-            answered = await self.look()
+            answered = await self.synchronize()
             await asyncio.sleep(EVERY_S if answered else _WHILE_AWAY_S)
 
     def _report(self) -> None:
-        problem = difference(self.now, self._wall)
-        if problem is not None and not self._told:
+        problem = clock_difference(self.now, self._wall)
+        if problem is not None and not self._reported:
             log.warning("%s", problem)
-        elif problem is None and self._told:
+        elif problem is None and self._reported:
             log.info("the local clock agrees with that of the NATS server again")
-        self._told = problem is not None
+        self._reported = problem is not None
 
 
-def difference(now: Callable[[], datetime], wall: Callable[[], float]) -> str | None:
+def clock_difference(now: Callable[[], datetime], wall: Callable[[], float]) -> str | None:
     """Describe how much the local clock differs from the server's; None within the tolerance."""
     seconds = wall() - now().timestamp()
     if abs(seconds) <= TOLERATED_S:

@@ -21,7 +21,7 @@ DAY = 24 * 3600.0
 MESSAGE_AGE_S = 7 * DAY
 PAYLOAD_AGE_S = 2 * MESSAGE_AGE_S
 """Twice a message's, so that one stored again after a week may share a body already stored."""
-MEMO_AGE_S = 7 * DAY
+CACHE_AGE_S = 7 * DAY
 DEAD_AGE_S = 30 * DAY
 DUPLICATE_WINDOW_S = 300.0
 MAX_ACK_PENDING = 1000
@@ -78,7 +78,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
         )
         for name, stored in subjects.items()
     ]
-    kept = [*streams, _payload_bucket(), _memo_bucket()]
+    kept = [*streams, _payload_bucket(), _cache_bucket()]
     storage = api.StorageType(settings.storage)
     return [each.evolve(num_replicas=settings.replicas, storage=storage) for each in kept]
 
@@ -101,12 +101,12 @@ def _payload_bucket() -> api.StreamConfig:
     )
 
 
-def _memo_bucket() -> api.StreamConfig:
+def _cache_bucket() -> api.StreamConfig:
     """Configure the stream of a key-value bucket as nats-py does."""
     return api.StreamConfig(
         name=names.CACHE_STREAM,
         subjects=[f"$KV.{names.CACHE_BUCKET}.>"],
-        max_age=MEMO_AGE_S,
+        max_age=CACHE_AGE_S,
         max_msgs_per_subject=1,
         duplicate_window=120.0,
         discard=api.DiscardPolicy.NEW,
@@ -150,14 +150,14 @@ def stream_of(consumer: Consumer[Message] | DeadLetterConsumer) -> str:
     return names.stream_of(consumer.message.kind, consumer.message.owner)
 
 
-KEEPER: Service = "gateway"
+SHARED_STREAMS_OWNER: Service = "gateway"
 """The service that may change the streams without an owner: dead letters and buckets."""
 
 
-def changed_by(service: str, stream: str) -> bool:
+def may_change(service: str, stream: str) -> bool:
     """Return whether a service may change an existing stream: only its owner may."""
     owned = {names.stream_of(entry.kind, entry.owner): entry.owner for entry in catalog.MESSAGES}
-    return owned.get(stream, KEEPER) == service
+    return owned.get(stream, SHARED_STREAMS_OWNER) == service
 
 
 async def ensure_all(js: JetStreamContext, service: str, settings: StreamSettings) -> None:
@@ -229,7 +229,7 @@ async def _ensure_stream(
     except APIError as error:
         if error.err_code != _NAME_IN_USE:
             raise
-    if not changed_by(service, name):
+    if not may_change(service, name):
         return refusal
     found = await find_stream(js, name)
     if found is None:

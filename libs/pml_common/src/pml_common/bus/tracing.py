@@ -64,7 +64,7 @@ def publishing(message: Message) -> Generator[dict[str, str]]:
 
 
 @contextmanager
-def asking(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
+def requesting(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
     """Open a span around a request; yields the headers that propagate it."""
     destination = names.query_subject(query_type)
     with _span("ask", query_type.name, destination, SpanKind.CLIENT, "send"):

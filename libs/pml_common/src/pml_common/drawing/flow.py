@@ -26,10 +26,10 @@ class Flow:
 
     def __init__(self, structure: StaticStructure) -> None:
         self.nodes: Mapping[str, Node] = {node.id: node for node in structure.nodes if node.id}
-        self.ways: dict[str, list[Edge]] = {node_id: [] for node_id in self.nodes}
+        self.exits: dict[str, list[Edge]] = {node_id: [] for node_id in self.nodes}
         for edge in structure.edges:
             if edge.type in _FLOW and edge.from_ in self.nodes and edge.to in self.nodes:
-                self.ways[edge.from_].append(edge)
+                self.exits[edge.from_].append(edge)
         self.onward = self._onward()
         order = _reverse_postorder(self.onward)
         self.place = {node_id: place for place, node_id in enumerate(order)}
@@ -38,12 +38,12 @@ class Flow:
             for end in dict.fromkeys(self.onward[start]):
                 if not self.leads_back(start, end):
                     self.before[end].append(start)
-        self.nearest: dict[str, str] = {}
-        self.meetings: dict[str, list[str]] = {node_id: [] for node_id in order}
+        self.dominator: dict[str, str] = {}
+        self.merges: dict[str, list[str]] = {node_id: [] for node_id in order}
         for node_id in order[1:]:
-            self.nearest[node_id] = reduce(self._common, self.before[node_id])
+            self.dominator[node_id] = reduce(self._common, self.before[node_id])
             if len(self.before[node_id]) > 1:
-                self.meetings[self.nearest[node_id]].append(node_id)
+                self.merges[self.dominator[node_id]].append(node_id)
 
     def leads_back(self, start: str, end: str) -> bool:
         """Return whether an edge is a back edge, closing a round of a loop."""
@@ -58,7 +58,7 @@ class Flow:
         return _reach(loop, self.onward, {outer}) & _reach(loop, backward, {outer})
 
     def _onward(self) -> dict[str, list[str]]:
-        onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.ways.items()}
+        onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.exits.items()}
         for node in self.nodes.values():
             join = f"j{node.id[1:]}"
             if isinstance(node, ForkNode) and join in self.nodes:
@@ -69,9 +69,9 @@ class Flow:
         """Return the nearest common dominator of two nodes, possibly one of them."""
         while one != other:
             if self.place[one] < self.place[other]:
-                other = self.nearest[other]
+                other = self.dominator[other]
             else:
-                one = self.nearest[one]
+                one = self.dominator[one]
         return one
 
 

@@ -17,7 +17,7 @@ from pml_common.contracts.structure import (
     StaticStructure,
 )
 from pml_common.drawing.flow import START, Flow
-from pml_common.drawing.rows import GoRow, NodeRow, Row, WayRow, settled
+from pml_common.drawing.rows import BranchRow, JumpRow, NodeRow, Row, prune_ends
 from pml_common.drawing.text import is_try
 
 _GUARDED: Final = ({"false"}, {"ok"})
@@ -35,7 +35,7 @@ class _Left:
 
 def outline(structure: StaticStructure) -> list[Row]:
     """Return the rows from top to bottom; the children of a row follow it, one level deeper."""
-    return settled(list(_Outline(Flow(structure)).rows()))
+    return prune_ends(list(_Outline(Flow(structure)).rows()))
 
 
 class _Outline:
@@ -43,7 +43,7 @@ class _Outline:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._leading = set(flow.nearest.values())
+        self._leading = set(flow.dominator.values())
         """Nodes that are the immediate dominator of others."""
         self._loop: dict[str, str] = {}
         """The loop that contains a node's row."""
@@ -56,7 +56,7 @@ class _Outline:
         flow = self._flow
         first = [entry for entry in flow.onward[START] if flow.before[entry] == [START]]
         waiting: list[Row | _Left] = []
-        waiting += reversed(self._nodes(0, [*first, *flow.meetings[START]]))
+        waiting += reversed(self._nodes(0, [*first, *flow.merges[START]]))
         while waiting:
             row = waiting.pop()
             if isinstance(row, _Left):
@@ -71,7 +71,7 @@ class _Outline:
     def _expanded(self, row: NodeRow) -> tuple[NodeRow, Sequence[Row | _Left]]:
         """Return the completed row, and the rows below it."""
         flow = self._flow
-        if not flow.ways[row.node.id]:
+        if not flow.exits[row.node.id]:
             return replace(row, ends=True), self._after(row, ())
         match row.node:
             case DecisionNode():
@@ -79,7 +79,7 @@ class _Outline:
             case LoopNode():
                 loop = row.node.id
                 body = self._body(loop)
-                again = [edge.to for edge in flow.ways[loop] if edge.type == "loop_body"]
+                again = [edge.to for edge in flow.exits[loop] if edge.type == "loop_body"]
                 nested = [
                     *self._nodes(row.depth + 1, body, loop),
                     *(to for end in again for to in self._back(row.depth + 1, loop, end)),
@@ -95,7 +95,7 @@ class _Outline:
 
     def _decision(self, row: NodeRow, node: DecisionNode) -> tuple[NodeRow, list[Row]]:
         by_end: dict[str, list[str]] = {}
-        for edge in self._flow.ways[node.id]:
+        for edge in self._flow.exits[node.id]:
             by_end.setdefault(edge.to, []).append(edge.outcome or edge.type)
         present = {outcome for outcomes in by_end.values() for outcome in outcomes}
         missing = sorted(_possible(node, present) - present)
@@ -104,7 +104,7 @@ class _Outline:
             return replace(row, only_on=only_on), self._after(row, ())
         branches = (self._branch(row, end, outcomes) for end, outcomes in by_end.items())
         rows = list(chain.from_iterable(branches))
-        rows += [WayRow(row.depth + 1, outcome, ends=True) for outcome in missing]
+        rows += [BranchRow(row.depth + 1, outcome, ends=True) for outcome in missing]
         nested = {below.node.id for below in rows if isinstance(below, NodeRow)}
         follows = [end for end in self._following(node.id) if end not in nested]
         return row, [*rows, *self._nodes(row.depth, follows, self._loop[node.id])]
@@ -115,15 +115,15 @@ class _Outline:
         others = [before for before in flow.before[end] if before != start]
         below: list[Row] = [*self._going(depth, start, end)]
         if not below and not flow.leads_back(start, end):
-            is_last = flow.meetings[start][-1:] == [end]
+            is_last = flow.merges[start][-1:] == [end]
             if others and is_last and outcomes[0].startswith("case:"):
-                return [WayRow(row.depth + 1, ", ".join(outcomes)), GoRow(depth, end)]
+                return [BranchRow(row.depth + 1, ", ".join(outcomes)), JumpRow(depth, end)]
             # One of several nodes where paths meet, but not the last, so some path bypasses it: a
             # case of a switch that another case falls through to.
-            if not others or (flow.nearest[end] == start and not is_last):
+            if not others or (flow.dominator[end] == start and not is_last):
                 outcomes = [*outcomes, *(f"after {before}" for before in others)]
                 below += self._nodes(depth, [end], self._loop[start])
-        return [WayRow(row.depth + 1, ", ".join(outcomes)), *below] if below else []
+        return [BranchRow(row.depth + 1, ", ".join(outcomes)), *below] if below else []
 
     def _strands(self, row: NodeRow, strands: list[str]) -> list[Row]:
         loop = self._loop[row.node.id]
@@ -131,33 +131,33 @@ class _Outline:
             return self._nodes(row.depth + 1, strands, loop)
         rows: list[Row] = []
         for number, strand in enumerate(strands, start=1):
-            rows.append(WayRow(row.depth + 1, f"strand {number}"))
+            rows.append(BranchRow(row.depth + 1, f"strand {number}"))
             rows += self._nodes(row.depth + 2, [strand], loop)
         return rows
 
     def _after(self, row: NodeRow, nested: Container[str]) -> list[Row]:
         """Return the rows that follow on the same level."""
         start, depth = row.node.id, row.depth
-        ends = dict.fromkeys(edge.to for edge in self._flow.ways[start])
+        ends = dict.fromkeys(edge.to for edge in self._flow.exits[start])
         going = [self._going(depth, start, end) for end in ends if end not in nested]
         follows = [end for end in self._following(start) if end not in nested]
         return [*chain.from_iterable(going), *self._nodes(depth, follows, self._loop[start])]
 
     def _following(self, start: str) -> list[str]:
         """Return the nodes that only `start` leads to, then those where its paths meet."""
-        return [*self._led_to(start), *self._flow.meetings[start]]
+        return [*self._led_to(start), *self._flow.merges[start]]
 
-    def _going(self, depth: int, start: str, end: str) -> list[GoRow]:
+    def _going(self, depth: int, start: str, end: str) -> list[JumpRow]:
         """Return a jump to a node, if the layout does not show it."""
         flow, loop = self._flow, self._loop[start]
         if flow.leads_back(start, end):
             return self._back(depth, start, end)
         if loop == START or is_try(flow.nodes[end]):
             return []
-        leaves = flow.place[flow.nearest[end]] <= flow.place[loop] and end not in self._body(loop)
-        return [GoRow(depth, end)] if leaves or self._leaves_endless(loop, end) else []
+        leaves = flow.place[flow.dominator[end]] <= flow.place[loop] and end not in self._body(loop)
+        return [JumpRow(depth, end)] if leaves or self._leaves_endless(loop, end) else []
 
-    def _back(self, depth: int, start: str, end: str) -> list[GoRow]:
+    def _back(self, depth: int, start: str, end: str) -> list[JumpRow]:
         """Return a jump back that is more than the end of a round."""
         flow = self._flow
         if not flow.leads_back(start, end):
@@ -165,13 +165,13 @@ class _Outline:
         node = flow.nodes[end]
         is_round = isinstance(node, LoopNode) and node.kind != "recursion"
         is_told = end not in (start, self._loop[start]) if is_round else True
-        return [GoRow(depth, end, back=True)] if is_told else []
+        return [JumpRow(depth, end, back=True)] if is_told else []
 
     def _leaves_endless(self, loop: str, end: str) -> bool:
         """Return whether a node is outside a loop without an exit of its own (`while (true)`, or
         recursion): it is shown after the loop, though a node inside leads to it."""
         if loop not in self._rounds:
-            ways = self._flow.ways.get(loop, [])
+            ways = self._flow.exits.get(loop, [])
             is_endless = loop != START and all(edge.type == "loop_body" for edge in ways)
             rounds = self._flow.rounds(loop, self._loop[loop]) if is_endless else {loop}
             self._rounds[loop] = rounds if len(rounds) > 1 else None
@@ -185,8 +185,8 @@ class _Outline:
 
     def _body(self, loop: str) -> list[str]:
         flow = self._flow
-        ends = dict.fromkeys(edge.to for edge in flow.ways[loop] if edge.type == "loop_body")
-        return [end for end in ends if flow.nearest[end] == loop]
+        ends = dict.fromkeys(edge.to for edge in flow.exits[loop] if edge.type == "loop_body")
+        return [end for end in ends if flow.dominator[end] == loop]
 
     def _nodes(self, depth: int, node_ids: Iterable[str], loop: str = START) -> list[Row]:
         """Return rows in the body of a loop (START: none), deferring those after it."""

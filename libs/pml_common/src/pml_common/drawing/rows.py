@@ -21,7 +21,7 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WayRow:
+class BranchRow:
     """A branch of the node above it: outcomes, or one of several strands; its rows are below."""
 
     depth: int
@@ -30,7 +30,7 @@ class WayRow:
 
 
 @dataclass(frozen=True, slots=True)
-class GoRow:
+class JumpRow:
     """A jump instead of the next row: `back` to the start of a loop's round, or forward to a node
     further below, as after a break."""
 
@@ -39,10 +39,10 @@ class GoRow:
     back: bool = False
 
 
-Row = NodeRow | WayRow | GoRow
+Row = NodeRow | BranchRow | JumpRow
 
 
-def settled(rows: Sequence[Row]) -> list[Row]:
+def prune_ends(rows: Sequence[Row]) -> list[Row]:
     """Drop `ends` marks, except where the rows below suggest that something follows."""
     found: list[Row] = []
     follows = _NOWHERE
@@ -51,7 +51,7 @@ def settled(rows: Sequence[Row]) -> list[Row]:
         if isinstance(row, NodeRow):
             found.append(replace(row, ends=row.ends and follows <= row.depth))
             follows = min(follows, row.depth)
-        elif isinstance(row, WayRow):
+        elif isinstance(row, BranchRow):
             follows = follows if follows < row.depth else _NOWHERE
             if not row.ends or follows < row.depth:
                 found.append(row)

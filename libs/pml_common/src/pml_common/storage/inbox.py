@@ -17,10 +17,10 @@ RETURNING message_id
 """
 _FACTS = "SELECT facts FROM inbox WHERE message_id = $1 AND consumer = $2"
 _CONCLUDE = "UPDATE inbox SET facts = $3 WHERE message_id = $1 AND consumer = $2"
-_FORGET = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
+_DELETE = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
 
 
-class Once:
+class InboxEntry:
     """One handling: `replayed` holds the messages of an earlier handling, else it is to be
     concluded."""
 
@@ -41,25 +41,25 @@ class Once:
 
 
 @asynccontextmanager
-async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[Once]:
+async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[InboxEntry]:
     """Handle a message in one transaction; a concurrent handler of the same message waits for the
     first, then gets `replayed`. Raises StorageUnavailable."""
     async with transaction(pool) as held:
         claimed = await held.fetchval(_CLAIM, message_id, consumer)
         if claimed is None:
             text = await held.fetchval(_FACTS, message_id, consumer)
-            yield Once(held, decode_facts(text))
+            yield InboxEntry(held, decode_facts(text))
             return
-        handling = Once(held, None)
+        handling = InboxEntry(held, None)
         yield handling
         if handling.facts:
             await held.execute(_CONCLUDE, message_id, consumer, encode_facts(handling.facts))
 
 
-async def forget_handled(pool: Pool, older_than: timedelta) -> None:
+async def delete_handled(pool: Pool, older_than: timedelta) -> None:
     """Delete inbox rows too old for any redelivery."""
     async with transaction(pool) as held:
-        await held.execute(_FORGET, older_than)
+        await held.execute(_DELETE, older_than)
 
 
 def encode_facts(facts: Sequence[Message]) -> str:

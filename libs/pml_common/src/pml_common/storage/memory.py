@@ -8,7 +8,7 @@ from uuid import UUID
 from pml_common.contracts.base import Message
 
 
-class MemoryOnce:
+class MemoryInboxEntry:
     """One handling; `stage` its changes: applied at its end, discarded after an error."""
 
     def __init__(self, replayed: tuple[Message, ...] | None) -> None:
@@ -38,10 +38,10 @@ class MemoryInbox:
         return self._facts.get((message_id, consumer))
 
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryOnce]:
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryInboxEntry]:
         """Handle a message once, as `inbox.once` does."""
         async with self._lock:
-            handling = MemoryOnce(self._facts.get((message_id, consumer)))
+            handling = MemoryInboxEntry(self._facts.get((message_id, consumer)))
             yield handling
             if handling.replayed is None:
                 for change in handling.staged:

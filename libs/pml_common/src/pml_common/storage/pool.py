@@ -28,7 +28,7 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
-            with reachable():
+            with storage_errors():
                 return await asyncpg.create_pool(
                     dsn,
                     min_size=1,
@@ -52,7 +52,7 @@ async def _no_reset(connection: object) -> None:
 
 
 @contextmanager
-def reachable() -> Generator[None]:
+def storage_errors() -> Generator[None]:
     """Map driver errors that mean "unreachable" or "cannot store" to StorageUnavailable."""
     try:
         yield
@@ -66,7 +66,7 @@ def reachable() -> Generator[None]:
 @asynccontextmanager
 async def connection(pool: Pool) -> AsyncGenerator[Connection]:
     """Acquire a connection for a few statements. Raises StorageUnavailable."""
-    with reachable():
+    with storage_errors():
         async with asyncio.timeout(_PATIENCE_S):
             held = await pool.acquire()
         try:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
@@ -70,7 +70,7 @@ def ruling(
     results: Callable[[str], Sequence[JsonValue]],
 ) -> Ruling | None:
     """Why a call of a run is not made, or None."""
-    made = MadeCall(call.node_id, call.occurrence, call.tool, call.args, args_hash(call.args))
+    made = ActualCall(call.node_id, call.occurrence, call.tool, call.args, args_hash(call.args))
     granted = run.binding.definition_hash(made)
     why = _not_as_granted(run, call, listed, granted)
     if why is not None or listed.tool is None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pml_common.rarely import Rarely
+from pml_common.throttled_check import ThrottledCheck
 
 
 class Disk:
@@ -24,7 +24,7 @@ class Disk:
 
 async def test_it_is_made_once_for_all_who_ask_within_its_time() -> None:
     disk = Disk()
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert await asyncio.gather(*(check() for _ in range(5))) == [None] * 5
     disk.wrong = "full"
     assert await check() is None
@@ -34,7 +34,7 @@ async def test_it_is_made_once_for_all_who_ask_within_its_time() -> None:
 async def test_what_it_found_is_known_without_asking() -> None:
     disk = Disk()
     disk.wrong = "full"
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert check.found is None
     assert await check() == "full"
     assert check.found == "full"
@@ -43,7 +43,7 @@ async def test_what_it_found_is_known_without_asking() -> None:
 async def test_once_its_time_is_over_it_is_made_anew() -> None:
     disk = Disk()
     disk.wrong = "full"
-    check = Rarely(disk.check, every_s=0)
+    check = ThrottledCheck(disk.check, every_s=0)
     assert await check() == "full"
     disk.wrong = None
     assert await check() is None
@@ -51,11 +51,11 @@ async def test_once_its_time_is_over_it_is_made_anew() -> None:
 
 
 async def test_one_that_takes_its_time_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pml_common.rarely._WAIT_S", 0.01)
+    monkeypatch.setattr("pml_common.throttled_check._WAIT_S", 0.01)
     disk = Disk()
     disk.wrong = "full"
     disk.gate.clear()
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert await check() is None
     assert await check() is None
     disk.gate.set()
@@ -67,7 +67,7 @@ async def test_one_that_takes_its_time_holds_up_nobody(monkeypatch: pytest.Monke
 async def test_one_that_does_not_end_has_failed() -> None:
     disk = Disk()
     disk.gate.clear()
-    check = Rarely(disk.check, every_s=600, within_s=0.01)
+    check = ThrottledCheck(disk.check, every_s=600, within_s=0.01)
     assert await check() == "no answer within 0.01 s"
 
 
@@ -76,4 +76,4 @@ async def test_one_that_raises_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await Rarely(wrong)()
+        await ThrottledCheck(wrong)()

@@ -10,7 +10,7 @@ _AGAIN_S = 1.0
 _WAIT_S = 1.0
 
 
-class Rarely:
+class ThrottledCheck:
     """A check that runs at most every `every_s` seconds, every second while it finds a problem;
     calls in between return the last result. A call waits at most a second: the result of a longer
     check is returned by the next call.
@@ -36,13 +36,13 @@ class Rarely:
         if self._checking is None or self._checking.done():
             if asyncio.get_running_loop().time() < self._due:
                 return self.found
-            self._checking = asyncio.create_task(self._look(), name="write check")
+            self._checking = asyncio.create_task(self._run_check(), name="write check")
         done, _ = await asyncio.wait({self._checking}, timeout=_WAIT_S)
         for checked in done:
             checked.result()  # an exception is a bug: raise it
         return self.found
 
-    async def _look(self) -> None:
+    async def _run_check(self) -> None:
         try:
             async with asyncio.timeout(self._within_s):
                 self.found = await self._check()

@@ -24,7 +24,7 @@ from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import Rejected, Unreadable
 from pml_common.bus.identity import SIGNATURE, Identity, all_services_identity
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_payloads import MemoryPayloads
+from pml_common.bus.memory_broker import MemoryPayloads
 from pml_common.bus.port import Bus, DeadMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected

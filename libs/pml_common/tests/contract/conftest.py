@@ -1,4 +1,4 @@
-"""One suite, two buses: the twin everywhere, the real server where it may run."""
+"""One suite for two buses: in memory always, on a real server in integration tests."""
 
 from collections.abc import AsyncIterator
 
@@ -9,7 +9,7 @@ from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness, 
 
 @pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.integration)])
 def empty_world(request: pytest.FixtureRequest) -> BusHarness:
-    """An empty server."""
+    """Create a harness with an empty server."""
     if request.param == "memory":
         return MemoryBusHarness()
     return NatsBusHarness(request.getfixturevalue("nats_url"))
@@ -17,6 +17,6 @@ def empty_world(request: pytest.FixtureRequest) -> BusHarness:
 
 @pytest.fixture
 async def harness(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
-    """An empty server to connect replicas to."""
+    """A harness with an empty server."""
     yield empty_world
     await empty_world.close()

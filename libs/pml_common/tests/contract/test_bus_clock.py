@@ -1,4 +1,4 @@
-"""The server's time, as every replica has it."""
+"""The server's time in every replica."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -11,7 +11,7 @@ from pml_common.contracts.scope import Scope
 SCOPE = Scope(org="acme", project="webapp")
 
 
-async def test_replicas_have_the_time_by_which_messages_are_stored(harness: BusHarness) -> None:
+async def test_all_replicas_have_the_servers_time(harness: BusHarness) -> None:
     first, second = await harness.connect("gateway"), await harness.connect("registry")
     before = first.now()
     event_id = uuid4()

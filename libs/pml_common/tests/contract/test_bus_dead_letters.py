@@ -1,4 +1,4 @@
-"""What one service gives up, another can hear of; what was forged, nobody hears of."""
+"""Dead letters are handled by another service; forged ones are ignored."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ def entry(workflow: UUID, text: str = "") -> TraceRecorded:
 
 
 class Heard:
-    """Keeps what it hears was buried; raises `errors` first."""
+    """Records dead messages; raises `errors` first."""
 
     def __init__(self, *errors: Exception) -> None:
         self.buried: asyncio.Queue[DeadMessage] = asyncio.Queue()
@@ -76,7 +76,7 @@ async def hearing(bus: Bus, *errors: Exception) -> Heard:
     return heard
 
 
-async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_reason(
+async def test_a_dead_letter_is_handled_with_its_message_and_reason(
     harness: BusHarness,
 ) -> None:
     bus, message = await harness.connect("gateway"), rejection()
@@ -93,7 +93,7 @@ async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_rea
     )
 
 
-async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_first(
+async def test_a_dead_letter_waits_for_its_consumer_and_is_retried(
     harness: BusHarness,
 ) -> None:
     bus, message = await harness.connect("gateway"), rejection()
@@ -109,7 +109,7 @@ async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_firs
     )
 
 
-async def test_a_message_that_the_server_gave_up_is_heard_of_too(harness: BusHarness) -> None:
+async def test_a_message_that_the_server_gave_up_is_handled_too(harness: BusHarness) -> None:
     bus, message = await harness.connect("gateway"), rejection("it killed every replica")
     heard = await hearing(bus)
     await bus.publish(message)
@@ -126,7 +126,7 @@ async def test_a_message_that_the_server_gave_up_is_heard_of_too(harness: BusHar
     assert buried.reason == "not acknowledged in 2 deliveries"
 
 
-async def test_a_forgery_that_was_buried_is_not_heard_of(harness: BusHarness) -> None:
+async def test_a_dead_lettered_forgery_is_ignored(harness: BusHarness) -> None:
     bus, message = await harness.connect("gateway"), rejection()
     heard = await hearing(bus)
     await bus.consume(CONSUMER, RecordingHandler(Rejected("real")))
@@ -142,7 +142,7 @@ async def test_a_forgery_that_was_buried_is_not_heard_of(harness: BusHarness) ->
     assert len(await harness.dead_letters()) == 5
 
 
-async def test_what_is_signed_and_cannot_be_read_is_heard_of_without_its_message(
+async def test_an_unreadable_signed_message_is_handled_without_its_message(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("gateway"), uuid4()
@@ -155,7 +155,7 @@ async def test_what_is_signed_and_cannot_be_read_is_heard_of_without_its_message
     assert "not a AnalysisRejected" in buried.reason
 
 
-async def test_what_can_be_read_of_a_past_is_salvaged(harness: BusHarness) -> None:
+async def test_the_readable_part_of_a_history_is_salvaged(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     first, last = entry(workflow), entry(workflow, "last")
     await bus.publish(first)
@@ -176,7 +176,7 @@ async def test_what_can_be_read_of_a_past_is_salvaged(harness: BusHarness) -> No
 
 
 async def published() -> Envelope:
-    """A message as its sender publishes it."""
+    """Build the envelope that the message's sender publishes."""
     bus, stored = MemoryBus(), list[Envelope]()
     bus.broker.subscriptions.append(stored.append)
     await bus.publish(rejection())
@@ -220,18 +220,18 @@ async def opened(envelope: Envelope) -> DeadMessage | None:
     return await DeadLetterReader(receiver, bus.broker.fetch).open(parse_dead_letter(envelope))
 
 
-async def test_a_letter_of_who_gave_the_message_up_is_believed() -> None:
+async def test_a_dead_letter_signed_by_its_consumers_service_is_accepted() -> None:
     buried = await opened(letter(await published()))
     assert buried is not None
     assert (buried.consumer, buried.reason) == (CONSUMER.durable, "why")
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_letter_that_its_consumer_did_not_write_changes_nothing(forgery: str) -> None:
+async def test_a_dead_letter_not_signed_by_its_consumers_service_is_ignored(forgery: str) -> None:
     assert await opened(FORGERIES[forgery](await published())) is None
 
 
-async def test_a_message_given_up_in_the_name_of_another_consumer_changes_nothing() -> None:
+async def test_a_dead_letter_in_the_name_of_another_consumer_is_ignored() -> None:
     wrong = build_dead_letter(
         catalog.GATEWAY_ON_RUN_FINISHED, all_services_identity(), await published(), "why", 3
     )
@@ -239,7 +239,7 @@ async def test_a_message_given_up_in_the_name_of_another_consumer_changes_nothin
 
 
 @pytest.mark.parametrize("stored", ["PML_ANALYZER_EVT/7", "PML_NOWHERE/1"])
-async def test_a_message_that_the_server_gave_up_and_no_longer_has_changes_nothing(
+async def test_a_message_that_the_server_gave_up_and_no_longer_stores_is_ignored(
     stored: str,
 ) -> None:
     stream, _, sequence = stored.partition("/")

@@ -1,4 +1,4 @@
-"""What durable consumers promise."""
+"""Guarantees of durable consumers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def tools_listed(server: str = "fs") -> ToolsListed:
 
 
 class Unlisted(Event):
-    """A message that nobody catalogued, so that publishing it fails."""
+    """A message outside the catalog, so that publishing it fails."""
 
 
 async def test_each_consuming_service_gets_a_message_once(harness: BusHarness) -> None:
@@ -95,7 +95,7 @@ async def test_replicas_share_the_messages_of_their_service(harness: BusHarness)
     assert len(set(handled.seen)) == 2
 
 
-async def test_what_was_published_before_anyone_consumed_is_delivered(harness: BusHarness) -> None:
+async def test_messages_published_before_any_consumer_are_delivered(harness: BusHarness) -> None:
     message = tools_listed()
     await (await harness.connect("gateway")).publish(message)
     recorder = RecordingHandler()
@@ -104,7 +104,9 @@ async def test_what_was_published_before_anyone_consumed_is_delivered(harness: B
     assert recorder.seen == [message.message_id]
 
 
-async def test_a_failed_message_comes_again_after_the_consumers_delay(harness: BusHarness) -> None:
+async def test_a_failed_message_is_redelivered_after_the_consumers_delay(
+    harness: BusHarness,
+) -> None:
     bus = await harness.connect("registry")
     recorder = RecordingHandler(Retryable("not yet"), RuntimeError("a bug"))
     await bus.consume(HASTY, recorder)
@@ -128,7 +130,7 @@ async def test_a_message_of_a_replica_that_died_goes_to_another(harness: BusHarn
     await recorder.has_seen(1)
 
 
-async def test_a_slow_handler_keeps_its_message_to_itself(harness: BusHarness) -> None:
+async def test_a_slow_handlers_message_is_not_redelivered(harness: BusHarness) -> None:
     bus, other = await harness.connect("registry"), await harness.connect("registry")
     impatient = replace(HASTY, ack_wait_s=0.6)
     handled, times = RecordingHandler(), 2.5
@@ -150,7 +152,7 @@ async def test_a_slow_handler_keeps_its_message_to_itself(harness: BusHarness) -
     assert handled.seen[1] == late.message_id
 
 
-async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(
+async def test_poison_is_dead_lettered_with_its_reason_and_others_are_handled(
     harness: BusHarness,
 ) -> None:
     bus = await harness.connect("registry")
@@ -169,7 +171,7 @@ async def test_poison_is_buried_with_its_reason_and_its_neighbours_flow(
     assert codec.decode(ToolsListed, letter.data) == first
 
 
-async def test_what_is_no_contract_is_buried_and_says_why(harness: BusHarness) -> None:
+async def test_an_invalid_body_is_dead_lettered_with_the_reason(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
     recorder = RecordingHandler()
     await bus.consume(PATIENT, recorder)
@@ -182,7 +184,7 @@ async def test_what_is_no_contract_is_buried_and_says_why(harness: BusHarness) -
     assert letter.data == b'{"server": 7}'
 
 
-async def test_a_message_that_always_fails_is_buried_after_its_last_delivery(
+async def test_a_message_that_always_fails_is_dead_lettered_after_its_last_delivery(
     harness: BusHarness,
 ) -> None:
     bus = await harness.connect("registry")
@@ -197,7 +199,7 @@ async def test_a_message_that_always_fails_is_buried_after_its_last_delivery(
     assert letter.reason == "RuntimeError: broken (delivery 3 of 3)"
 
 
-async def test_a_message_that_kills_every_replica_is_buried_by_the_server(
+async def test_a_message_that_kills_every_replica_is_dead_lettered_by_the_server(
     harness: BusHarness,
 ) -> None:
     sender = await harness.connect("gateway")
@@ -218,7 +220,9 @@ async def test_a_message_that_kills_every_replica_is_buried_by_the_server(
     assert recorder.seen == []
 
 
-async def test_facts_are_stored_before_the_acknowledgement_and_once(harness: BusHarness) -> None:
+async def test_returned_messages_are_stored_once_before_the_acknowledgement(
+    harness: BusHarness,
+) -> None:
     bus = await harness.connect("registry")
     cause = tools_listed()
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
@@ -236,7 +240,9 @@ async def test_facts_are_stored_before_the_acknowledgement_and_once(harness: Bus
     assert reader.seen == [fact.event_id, after.event_id]
 
 
-async def test_a_fenced_handler_leaves_its_message_to_the_new_holder(harness: BusHarness) -> None:
+async def test_a_fenced_handler_neither_acknowledges_nor_rejects_its_message(
+    harness: BusHarness,
+) -> None:
     bus = await harness.connect("registry")
     recorder = RecordingHandler(Fenced("pml.evt.executor.trace-recorded.v1.acme.webapp.w", 3))
     await bus.consume(HASTY, recorder)

@@ -1,4 +1,4 @@
-"""What leaving promises."""
+"""Guarantees of a drain."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -25,7 +25,9 @@ def rejection(workflow: UUID) -> AnalysisRejected:
     return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
 
 
-async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(harness: BusHarness) -> None:
+async def test_a_drained_bus_finishes_running_handlers_and_receives_nothing_new(
+    harness: BusHarness,
+) -> None:
     leaving, staying = await harness.connect("learner"), await harness.connect("learner")
     begun, release = asyncio.Event(), asyncio.Event()
     follow_up, finished = rejection(uuid4()), RecordingHandler()
@@ -57,7 +59,7 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(harness: B
     assert [record.message for record in stored] == [follow_up]
 
 
-async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
+async def test_a_drain_cancels_slow_handlers_and_another_replica_takes_over(
     harness: BusHarness,
 ) -> None:
     leaving, staying = await harness.connect("learner"), await harness.connect("learner")
@@ -83,7 +85,7 @@ async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
     await recorder.has_seen(1)
 
 
-async def test_a_drained_bus_says_so_and_ends_its_followers(harness: BusHarness) -> None:
+async def test_a_drained_bus_is_unavailable_and_ends_its_followers(harness: BusHarness) -> None:
     bus = await harness.connect("executor")
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:

@@ -1,4 +1,4 @@
-"""What publishing, fencing and reading the past promise."""
+"""Guarantees of publishing, fencing, history, following and listening."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -74,10 +74,10 @@ async def test_a_stale_append_is_refused_and_stores_nothing(harness: BusHarness)
     assert await journal_of(frozen, workflow) == [first, second]
 
 
-async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
+async def test_a_stale_append_of_what_another_already_stored_is_refused_too(
     harness: BusHarness,
 ) -> None:
-    """Ids follow from causes, so both would append the same; only one may go on."""
+    """Ids are derived from causes, so both would append the same; only one may go on."""
     frozen, heir = await harness.connect("executor"), await harness.connect("executor")
     workflow = uuid4()
     message = entry(workflow)
@@ -87,7 +87,7 @@ async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
     assert await journal_of(heir, workflow) == [message]
 
 
-async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(
+async def test_a_stale_server_is_unavailable_and_not_a_fence(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
@@ -97,7 +97,7 @@ async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(
     assert await bus.publish(entry(workflow), expected_last=seen) > seen
 
 
-async def test_a_fence_minds_its_own_subject_only(harness: BusHarness) -> None:
+async def test_a_fence_concerns_its_own_subject_only(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     await bus.publish(entry(workflow, scope=OTHER_SCOPE))
@@ -160,7 +160,9 @@ async def test_a_big_message_is_stored_and_comes_back_whole(harness: BusHarness)
     assert await journal_of(bus, workflow) == [message]
 
 
-async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(harness: BusHarness) -> None:
+async def test_a_message_whose_payload_is_lost_is_dead_lettered_and_unreadable(
+    harness: BusHarness,
+) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(workflow, "x" * 300_000))
     await harness.forget_payloads()
@@ -174,7 +176,7 @@ async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(harness: Bu
         await journal_of(bus, workflow)
 
 
-async def test_a_follower_misses_nothing_and_hears_only_its_entity(harness: BusHarness) -> None:
+async def test_a_follower_gets_every_event_of_its_entity_only(harness: BusHarness) -> None:
     reader, writer = await harness.connect("gateway"), await harness.connect("executor")
     for _ in range(20):
         workflow = uuid4()
@@ -188,7 +190,7 @@ async def test_a_follower_misses_nothing_and_hears_only_its_entity(harness: BusH
                 assert [await anext(events) for _ in told] == told
 
 
-async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read_is_not(
+async def test_an_unknown_version_is_skipped_and_an_unreadable_message_is_not(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
@@ -209,7 +211,7 @@ async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read
             assert [await anext(events) for _ in range(2)] == [message, after]
 
 
-async def test_abandoning_one_wait_of_a_follower_loses_nothing(harness: BusHarness) -> None:
+async def test_cancelling_one_wait_of_a_follower_loses_nothing(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
@@ -220,7 +222,7 @@ async def test_abandoning_one_wait_of_a_follower_loses_nothing(harness: BusHarne
             assert await anext(events) == message
 
 
-async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
+async def test_every_replica_gets_the_messages_it_listens_to_even_after_a_failure(
     harness: BusHarness,
 ) -> None:
     buses = [await harness.connect("gateway"), await harness.connect("gateway")]
@@ -237,7 +239,7 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await recorder.has_seen(2)
 
 
-async def test_a_listener_is_told_only_what_it_wants(harness: BusHarness) -> None:
+async def test_a_listener_gets_only_the_entities_it_wants(harness: BusHarness) -> None:
     bus, recorder, asked = await harness.connect("gateway"), RecordingHandler(), list[str]()
 
     def wants(scope: Scope, server: str) -> bool:
@@ -261,7 +263,7 @@ async def test_a_listener_is_told_only_what_it_wants(harness: BusHarness) -> Non
     assert asked == ["git", "odd", "fs"]
 
 
-async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_told(
+async def test_a_slow_follower_gets_the_queued_events_then_overrun(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
@@ -276,7 +278,7 @@ async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_t
     assert told == big[:15]
 
 
-async def test_a_follower_that_keeps_up_is_told_any_number(harness: BusHarness) -> None:
+async def test_a_follower_that_keeps_up_gets_any_number_of_events(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(30):
         for _ in range(20):

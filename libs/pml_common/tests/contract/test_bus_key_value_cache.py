@@ -1,4 +1,4 @@
-"""What remembering for a time promises."""
+"""Guarantees of the key-value cache."""
 
 import pytest
 
@@ -10,7 +10,7 @@ LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"
 
 
-async def test_what_one_replica_remembers_another_recalls(harness: BusHarness) -> None:
+async def test_a_value_put_by_one_replica_is_read_by_another(harness: BusHarness) -> None:
     one, other = await harness.connect("gateway"), await harness.connect("registry")
     assert await other.get(KEY) is None
     await one.put(KEY, b"first", LONG_S)
@@ -20,7 +20,7 @@ async def test_what_one_replica_remembers_another_recalls(harness: BusHarness) -
     assert await one.get(KEY) == b"second \x00"
 
 
-async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_predecessor(
+async def test_a_value_expires_with_its_own_time_to_live(
     harness: BusHarness,
 ) -> None:
     bus = await harness.connect("gateway")
@@ -36,7 +36,7 @@ async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_prede
     assert await bus.get("longer") == b"new"
 
 
-async def test_without_a_server_nothing_is_remembered_and_that_is_said(harness: BusHarness) -> None:
+async def test_without_a_server_the_cache_is_unavailable(harness: BusHarness) -> None:
     bus = await harness.connect("gateway")
     await bus.put(KEY, b"x", LONG_S)
     await harness.kill(bus)

@@ -1,4 +1,4 @@
-"""Reading the last message of a type about one entity, and nothing else."""
+"""Reading only the last message of a type about one entity."""
 
 from uuid import UUID, uuid4
 

@@ -1,4 +1,4 @@
-"""What asking and answering promise."""
+"""Guarantees of queries."""
 
 import asyncio
 from uuid import uuid4
@@ -23,7 +23,7 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(server="fs", name=name, description=description)
 
 
-async def test_a_question_is_answered_by_its_owner(harness: BusHarness) -> None:
+async def test_a_query_is_served_by_its_owner(harness: BusHarness) -> None:
     query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -44,7 +44,7 @@ async def test_a_question_is_answered_by_its_owner(harness: BusHarness) -> None:
         ("internal", ""),
     ],
 )
-async def test_an_owners_error_reaches_the_asker(
+async def test_an_owners_error_reaches_the_client(
     harness: BusHarness, code: QueryErrorCode, message: str
 ) -> None:
     bus = await harness.connect("registry")
@@ -59,7 +59,7 @@ async def test_an_owners_error_reaches_the_asker(
     assert failed.value.message == message
 
 
-async def test_a_bug_in_a_handler_is_internal_to_the_asker(harness: BusHarness) -> None:
+async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
 
     async def stumble(question: ListTools) -> ToolCatalog:
@@ -71,7 +71,7 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(harness: BusHarness) 
     assert failed.value.code == "internal"
 
 
-async def test_an_owner_nobody_runs_is_unavailable_at_once(harness: BusHarness) -> None:
+async def test_an_owner_without_replicas_is_unavailable_at_once(harness: BusHarness) -> None:
     bus = await harness.connect("gateway")
     async with asyncio.timeout(10):
         with pytest.raises(
@@ -81,7 +81,7 @@ async def test_an_owner_nobody_runs_is_unavailable_at_once(harness: BusHarness) 
     assert failed.value.code == "unavailable"
 
 
-async def test_an_owner_that_does_not_answer_in_time_is_unavailable(harness: BusHarness) -> None:
+async def test_an_owner_that_does_not_reply_in_time_is_unavailable(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
 
     async def sleepy(question: ListTools) -> ToolCatalog:
@@ -97,12 +97,12 @@ async def test_an_owner_that_does_not_answer_in_time_is_unavailable(harness: Bus
 
 
 class WiderQuestion(Query):
-    """What a sender with another idea of the contract asks."""
+    """A query of a client with a different contract."""
 
     server: int
 
 
-async def test_a_question_that_breaks_the_contract_is_invalid(harness: BusHarness) -> None:
+async def test_a_query_that_breaks_the_contract_is_invalid(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -115,7 +115,7 @@ async def test_a_question_that_breaks_the_contract_is_invalid(harness: BusHarnes
     assert failed.value.code == "invalid"
 
 
-async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(harness: BusHarness) -> None:
+async def test_a_reply_that_breaks_the_contract_is_an_internal_error(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ListTools:
@@ -129,7 +129,7 @@ async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(harness: B
     assert failed.value.code == "internal"
 
 
-async def test_a_slow_question_delays_no_other(harness: BusHarness) -> None:
+async def test_a_slow_query_delays_no_other(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
     release = asyncio.Event()
 
@@ -149,7 +149,7 @@ async def test_a_slow_question_delays_no_other(harness: BusHarness) -> None:
     assert await slow == ToolCatalog(tools=())
 
 
-async def test_replicas_share_the_questions(harness: BusHarness) -> None:
+async def test_replicas_share_the_queries(harness: BusHarness) -> None:
     query_client = await harness.connect("gateway")
     answered = [0, 0]
     for index in range(2):
@@ -165,7 +165,7 @@ async def test_replicas_share_the_questions(harness: BusHarness) -> None:
     assert all(answered)
 
 
-async def test_big_questions_and_answers_go_through(harness: BusHarness) -> None:
+async def test_large_queries_and_replies_go_through(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
 
     async def echo(question: ListTools) -> ToolCatalog:
@@ -177,7 +177,7 @@ async def test_big_questions_and_answers_go_through(harness: BusHarness) -> None
     assert reply.tools[0].description == text
 
 
-async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
+async def test_a_drained_owner_replies_to_received_queries_only(
     harness: BusHarness,
 ) -> None:
     query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
@@ -200,5 +200,5 @@ async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
 
 
-def test_a_query_is_asked_under_its_owners_name() -> None:
+def test_a_querys_subject_names_its_owner() -> None:
     assert names.query_subject(catalog.LIST_TOOLS) == "pml.qry.registry.list-tools.v1"

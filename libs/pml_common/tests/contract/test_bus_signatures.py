@@ -1,4 +1,4 @@
-"""Messages are believed for their sender's signature, not because they arrived."""
+"""Messages are accepted for their sender's signature, not because they arrived."""
 
 import asyncio
 import hashlib
@@ -43,7 +43,7 @@ def entry(workflow: UUID) -> TraceRecorded:
 
 
 def stated(message: ToolsListed, sender: str = "gateway") -> Envelope:
-    """A message as `sender` would sign it."""
+    """Build a message signed by `sender`."""
     data, message_id = codec.encode(message), str(message.event_id)
     content = signed_content(SUBJECT, message_id, hashlib.sha256(data).hexdigest())
     headers = {codec.MSG_ID: message_id, SIGNATURE: all_services_identity().sign(sender, content)}
@@ -72,12 +72,12 @@ FORGERIES: dict[str, Change] = {
 }
 
 
-def test_what_is_stated_by_its_sender_has_no_fault() -> None:
+def test_a_message_signed_by_its_sender_is_accepted() -> None:
     codec.require_signature(catalog.TOOLS_LISTED, stated(tools_listed()), all_services_identity())
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_forged_message_is_buried_and_reaches_no_handler(
+async def test_a_forged_message_is_dead_lettered_and_reaches_no_handler(
     harness: BusHarness, forgery: str
 ) -> None:
     bus, recorder = await harness.connect("registry"), RecordingHandler()
@@ -93,7 +93,7 @@ async def test_a_forged_message_is_buried_and_reaches_no_handler(
     assert letter.subject == forged.subject
 
 
-async def test_a_forged_message_is_not_heard(harness: BusHarness) -> None:
+async def test_a_forged_message_reaches_no_listener(harness: BusHarness) -> None:
     bus, heard = await harness.connect("gateway"), asyncio.Queue[ToolsListed]()
     await bus.listen(catalog.TOOLS_LISTED, heard.put)
     await harness.inject(FORGERIES["another body"](stated(tools_listed())))
@@ -111,7 +111,7 @@ async def test_a_history_with_a_forged_message_is_not_read(harness: BusHarness) 
         await bus.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)
 
 
-async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_signature(
+async def test_messages_that_decide_nothing_need_no_signature(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
@@ -127,7 +127,7 @@ async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_sig
     }
 
 
-async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
+async def test_a_replaced_payload_is_rejected() -> None:
     bus, recorder = MemoryBus(), RecordingHandler()
     tool = ToolDefinition(server="fs", name="t", description="x" * codec.INLINE_LIMIT)
     big = tools_listed().model_copy(update={"tools": (tool,)})
@@ -140,7 +140,7 @@ async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
     assert "is no longer in PML_PAYLOADS" in bus.broker.dead[0].reason
 
 
-async def test_a_service_states_only_what_is_its_own() -> None:
+async def test_a_service_publishes_only_its_own_messages() -> None:
     key = SigningKey.generate("learner")
     learner = MemoryBus(identity=Identity([key], TrustedKeys([key.public])))
     with pytest.raises(WrongSender, match="only the gateway may publish this; we are learner"):
@@ -162,12 +162,12 @@ async def test_a_replica_that_trusts_the_new_key_reads_what_it_signs() -> None:
     assert len(await late.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)) == 2
 
 
-def test_what_is_remembered_is_bounded_and_bound_to_its_content() -> None:
+def test_the_signature_cache_is_bounded_and_bound_to_its_content() -> None:
     key = SigningKey.generate("gateway")
     identity = Identity([key], TrustedKeys([key.public]))
     signed = [identity.sign("gateway", b"%d" % number) for number in range(600)]
     assert identity.fault("gateway", b"599", signed[599]) is None
-    assert identity.fault("gateway", b"0", signed[0]) is None  # forgotten, verified anew
+    assert identity.fault("gateway", b"0", signed[0]) is None  # evicted, verified again
     assert identity.fault("gateway", b"1", signed[599]) is not None
     assert identity.fault("learner", b"599", signed[599]) is not None
     assert identity.fault("gateway", b"599", None) is not None

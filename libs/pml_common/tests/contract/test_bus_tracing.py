@@ -1,4 +1,4 @@
-"""One workflow is one trace: what crosses the bus besides the message."""
+"""Propagation of traces, correlation and causation: one workflow is one trace."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ SCOPE = Scope(org="acme", project="webapp")
 
 @pytest.fixture(scope="session")
 def exporter() -> InMemorySpanExporter:
-    """Where spans go; the process has one provider, so it is made once."""
+    """An exporter of the process's only tracer provider, created once."""
     if not isinstance(trace.get_tracer_provider(), TracerProvider):
         trace.set_tracer_provider(TracerProvider())
         record_spans()
@@ -59,7 +59,7 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
     )
 
 
-async def test_handling_and_its_facts_continue_the_senders_trace(
+async def test_handling_and_its_messages_continue_the_senders_trace(
     harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
     bus = await harness.connect("registry")
@@ -90,7 +90,7 @@ async def test_handling_and_its_facts_continue_the_senders_trace(
     assert attributes["messaging.message.id"] == str(cause.event_id)
 
 
-async def test_answering_continues_the_askers_trace(
+async def test_serving_a_query_continues_the_clients_trace(
     harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
     bus = await harness.connect("registry")
@@ -121,7 +121,7 @@ async def test_a_failed_handling_shows_on_its_span(
     assert outcomes[0].events[0].name == "exception"
 
 
-async def test_a_message_names_its_cause_and_what_it_all_began_with(harness: BusHarness) -> None:
+async def test_a_message_carries_its_causation_and_correlation(harness: BusHarness) -> None:
     bus = await harness.connect("registry")
     causes: list[tracing.Cause | None] = []
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="a.b", tools=())

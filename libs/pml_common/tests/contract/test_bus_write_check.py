@@ -1,4 +1,4 @@
-"""What trying whether the server stores promises."""
+"""Guarantees of the write check."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from pml_common.contracts.catalog import SERVICES
 
 
 @pytest.mark.parametrize("service", SERVICES)
-async def test_a_server_that_stores_refuses_nobody(harness: BusHarness, service: str) -> None:
+async def test_a_healthy_server_passes_the_write_check(harness: BusHarness, service: str) -> None:
     bus = await harness.connect(service)
     assert await bus.refusal() is None
     assert await bus.refusal() is None
     assert await harness.dead_letters() == []
 
 
-async def test_a_server_that_is_away_is_not_one_that_refuses(harness: BusHarness) -> None:
+async def test_an_unreachable_server_is_not_a_failed_write_check(harness: BusHarness) -> None:
     bus = await harness.connect("gateway")
     await harness.kill(bus)
     assert await bus.refusal() is None

@@ -1,4 +1,4 @@
-"""A bus on a server of its own, and a bare connection beside it."""
+"""A bus on its own server, and a plain nats-py connection to it."""
 
 from collections.abc import AsyncIterator
 
@@ -20,7 +20,7 @@ async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
 
 @pytest.fixture
 async def client(nats_url: str) -> AsyncIterator[Client]:
-    """A connection beside the bus."""
+    """A plain connection to the bus's server."""
     client = Client()
     await client.connect(nats_url)
     yield client

@@ -1,4 +1,4 @@
-"""What only a real server can show: its configuration, and what other tools see."""
+"""Behaviour of a real server: its configuration, and the view of standard tools."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ async def test_a_second_start_changes_nothing_on_the_server(
     assert changes == []
 
 
-async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
+async def test_a_stream_that_differs_is_updated_and_keeps_its_messages(
     nats_url: str, bus: NatsBus, client: Client
 ) -> None:
     message = tools_listed()
@@ -119,7 +119,7 @@ async def test_no_more_than_max_in_flight_is_handled_at_a_time(bus: NatsBus) -> 
     assert most <= 3
 
 
-async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client: Client) -> None:
+async def test_a_large_body_stored_twice_takes_its_space_once(bus: NatsBus, client: Client) -> None:
     js = JetStreamContext(client)
     sizes: list[int] = []
     big = ToolDefinition(server="fs", name="read", description="d" * 300_000)
@@ -131,7 +131,7 @@ async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client:
     assert sizes[0] == sizes[1]
 
 
-async def test_nobody_at_the_address_is_said_within_the_time() -> None:
+async def test_an_address_without_a_server_fails_within_the_time() -> None:
     with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
         await NatsBus.connect(
             "nats://secret@127.0.0.1:9",
@@ -142,7 +142,7 @@ async def test_nobody_at_the_address_is_said_within_the_time() -> None:
 
 
 @pytest.mark.parametrize("code", [10009, 10158])  # not the leader; that id is being stored
-async def test_what_a_cluster_cannot_do_just_now_is_tried_again(client: Client, code: int) -> None:
+async def test_transient_errors_of_a_cluster_are_retryable(client: Client, code: int) -> None:
     said = APIError(code=500, err_code=code, description="not now")
     with pytest.raises(BusUnavailable), connection.server_errors(client, "publish"):
         raise said

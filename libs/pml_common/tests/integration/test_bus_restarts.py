@@ -1,4 +1,4 @@
-"""The server goes away and comes back, or forgets."""
+"""Outages and restarts of the server, and loss of its state."""
 
 import asyncio
 from dataclasses import replace
@@ -35,7 +35,7 @@ async def no_tools(question: ListTools) -> ToolCatalog:
 
 
 async def request_stands(client: Client) -> None:
-    """Wait until the server knows that a replica wants messages."""
+    """Wait until the server has a replica's request for messages."""
 
     async def waiting() -> int | None:
         js = JetStreamContext(client)
@@ -72,7 +72,7 @@ async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     assert [record.message for record in history] == [before, after]
 
 
-async def test_without_a_server_everything_fails_at_once_and_says_so(
+async def test_without_a_server_everything_fails_at_once(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
     await nats_server.kill()
@@ -81,7 +81,7 @@ async def test_without_a_server_everything_fails_at_once_and_says_so(
         return not await bus.healthy()
 
     await eventually(is_unhealthy)
-    async with asyncio.timeout(4):  # one answer waited for would take 5 s
+    async with asyncio.timeout(4):  # waiting for one reply would take 5 s
         with pytest.raises(BusUnavailable, match="not connected"):
             await bus.publish(tools_listed())
         with pytest.raises(BusUnavailable, match="not connected"):
@@ -151,7 +151,7 @@ async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client
 
 
 class Forgetful(Client):
-    """A connection that loses the first request for messages."""
+    """A client that loses the first request for messages."""
 
     lost = False
 
@@ -168,7 +168,7 @@ class Forgetful(Client):
         await super().publish(subject, payload, reply, headers)
 
 
-async def test_a_request_for_messages_that_was_lost_is_made_anew(
+async def test_a_lost_request_for_messages_is_repeated(
     nats_url: str, bus: NatsBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
@@ -183,9 +183,7 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     await forgetful.drain()
 
 
-async def test_for_how_long_the_server_was_away_is_known(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
+async def test_outages_of_the_server_are_recorded(nats_server: RunningNats, bus: NatsBus) -> None:
     assert bus.outages() == ()
     await nats_server.kill()
     killed_at = monotonic()
@@ -196,7 +194,7 @@ async def test_for_how_long_the_server_was_away_is_known(
 
     def over() -> bool:
         (once,), (again,) = bus.outages(), bus.outages()
-        return once == again  # one that goes on ends at the moment of the question
+        return once == again  # an ongoing outage ends at the time of the call
 
     await eventually(over, within=10)
     (outage,) = bus.outages()
@@ -204,9 +202,7 @@ async def test_for_how_long_the_server_was_away_is_known(
     assert started_at < outage.ended + 1.0 < monotonic() + 1.0
 
 
-async def test_a_server_that_says_nothing_is_away_too(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
+async def test_a_silent_server_is_an_outage_too(nats_server: RunningNats, bus: NatsBus) -> None:
     with nats_server.paused():
         await eventually(bus.outages, within=15)
     await eventually(bus.healthy, within=10)

@@ -1,4 +1,4 @@
-"""Calls compared with what a grant binds; long on purpose: every kind of argument in one place."""
+"""Calls compared with a grant; long on purpose: every kind of argument in one place."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -79,7 +79,7 @@ COMPUTED = ReferenceArgument(expression="x + y")
 
 
 class Approved:
-    """One approved program, and the calls that it may make."""
+    """One approved program and the results of its calls."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Approved:
         return self.binding.mismatch(call, lambda node_id: self.results.get(node_id, ()))
 
 
-def test_a_literal_is_equal_or_the_call_is_another() -> None:
+def test_a_literal_must_be_equal() -> None:
     approved = Approved(task(path=SAFE))
     assert approved.mismatch({"path": "/safe"}) is None
     assert approved.mismatch({"path": "/evil"}) == (
@@ -132,7 +132,7 @@ def test_true_is_not_one_and_one_is_one_point_zero() -> None:
     assert approved.mismatch({"n": 1, "b": 1}) is not None
 
 
-def test_a_long_literal_travels_as_its_digest() -> None:
+def test_a_long_literal_is_replaced_by_its_digest() -> None:
     text = "x" * 5000
     where: Argument = ObjectArgument(
         fields={"a": ArrayArgument(items=(LiteralArgument(value=text), COMPUTED))}
@@ -261,7 +261,7 @@ def test_parts_of_a_text_are_its_characters() -> None:
     assert spread.mismatch({"v": "/safe", "0": "G"}) is not None
 
 
-def test_what_a_result_lacks_is_not_given_and_null_in_a_list() -> None:
+def test_an_absent_part_of_a_result_is_absent_and_null_in_a_list() -> None:
     approved = Approved(
         task("n2", path=result("n1", "gone"), all=ArrayArgument(items=(result("n1", "gone"),))),
         results={"n1": [{}]},
@@ -271,7 +271,7 @@ def test_what_a_result_lacks_is_not_given_and_null_in_a_list() -> None:
     assert approved.mismatch({"all": None}, "n2") is not None
 
 
-def test_computed_arguments_may_be_anything_unless_the_policy_wants_to_be_asked() -> None:
+def test_computed_arguments_may_be_anything_unless_the_policy_parks_them() -> None:
     where = ObjectArgument(fields={"a": ArrayArgument(items=(COMPUTED, SAFE))})
     approved = Approved(task(path=COMPUTED, where=where))
     call: JsonObject = {"path": [1], "where": {"a": [None, "/safe"]}}
@@ -297,7 +297,7 @@ def test_a_spread_sets_the_keys_that_were_shown() -> None:
     assert "where is computed" in (inside.mismatch({"where": {"mode": 1}}) or "")
 
 
-def test_a_spread_of_anything_may_set_what_stands_before_it() -> None:
+def test_a_spread_of_any_keys_may_overwrite_earlier_fields() -> None:
     spread = ReferenceArgument(expression="opts")
     before = Approved(shown({"path": SAFE, "...opts": spread}))
     assert before.mismatch({"path": "/evil", "mode": 1}) is None
@@ -333,7 +333,7 @@ def test_a_spread_of_a_result_is_bound_to_its_keys() -> None:
     assert approved.mismatch({"path": "/safe", "more": 2}, "n2") is not None
 
 
-def test_a_known_spread_inside_is_as_its_fields() -> None:
+def test_a_known_spread_equals_its_fields() -> None:
     inner = ObjectArgument(fields={"mode": SAFE, "of": COMPUTED})
     approved = Approved(shown({"...{}": inner}))
     assert approved.mismatch({"mode": "/safe", "of": 3}) is None
@@ -347,7 +347,7 @@ def test_a_call_outside_loops_is_made_once() -> None:
     assert Approved(task(path=SAFE)).mismatch({"path": "/safe"}, occurrence=9) is None
 
 
-def test_a_call_at_no_node_of_its_tool_was_not_seen() -> None:
+def test_a_call_at_no_node_of_its_tool_is_refused() -> None:
     approved = Approved(task(path=SAFE), capability(CAPABILITY, "n3"))
     for node in ("n9", "dyn:t:write", "n1/n1", "n3", "n3/n1", "n9/n1"):
         assert "was not seen" in (approved.mismatch({"path": "/safe"}, node) or "")
@@ -393,7 +393,7 @@ def test_a_standing_rule_allows_calls_by_their_arguments() -> None:
     assert approved.mismatch({"path": "/else"}, "dyn:t:write") is not None
 
 
-def test_a_capabilitys_parameters_are_what_its_call_hands_over() -> None:
+def test_a_capabilitys_parameters_are_the_arguments_of_its_call() -> None:
     inner = nested(
         CAPABILITY,
         task(path=parameter("to"), mode=parameter("mode", default=(7,)), repeats=False),
@@ -421,7 +421,7 @@ def test_a_capabilitys_parameters_are_what_its_call_hands_over() -> None:
     assert approved.mismatch({"path": "/r"}, "n2/n2") is not None
 
 
-def test_parts_of_what_a_call_hands_over_are_followed() -> None:
+def test_parts_of_a_calls_arguments_are_followed() -> None:
     inner = nested(
         CAPABILITY,
         task(
@@ -493,7 +493,7 @@ def test_canonical_json_is_that_of_javascript() -> None:
     assert sha256_of(2**53 + 1) == sha256_of(float(2**53))
 
 
-def test_a_text_has_a_digest_whatever_it_holds() -> None:
+def test_any_text_has_a_digest() -> None:
     assert sha256_of_text("a\ud800") != sha256_of_text("a")
 
 

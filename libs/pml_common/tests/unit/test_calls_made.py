@@ -1,4 +1,4 @@
-"""What a run has done so far, in words."""
+"""Descriptions of a run's calls so far."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ def call(tool: str, error: WorkflowError | None = None) -> TaskResult:
     )
 
 
-def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
+def test_calls_with_unknown_outcomes_are_listed_apart() -> None:
     lost = WorkflowError(kind="outcome_unknown", message="the run ended before")
     failed = WorkflowError(kind="tool_error", message="no such file")
     assert calls_made([]) == "It has called nothing."
@@ -43,7 +43,7 @@ def end(n: int, tool: str, error: WorkflowError | None = None) -> ToolEnd:
     )
 
 
-def test_a_journal_tells_of_calls_though_some_of_it_is_missing() -> None:
+def test_calls_are_listed_from_an_incomplete_journal() -> None:
     unknown = WorkflowError(kind="outcome_unknown", message="who knows")
     entries: list[TraceEvent] = [
         start(1, "fs:stat"),

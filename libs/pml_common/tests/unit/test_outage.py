@@ -1,4 +1,4 @@
-"""Postgres being away: which errors say so, and what askers hear."""
+"""Outages of Postgres: the driver's errors that mean one, and the mapping for clients."""
 
 import asyncio
 from functools import partial
@@ -17,7 +17,7 @@ INVALID_ARGUMENT = next(
 
 
 class _Postgres:
-    """Away for the first `outages` questions."""
+    """Unavailable for the first `outages` queries."""
 
     def __init__(self, outages: int) -> None:
         self.outages = outages
@@ -30,7 +30,7 @@ class _Postgres:
         return question.upper()
 
 
-async def test_an_outage_is_reported_in_the_askers_terms() -> None:
+async def test_an_outage_is_mapped_to_the_given_error() -> None:
     answer = map_unavailable(_Postgres(outages=1).answer, partial(QueryFailed, "unavailable"))
     with pytest.raises(QueryFailed, match="does not answer") as failure:
         await answer("yes")
@@ -101,7 +101,7 @@ def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_fault_of_ours_is_no_outage(error: Exception) -> None:
+def test_a_bug_is_not_an_outage(error: Exception) -> None:
     assert outage_in(error) is None
     with pytest.raises(type(error)), storage_errors():
         raise error

@@ -1,4 +1,4 @@
-"""The policy file: what it may say, and how it is told that it says something else."""
+"""The policy file: its fields, and reports of its faults."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_an_empty_file_is_the_default_policy_for_all() -> None:
     assert _parsed({}).of(OURS) == Policy()
 
 
-def test_everything_may_be_said() -> None:
+def test_a_file_may_use_every_field() -> None:
     policies = _parsed(
         {
             "rules": [{"pattern": "fs:write_*", "verdict": "allow"}],
@@ -36,7 +36,7 @@ def test_everything_may_be_said() -> None:
     )
 
 
-def test_a_scope_that_is_named_follows_its_own_policy_alone() -> None:
+def test_a_listed_scope_has_only_its_own_policy() -> None:
     policies = _parsed(
         {
             "rules": [{"pattern": "fs:*", "verdict": "allow"}],
@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("text", "faults"), FAULTS.values(), ids=FAULTS)
-def test_every_fault_is_told_with_its_place(text: str, faults: list[str]) -> None:
+def test_every_fault_is_reported_with_its_place(text: str, faults: list[str]) -> None:
     with pytest.raises(PolicyInvalid) as refused:
         parse_policies(text)
     assert len(refused.value.faults) == len(faults)

@@ -1,4 +1,4 @@
-"""The server's time, carried over jumps of our own clock and over the server's absence."""
+"""The server's time, extrapolated over jumps of the local clock and over outages."""
 
 import logging
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class Times:
-    """A server and a machine of which a test moves the clocks; a reading takes `reply_s`."""
+    """The clocks of a server and a machine, set by the test; a reading takes `reply_s`."""
 
     def __init__(self) -> None:
         self.passed, self.turned_by, self.server_turned_by, self.reply_s = 0.0, 0.0, 0.0, 0.0
@@ -40,7 +40,7 @@ class Times:
         return await clock_check(self.clock.now, self.wall)()
 
 
-async def test_a_jump_of_our_own_clock_does_not_move_the_servers_time() -> None:
+async def test_a_jump_of_the_local_clock_does_not_move_the_servers_time() -> None:
     times = Times()
     assert await times.clock.synchronize()
     times.passed, times.turned_by = 5.0, 3600.0
@@ -49,7 +49,7 @@ async def test_a_jump_of_our_own_clock_does_not_move_the_servers_time() -> None:
     assert times.clock.now() == NOON + timedelta(seconds=5)
 
 
-async def test_before_the_first_reading_our_own_clock_is_all_there_is() -> None:
+async def test_before_the_first_reading_the_local_clock_is_used() -> None:
     times = Times()
     times.away, times.turned_by = True, 60.0
     assert not await times.clock.synchronize()
@@ -65,7 +65,7 @@ async def test_a_server_whose_clock_is_set_is_followed() -> None:
     assert times.clock.now() == NOON - timedelta(hours=2)
 
 
-async def test_half_of_the_way_belongs_to_the_question_and_a_slow_answer_changes_nothing() -> None:
+async def test_a_reading_is_corrected_by_half_its_duration_and_a_slow_one_is_ignored() -> None:
     times = Times()
     times.reply_s = 3.0
     await times.clock.synchronize()
@@ -101,7 +101,7 @@ async def test_an_outage_lasts_from_the_last_answer_to_the_next() -> None:
 @pytest.mark.parametrize(
     ("turned_by", "told"), [(3600.0, "3600.0 s ahead of that"), (-90.0, "90.0 s behind that")]
 )
-async def test_a_clock_that_differs_is_told_as_a_detail_and_warned_of_once(
+async def test_a_clock_difference_is_a_detail_and_logged_once(
     caplog: pytest.LogCaptureFixture, turned_by: float, told: str
 ) -> None:
     times = Times()

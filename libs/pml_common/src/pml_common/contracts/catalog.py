@@ -5,9 +5,8 @@ docs/messages.md are all derived from it. `MESSAGES`, `QUERIES` and `CONSUMERS` 
 the order in which they are declared here.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pml_common.contracts import analyzer, executor, gateway, learner, registry
 from pml_common.contracts.base import Command, Contract, Message, Query
@@ -16,7 +15,6 @@ from pml_common.contracts.capability import CapabilityRecord
 Service = Literal["gateway", "analyzer", "executor", "learner", "registry"]
 SERVICES: tuple[Service, ...] = ("gateway", "analyzer", "executor", "learner", "registry")
 
-T = TypeVar("T")
 M_co = TypeVar("M_co", bound=Message, covariant=True)
 Q_co = TypeVar("Q_co", bound=Query, covariant=True)
 R_co = TypeVar("R_co", bound=Contract, covariant=True)
@@ -325,16 +323,16 @@ LEARNER_ON_RUN_FINISHED = Consumer(
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 
 
-def _declared(kind: type[T]) -> tuple[T, ...]:
+def _declared(kind: type[object]) -> tuple[Any, ...]:
     """Return the entries of one kind in this module, in the order of declaration."""
     return tuple(value for value in globals().values() if isinstance(value, kind))
 
 
-MESSAGES: Sequence[MessageType[Message]] = _declared(MessageType)
-QUERIES: Sequence[QueryType[Query, Contract]] = _declared(QueryType)
-CONSUMERS: Sequence[Consumer[Message]] = _declared(Consumer)
+MESSAGES: tuple[MessageType[Message], ...] = _declared(MessageType)
+QUERIES: tuple[QueryType[Query, Contract], ...] = _declared(QueryType)
+CONSUMERS: tuple[Consumer[Message], ...] = _declared(Consumer)
 
-LISTENERS: Sequence[tuple[Service, MessageType[Message]]] = (
+LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", WORKFLOW_FINISHED),
     ("gateway", APPROVAL_REQUESTED),
     ("gateway", CAPABILITY_CHANGED),
@@ -346,7 +344,7 @@ LISTENERS: Sequence[tuple[Service, MessageType[Message]]] = (
 )
 """The plain subscriptions: every replica of the service gets the message, at most once."""
 
-STREAM_READERS: Sequence[tuple[Service, Service]] = (
+STREAM_READERS: tuple[tuple[Service, Service], ...] = (
     *(("gateway", owner) for owner in SERVICES),
     ("executor", "executor"),
 )

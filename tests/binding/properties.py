@@ -121,7 +121,7 @@ def misfit(binding: Binding, call: Made) -> str | None:
     made = ActualCall(
         call.node or f"dyn:{call.tool}", call.occurrence, call.tool, call.args, args_hash(call.args)
     )
-    return binding.misfit(made, lambda node: call.results.get(node, ()))
+    return binding.mismatch(made, lambda node: call.results.get(node, ()))
 
 
 def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:

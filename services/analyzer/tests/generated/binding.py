@@ -42,7 +42,7 @@ def misfits(analysis: Analysis, ran: dict[str, Any], args: JsonObject = ARGS) ->
         sent: JsonObject = json.loads(text)
         occurrence = seen[node_id] = seen.get(node_id, -1) + 1
         made = ActualCall(node_id, occurrence, tool, sent, "")
-        wrong = binding.misfit(made, lambda node, n=number: _results(ran, node, n))
+        wrong = binding.mismatch(made, lambda node, n=number: _results(ran, node, n))
         if wrong is not None:
             yield f"call {number} at {node_id} with {given}: {wrong}"
 

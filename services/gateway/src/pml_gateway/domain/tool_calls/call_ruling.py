@@ -86,7 +86,7 @@ def ruling(
         return None
     if verdict == "ask" and not run.binding.is_approved(made):
         return Ruling("ask", f"nobody was asked about {call.tool} before it ran. {reason}")
-    misfit = run.binding.misfit(made, results, beside_mocks=run.grant.dry_run)
+    misfit = run.binding.mismatch(made, results, beside_mocks=run.grant.dry_run)
     return None if misfit is None else Ruling("ask", misfit)
 
 

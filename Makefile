@@ -80,6 +80,7 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 	$(RUN) python tools/lint/file_length.py
 	$(RUN) python tools/lint/schemas.py check
 	$(RUN) python tools/docs/analysis.py check
+	$(RUN) python tools/docs/messages.py check
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
@@ -102,8 +103,9 @@ schemas: setup ## export message schemas; refuses breaking changes
 	$(RUN) python tools/lint/schemas.py export
 
 .PHONY: docs
-docs: setup ## draw the programs in docs/analysis.md again
+docs: setup ## generate docs/messages.md and the drawings in docs/analysis.md
 	$(RUN) python tools/docs/analysis.py write
+	$(RUN) python tools/docs/messages.py write
 
 .PHONY: examples
 examples: setup ## validate every example payload against its message

@@ -18,7 +18,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext, api
 
 from pml_common.bus.connection import subscribe
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -93,8 +93,8 @@ async def raw_floors(url: str, rounds: int) -> None:
 
 async def bus_figures(url: str, rounds: int) -> None:
     """What services see."""
-    sender = await NatsBus.connect(url, service="gateway", identity=everyone())
-    owner = await NatsBus.connect(url, service="registry", identity=everyone())
+    sender = await NatsBus.connect(url, service="gateway", identity=all_services_identity())
+    owner = await NatsBus.connect(url, service="registry", identity=all_services_identity())
     handled: asyncio.Queue[float] = asyncio.Queue()
 
     async def handle(message: ToolsListed) -> Sequence[Message]:

@@ -20,7 +20,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from pml_analysis.analysis import Analysis
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.binding.granting import granted_nodes
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
@@ -118,10 +118,10 @@ class Judged:
 
 def misfit(binding: Binding, call: Made) -> str | None:
     """Why the product does not let a call through."""
-    made = MadeCall(
+    made = ActualCall(
         call.node or f"dyn:{call.tool}", call.occurrence, call.tool, call.args, args_hash(call.args)
     )
-    return binding.misfit(made, lambda node: call.results.get(node, ()))
+    return binding.mismatch(made, lambda node: call.results.get(node, ()))
 
 
 def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:

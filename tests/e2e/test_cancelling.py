@@ -41,7 +41,7 @@ async def test_a_cancelled_run_stops_at_once_and_says_what_it_has_done_and_what_
     assert error["kind"] == "cancelled"
     assert error["message"] == (
         "local cancelled it: no longer needed. It has called counting:peek. "
-        "Nobody knows how these calls ended: counting:step."
+        "The outcome of these calls is unknown: counting:step."
     )
     await eventually(lambda: (world.folder / "cancelled-800").exists(), within=30.0)
     again = await world.http.post(path, json={})

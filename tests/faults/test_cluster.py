@@ -12,7 +12,7 @@ import pytest
 import pml_common
 from pml_common.bus import names, streams
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.provision import Change, Plan, provisioner
 from pml_common.bus.streams import StreamSettings
@@ -56,8 +56,8 @@ class World:
         bus = await NatsBus.connect(
             self.cluster.url_of(service, server),
             service=service,
-            identity=everyone(),
-            kept=THREE,
+            identity=all_services_identity(),
+            stream_settings=THREE,
             patience_s=30.0,
         )
         self._stack.push_async_callback(bus.drain, 5.0)

@@ -85,7 +85,7 @@ async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
     assert said[0] == "internal"
     assert "the run's journal cannot be read as a whole" in said[1]
     assert (
-        "It has called counting:peek. Nobody knows how these calls ended: counting:step."
+        "It has called counting:peek. The outcome of these calls is unknown: counting:step."
         in (said[1])
     )
     assert "What else was called is unknown" in said[1]
@@ -103,7 +103,7 @@ async def test_a_run_whose_journal_cannot_be_read_is_cancelled(
     kind, message = error_of(await world.end_of(workflow))
     assert kind == "cancelled"
     assert message.startswith("local cancelled it: enough. But the run's journal cannot be read")
-    assert "Nobody knows how these calls ended: counting:step." in message
+    assert "The outcome of these calls is unknown: counting:step." in message
     assert world.steps()[910] == 1
 
 

@@ -14,9 +14,9 @@ from time import monotonic
 import httpx2
 import pytest
 
-from pml_common.bus.identity import everyone
+from libs.pml_common.tests.support.harness import write_key_files
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import key_files
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
@@ -64,7 +64,7 @@ async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenera
     """An executor on a machine of its own time."""
     with tempfile.TemporaryDirectory() as folder:
         told = {
-            **key_files(Path(folder), "executor"),
+            **write_key_files(Path(folder), "executor"),
             "PML_NATS_URL": nats_url,
             "PML_SHUTDOWN_TIMEOUT_S": "0.2",
             "PML_HEALTH_PORT": str(port),
@@ -88,7 +88,9 @@ async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenera
 @pytest.fixture
 async def bus(nats_server: RunningNats) -> AsyncGenerator[NatsBus]:
     """A connection that may do everything."""
-    connected = await NatsBus.connect(nats_server.url, service="test", identity=everyone())
+    connected = await NatsBus.connect(
+        nats_server.url, service="test", identity=all_services_identity()
+    )
     yield connected
     await connected.drain(1.0)
 
@@ -130,7 +132,7 @@ async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hou
     assert {1.0 < question.timeout_s <= 50.0 for question in held.tools.asked} == {True}
     assert 0 < fact.duration_ms < 50_000
     assert health.status_code == 200
-    assert "our clock is 7200.0 s behind" in health.json()["checks"]["clock"]
+    assert "the local clock is 7200.0 s behind" in health.json()["checks"]["clock"]
 
 
 async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(

@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import BusWorld, MemoryWorld, NatsWorld
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness, NatsBusHarness
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES, LIST_TOOLS
 from pml_common.contracts.registry import (
     CapabilityDescriptions,
@@ -51,22 +51,22 @@ class Registry:
 
 
 @pytest.fixture(params=["memory", pytest.param("nats", marks=pytest.mark.integration)])
-def empty_world(request: pytest.FixtureRequest) -> BusWorld:
+def empty_world(request: pytest.FixtureRequest) -> BusHarness:
     """An empty server."""
     if request.param == "memory":
-        return MemoryWorld()
-    return NatsWorld(request.getfixturevalue("nats_url"))
+        return MemoryBusHarness()
+    return NatsBusHarness(request.getfixturevalue("nats_url"))
 
 
 @pytest.fixture
-async def world(empty_world: BusWorld) -> AsyncIterator[BusWorld]:
+async def world(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
     """An empty server to connect replicas to."""
     yield empty_world
     await empty_world.close()
 
 
 @pytest.fixture
-async def registry(world: BusWorld) -> Registry:
+async def registry(world: BusHarness) -> Registry:
     """A registry on that server that knows no tool."""
     found = Registry()
     await found.serve(await world.connect("registry"))

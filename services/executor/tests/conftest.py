@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from pml_common.binding.canonical import sha256_of_text
-from pml_common.bus.identity import everyones_keys
+from pml_common.bus.identity import all_services_keys
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
@@ -38,7 +38,7 @@ from services.executor.tests.nested import ALL, ANSWERS
 
 T = TypeVar("T")
 FORGED = "forged"
-KEY = next(key for key in everyones_keys() if key.service == "gateway")
+KEY = next(key for key in all_services_keys() if key.service == "gateway")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
 
 

@@ -212,7 +212,7 @@ def test_a_policy_that_is_none_is_said_to_be_none(
     assert _analyze(monkeypatch, "--policy", "policy.json") == 2
     err = " ".join(capsys.readouterr().err.split())
     assert "otherwise: Input should be" in err
-    assert "rule: is not known here" in err
+    assert "rule: is not a known field" in err
 
 
 @pytest.mark.parametrize(

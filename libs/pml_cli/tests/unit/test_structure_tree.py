@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from libs.pml_common.tests.structures import structure
+from libs.pml_common.tests.support.builders import structure
 from pml_cli.render.structure import structure_tree
 from pml_common.contracts.decision import Decision, ToolDecision, Verdict
 from pml_common.contracts.structure import (

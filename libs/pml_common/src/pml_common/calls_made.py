@@ -1,4 +1,4 @@
-"""What a run has done so far, in words for people and agents."""
+"""A run's tool calls so far, as text for people and agents."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from pml_common.contracts.trace import TaskResult, ToolEnd, ToolStart, TraceEven
 
 
 def calls_made(calls: Sequence[TaskResult]) -> str:
-    """`It has called fs:read (2 times), fs:stat.`; what nobody knows the end of is told apart."""
+    """Describe calls: `It has called fs:read (2 times), fs:stat.`; unknown outcomes apart."""
     ended = [call.tool for call in calls if not _is_open(call)]
     return _told(ended, [call.tool for call in calls if _is_open(call)])
 
 
 def calls_recorded(entries: Sequence[TraceEvent]) -> str:
-    """The same of a journal, whole or not: an end tells of its call where the start is missing."""
+    """Describe the calls of a journal, complete or not: an end without its start counts."""
     ends = [entry for entry in entries if isinstance(entry, ToolEnd)]
     known = {end.trace_id for end in ends if not _is_open(end)}
     starts = [entry for entry in entries if isinstance(entry, ToolStart)]
@@ -26,7 +26,7 @@ def calls_recorded(entries: Sequence[TraceEvent]) -> str:
 def _told(ended: Sequence[str], unknown: Sequence[str]) -> str:
     told = f"It has called {_counted(ended)}." if ended else "It has called nothing."
     if unknown:
-        told += f" Nobody knows how these calls ended: {_counted(unknown)}."
+        told += f" The outcome of these calls is unknown: {_counted(unknown)}."
     return told
 
 

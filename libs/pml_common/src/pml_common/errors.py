@@ -1,9 +1,9 @@
-"""What a handler can say of a delivery that it could not handle."""
+"""Errors by which a handler chooses what happens to a delivery."""
 
 
 class Retryable(Exception):
-    """This delivery cannot be handled yet; deliver it again after the consumer's delay."""
+    """This delivery cannot be handled yet; redeliver it after the consumer's delay."""
 
 
 class Rejected(Exception):
-    """This message can never be handled; bury it with this reason, let its neighbours flow."""
+    """This message can never be handled; dead-letter it with this reason."""

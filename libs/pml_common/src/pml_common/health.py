@@ -1,4 +1,4 @@
-"""Health over HTTP, for whatever supervises a process."""
+"""Health over HTTP, for the supervisor of a process."""
 
 import asyncio
 import os
@@ -14,19 +14,19 @@ from starlette.routing import Route
 from pml_common.http_server import serve_http
 
 Check = Callable[[], Awaitable[str | None]]
-"""Says what is wrong, or None; a `Detail` is nothing wrong but worth telling."""
+"""Returns a problem or None; a `Detail` is information about a healthy dependency."""
 
 Checks = Mapping[str, Check]
 
 
 class Detail(str):
-    """What a healthy dependency has to tell about itself."""
+    """Information about a healthy dependency."""
 
     __slots__ = ()
 
 
-def told(text: str) -> Check:
-    """A check that finds nothing wrong and always tells this."""
+def fixed_detail(text: str) -> Check:
+    """Return a check that always succeeds with this detail."""
 
     async def check() -> str | None:
         return Detail(text)
@@ -35,22 +35,22 @@ def told(text: str) -> Check:
 
 
 def detail(text: str | None) -> Detail | None:
-    """Something worth telling, if there is something, as no fault."""
+    """Wrap a text, if any, as a Detail."""
     return None if text is None else Detail(text)
 
 
 async def report(checks: Checks, *, timeout: float = 2.0) -> tuple[int, dict[str, object]]:
-    """HTTP status and body: 200 `ok` when every check is fine, else 503 `degraded`; the pid tells
-    a supervisor that it is its own child that answers."""
+    """Return HTTP status and body: 200 `ok` if every check succeeds, else 503 `degraded`; by the
+    pid a supervisor recognises its own child."""
     names = list(checks)
-    found = await asyncio.gather(*(_ask(checks[name], timeout) for name in names))
+    found = await asyncio.gather(*(_run_check(checks[name], timeout) for name in names))
     problems = [one for one in found if one is not None and not isinstance(one, Detail)]
     body: dict[str, object] = {"status": "degraded" if problems else "ok", "pid": os.getpid()}
     body["checks"] = {name: one or "ok" for name, one in zip(names, found, strict=True)}
     return (503 if problems else 200), body
 
 
-async def _ask(check: Check, timeout: float) -> str | None:
+async def _run_check(check: Check, timeout: float) -> str | None:
     try:
         async with asyncio.timeout(timeout):
             return await check()
@@ -60,12 +60,12 @@ async def _ask(check: Check, timeout: float) -> str | None:
 
 @dataclass
 class Readiness:
-    """Whether a process wants requests; one that stops answers those that come nevertheless."""
+    """Whether a process accepts requests; a stopping one still answers those that arrive."""
 
     stopping: bool = False
 
     def answer(self) -> JSONResponse:
-        """The answer to `GET /readyz`: 200, or 503 once the process stops."""
+        """Build the response to `GET /readyz`: 200, or 503 once the process is stopping."""
         status = "stopping" if self.stopping else "ready"
         return JSONResponse({"status": status}, status_code=503 if self.stopping else 200)
 

@@ -1,4 +1,4 @@
-"""An ASGI app served in this process's loop, on a port of its own or one handed on, and drained."""
+"""An ASGI server in this process's loop, on its own or an inherited socket, with a drain."""
 
 import asyncio
 import socket
@@ -10,11 +10,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 BACKLOG: Final = 4096
-"""Connections that wait to be accepted; the kernel's `net.core.somaxconn` may allow fewer."""
+"""Connections waiting to be accepted; the kernel's `net.core.somaxconn` may allow fewer."""
 
 LINGER_S: Final = 0.5
-"""For the next request on a connection that is idle when a drain begins: its client may have sent
-it already. The answer says `Connection: close`."""
+"""Wait for the next request on a connection that is idle when a drain begins: its client may have
+sent it already. The response says `Connection: close`."""
 
 _CLOSE: Final = (b"connection", b"close")
 _POLL_S: Final = 0.02
@@ -32,18 +32,18 @@ class HttpServer:
 
     @property
     def drained(self) -> bool:
-        """Whether requests were waited for before."""
+        """Whether a drain has begun."""
         return self._idle_until is not None
 
     async def drain(self, within: float) -> bool:
-        """Accept no more connections, let requests under way end and close what is idle; whether
-        all ended within so many seconds. May be called again to wait on."""
+        """Stop accepting connections, finish requests in progress and close idle connections;
+        return whether all ended within `within` seconds. May be called again to wait longer."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + within
         if self._idle_until is None:
             self._idle_until = clock() + LINGER_S
             self._server.retire()
-            await asyncio.sleep(_POLL_S)  # what was accepted just before becomes known
+            await asyncio.sleep(_POLL_S)  # connections accepted just before get registered
         while self._server.open and clock() < deadline:
             if clock() >= self._idle_until:
                 self._server.close_idle()
@@ -52,8 +52,8 @@ class HttpServer:
 
 
 def inherited(fd: int) -> socket.socket:
-    """The listening socket that this process was started with; no child of ours gets it. Raises
-    OSError when there is none."""
+    """Return the listening socket that this process was started with; our children do not inherit
+    it. Raises OSError if there is none."""
     try:
         listener = socket.socket(fileno=fd)
     except OSError as error:
@@ -66,9 +66,9 @@ def inherited(fd: int) -> socket.socket:
 
 
 def listener_on(host: str, port: int) -> socket.socket:
-    """A socket bound to an address. Raises OSError when that is taken."""
+    """Return a socket bound to an address. Raises OSError if the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, asyncio turns Nagle's delay off; else each small answer waits 40 ms.
+    # With TCP given, asyncio disables Nagle's algorithm; else each small response waits 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -88,12 +88,12 @@ async def serve_http(
     *,
     handed_on: socket.socket | None = None,
 ) -> AsyncGenerator[HttpServer]:
-    """Serve an ASGI app inside this process's loop; signals stay with the caller. `reader` reads
-    requests: one that bounds their heads. With `handed_on`, connections come from that socket,
-    which stays open elsewhere: those not accepted here wait for the next process.
+    """Serve an ASGI app in this process's loop; signals stay with the caller. `reader` parses
+    requests and bounds their heads. With `handed_on`, connections come from that socket, which
+    stays open in its parent: those not accepted here wait for the next process.
 
-    Leaving drains; requests that still run after that are cancelled. Raises OSError when the
-    address is taken.
+    Leaving the block drains; requests that still run after that are cancelled. Raises OSError if
+    the address is taken.
     """
     with handed_on or listener_on(host, port) as listener:
         config = uvicorn.Config(
@@ -118,7 +118,7 @@ async def serve_http(
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens and leaves signals to the process that runs it."""
+    """A server with an event for its start, which leaves signals to its process."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -126,16 +126,16 @@ class _Server(uvicorn.Server):
 
     @property
     def open(self) -> int:
-        """How many connections there are."""
+        """The number of open connections."""
         return len(self.server_state.connections)
 
     def retire(self) -> None:
-        """Accept nothing more, and end each connection with the next answer on it."""
+        """Stop accepting, and close each connection after the next response on it."""
         if not self.started:
             return
         for server in self.servers:
             server.close()
-        # The first list is made anew of the second every second.
+        # uvicorn rebuilds the first list from the second every second.
         self.server_state.default_headers = [*self.server_state.default_headers, _CLOSE]
         self.config.encoded_headers = [*self.config.encoded_headers, _CLOSE]
         for connection in list(self.server_state.connections):
@@ -143,7 +143,7 @@ class _Server(uvicorn.Server):
                 connection.shutdown()
 
     def close_idle(self) -> None:
-        """Close connections on which nothing is being answered."""
+        """Close connections without a request in progress."""
         for connection in list(self.server_state.connections):
             if _idle(connection):
                 connection.shutdown()

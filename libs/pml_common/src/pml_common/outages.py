@@ -1,4 +1,4 @@
-"""When the server was away, as one process knows it. Pure."""
+"""Outages of a server, as one process observes them. Pure."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,45 +9,45 @@ _MOST = 100
 
 @dataclass(frozen=True)
 class Outage:
-    """For how long the server did not answer, in seconds of this process's monotonic clock."""
+    """A period without an answer, in seconds of this process's monotonic clock."""
 
     began: float
     ended: float
 
     def since(self, moment: float) -> float:
-        """Seconds of it that came after `moment`."""
+        """Return its seconds after `moment`."""
         return max(0.0, self.ended - max(self.began, moment))
 
 
-def away_since(outages: Sequence[Outage], moment: float) -> float:
-    """Seconds without the server after `moment`."""
+def downtime_since(outages: Sequence[Outage], moment: float) -> float:
+    """Return the total seconds of outage after `moment`."""
     return sum(outage.since(moment) for outage in outages)
 
 
 def no_outages() -> Sequence[Outage]:
-    """Those of a bus that is always there."""
+    """Return the outages of a bus that is always available."""
     return ()
 
 
-class Outages:
+class OutageLog:
     """Records the last 100 outages."""
 
     def __init__(self) -> None:
         self._over: deque[Outage] = deque(maxlen=_MOST)
         self._began: float | None = None
 
-    def lost(self, at: float) -> None:
-        """The server does not answer, and did last at `at`."""
+    def begin(self, at: float) -> None:
+        """Begin an outage; the last answer came at `at`."""
         if self._began is None:
             self._began = at
 
-    def found(self, at: float) -> None:
-        """The server answers."""
+    def end(self, at: float) -> None:
+        """End the outage: the server answered at `at`."""
         if self._began is not None:
             self._over.append(Outage(self._began, at))
             self._began = None
 
-    def until(self, now: float) -> tuple[Outage, ...]:
-        """All, oldest first; one that goes on ends `now`."""
+    def as_of(self, now: float) -> tuple[Outage, ...]:
+        """Return all outages, oldest first; an ongoing one ends `now`."""
         ongoing = () if self._began is None else (Outage(self._began, now),)
         return (*self._over, *ongoing)

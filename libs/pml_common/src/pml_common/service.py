@@ -1,4 +1,4 @@
-"""How every service process lives: settings, telemetry, bus, health, graceful stop."""
+"""The life cycle of a service process: settings, telemetry, bus, health, graceful stop."""
 
 import asyncio
 import logging
@@ -20,19 +20,19 @@ from pml_common.bus.errors import TooFewServers
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.server_clock import difference
+from pml_common.bus.server_clock import clock_difference
 from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
 from pml_common.contracts.catalog import Service
 from pml_common.health import Check, Checks, Detail, Readiness, detail, serve_health
-from pml_common.rarely import Rarely
 from pml_common.signing import KeyUnreadable, SigningKey, TrustedKeys
 from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
+from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
 
 
 class ServiceSettings(BaseSettings):
-    """What every service is told by its environment (`PML_…`); times in seconds."""
+    """Settings of every service, from the environment (`PML_…`); times in seconds."""
 
     model_config = SettingsConfigDict(env_prefix="PML_", extra="ignore", frozen=True)
 
@@ -49,27 +49,27 @@ class ServiceSettings(BaseSettings):
     shutdown_delay_s: float = Field(
         default=0.0,
         ge=0,
-        description="From SIGTERM, while /readyz says 503 and all goes on, to the drain.",
+        description="From SIGTERM to the drain; meanwhile /readyz says 503, requests are served.",
     )
     shutdown_timeout_s: float = Field(
-        default=10.0, ge=0, description="The drain: for what is under way to end."
+        default=10.0, ge=0, description="The drain: for requests in progress to finish."
     )
     otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     metrics_exporter: str = Field(default="otlp", validation_alias="OTEL_METRICS_EXPORTER")
 
     @property
     def streams(self) -> StreamSettings:
-        """How streams are kept; existing ones are changed by `pml bus provision` alone."""
+        """Settings of the streams; only `pml bus provision` changes existing ones."""
         return StreamSettings(self.stream_replicas, self.stream_storage)
 
     @property
     def metrics_endpoint(self) -> str | None:
-        """Where metrics go, if anywhere: not every collector of spans takes them."""
+        """The endpoint for metrics, if any: not every collector of spans accepts them."""
         return None if self.metrics_exporter == "none" else self.otlp_endpoint
 
 
 class StorageSettings(ServiceSettings):
-    """The same, with Postgres."""
+    """Settings of a service with Postgres."""
 
     postgres_dsn: str = "postgresql://127.0.0.1:5432/pml"
 
@@ -77,48 +77,48 @@ class StorageSettings(ServiceSettings):
 S = TypeVar("S", bound=ServiceSettings)
 
 
-async def _nothing(_: float) -> None:
+async def _no_drain(_: float) -> None:
     pass
 
 
 @dataclass(frozen=True)
-class Served:
-    """A service that others ask directly: its health checks, whether it wants requests, and its
-    drain, which ends requests under way within so many seconds while the bus still works."""
+class RunningService:
+    """A service with an HTTP interface: its health checks, its readiness, and its drain, which
+    finishes requests in progress within the given seconds, before the bus is drained."""
 
     checks: Checks
     readiness: Readiness = field(default_factory=Readiness)
-    drain: Callable[[float], Awaitable[None]] = _nothing
+    drain: Callable[[float], Awaitable[None]] = _no_drain
 
 
-Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | Served]]
-"""Wires a service to the bus for as long as the block runs; yields its own health checks."""
+Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | RunningService]]
+"""Wires a service to the bus until the context exits; yields the service's health checks."""
 
 _LEAST_DRAIN_S = 2.0
-"""For the bus, however long requests took to end."""
+"""Minimum for the bus, however long requests took to finish."""
 
 
 class CannotStart(Exception):
-    """What the operator has to mend first; its message is all that is told."""
+    """A fault that the operator has to fix first; logged without a traceback."""
 
 
 def signing_key_of(name: Service, settings: ServiceSettings) -> SigningKey:
-    """What the service signs with. Raises CannotStart."""
+    """Load the service's signing key. Raises CannotStart."""
     try:
-        return SigningKey.load(name, _named(settings.signing_key))
+        return SigningKey.load(name, _required(settings.signing_key))
     except KeyUnreadable as error:
         raise CannotStart(str(error)) from error
 
 
 def trusted_keys_of(settings: ServiceSettings) -> TrustedKeys:
-    """Whom the service believes. Raises CannotStart."""
+    """Load the public keys that the service trusts. Raises CannotStart."""
     try:
-        return TrustedKeys.load(_named(settings.trusted_keys))
+        return TrustedKeys.load(_required(settings.trusted_keys))
     except KeyUnreadable as error:
         raise CannotStart(str(error)) from error
 
 
-def _named(file: Path | None) -> Path:
+def _required(file: Path | None) -> Path:
     if file is None:
         raise CannotStart(
             "PML_SIGNING_KEY must name the file of this service's private key and PML_TRUSTED_KEYS "
@@ -128,22 +128,22 @@ def _named(file: Path | None) -> Path:
 
 
 def identity_of(name: Service, settings: ServiceSettings) -> Identity:
-    """What the service signs with and whom it believes. Raises CannotStart."""
+    """Load the service's signing key and trusted keys. Raises CannotStart."""
     key, trusted = signing_key_of(name, settings), trusted_keys_of(settings)
     if key.public not in trusted.keys:
         raise CannotStart(
-            f"{settings.trusted_keys} does not list the key {key.kid} of the {name}: nobody would "
-            "believe what it publishes"
+            f"{settings.trusted_keys} does not list the key {key.kid} of the {name}: no service "
+            "would accept what it publishes"
         )
     return Identity([key], trusted)
 
 
 def clock_check(now: Callable[[], datetime], wall: Callable[[], float] = time.time) -> Check:
-    """A health check that tells how far our clock is from the bus's, which is `now`; nothing is
-    wrong with a service because of it."""
+    """Return a health check that reports, as a detail, how far the local clock is from the bus's
+    (`now`); it never fails."""
 
     async def check() -> str | None:
-        found = difference(now, wall)
+        found = clock_difference(now, wall)
         return None if found is None else Detail(found)
 
     return check
@@ -155,7 +155,7 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     tracing = set_up_tracing(name, settings.otlp_endpoint)
     metering = set_up_metrics(name, settings.metrics_endpoint)
     try:
-        uvloop.run(_live(name, settings, serve))
+        uvloop.run(_run(name, settings, serve))
     except CannotStart as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(1) from None
@@ -165,7 +165,7 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
                 provider.shutdown()
 
 
-async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
+async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -174,13 +174,13 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
             settings.nats_url,
             service=name,
             identity=identity_of(name, settings),
-            kept=settings.streams,
+            stream_settings=settings.streams,
             patience_s=settings.start_patience_s,
         )
     except TooFewServers as error:
         raise CannotStart(str(error)) from error
 
-    stores = Rarely(bus.refusal)
+    stores = ThrottledCheck(bus.refusal)
 
     async def nats() -> str | None:
         if not await bus.healthy():
@@ -195,9 +195,9 @@ async def _live(name: Service, settings: S, serve: Serve[S]) -> None:
 
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serve(settings, bus))
-        if not isinstance(served, Served):
-            served = Served(served)
-        # Entered last, left first: nothing a handler uses closes before the handlers are done.
+        if not isinstance(served, RunningService):
+            served = RunningService(served)
+        # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
         if settings.health_port:
             every = {"nats": nats, "clock": clock_check(bus.now), **served.checks}

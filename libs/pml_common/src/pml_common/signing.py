@@ -1,4 +1,4 @@
-"""Ed25519 keys: each service signs what it states with its own and holds the others' public keys.
+"""Ed25519 keys: each service signs what it publishes and holds the others' public keys.
 
 One key signs several kinds of content (messages, grants): each kind begins its content with a name
 of its own, so that no signature of one kind is valid for another.
@@ -24,7 +24,7 @@ _KID_DIGITS = 16
 
 
 class KeyUnreadable(Exception):
-    """A key file cannot be used; its message says which, why, and what to do."""
+    """A key file cannot be used; the message names the file, the reason and the remedy."""
 
     def __init__(self, path: Path, reason: str, remedy: str) -> None:
         super().__init__(f"the key file {path} cannot be used: {reason}; {remedy}")
@@ -68,7 +68,7 @@ class PublicKey:
         return self._key.public_bytes(serialization.Encoding.PEM, form).decode()
 
     def verifies(self, content: bytes, signature: str) -> bool:
-        """Whether `signature` is this key's, of `content`."""
+        """Return whether `signature` is this key's signature of `content`."""
         try:
             self._key.verify(_decoded(signature), content)
         except (InvalidSignature, binascii.Error, ValueError):
@@ -87,12 +87,12 @@ class SigningKey:
 
     @classmethod
     def generate(cls, service: str) -> Self:
-        """A new key."""
+        """Generate a new key."""
         return cls(service, Ed25519PrivateKey.generate())
 
     @classmethod
     def load(cls, service: str, path: Path) -> Self:
-        """The key in a PEM file (PKCS8, not encrypted). Raises KeyUnreadable."""
+        """Load the key from a PEM file (PKCS8, not encrypted). Raises KeyUnreadable."""
         remedy = f"make one with `openssl genpkey -algorithm ed25519 -out {path}`"
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), password=None)
@@ -103,7 +103,7 @@ class SigningKey:
         return cls(service, key)
 
     def save(self, path: Path) -> None:
-        """Write the key as PEM, readable by its user alone, in one step."""
+        """Write the key as PEM, readable by its user only, atomically."""
         pem = self._key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -116,32 +116,32 @@ class SigningKey:
         aside.replace(path)
 
     def sign(self, content: bytes) -> str:
-        """The signature of `content`: base64url without padding, 86 characters."""
+        """Return the signature of `content`: base64url without padding, 86 characters."""
         return _encoded(self._key.sign(content))
 
 
 class TrustedKeys:
-    """The public keys of all services. While a service's key is being replaced it has several."""
+    """The public keys of all services; a service has several while its key is being replaced."""
 
     def __init__(self, keys: Iterable[PublicKey] = ()) -> None:
         self._keys = {(key.service, key.kid): key for key in keys}
 
     @property
     def keys(self) -> tuple[PublicKey, ...]:
-        """Every key."""
+        """All keys."""
         return tuple(self._keys.values())
 
     def verify(self, service: str, kid: str, content: bytes, signature: str) -> bool:
-        """Whether `signature` of `content` was made by `service` with its key `kid`."""
+        """Return whether `service` made `signature` of `content` with its key `kid`."""
         key = self._keys.get((service, kid))
         return key is not None and key.verifies(content, signature)
 
     def with_key(self, key: PublicKey) -> "TrustedKeys":
-        """These keys and one more."""
+        """Return these keys and one more."""
         return TrustedKeys((*self.keys, key))
 
     def to_json(self) -> str:
-        """The keys as `load` reads them."""
+        """Serialise the keys in the format of `load`."""
         entries = [
             {"service": key.service, "kid": key.kid, "key": _encoded(key.raw)} for key in self.keys
         ]
@@ -149,8 +149,8 @@ class TrustedKeys:
 
     @classmethod
     def load(cls, path: Path) -> "TrustedKeys":
-        """The keys of a JSON file: `{"keys": [{"service", "kid", "key"}]}`, each key as base64url
-        of its 32 bytes. Raises KeyUnreadable."""
+        """Load a JSON file: `{"keys": [{"service", "kid", "key"}]}`, each key as base64url of its
+        32 bytes. Raises KeyUnreadable."""
         remedy = "it lists the public key of every service as `pml up` does in its `keys` folder"
         try:
             read = _KeyFile.model_validate_json(path.read_bytes())

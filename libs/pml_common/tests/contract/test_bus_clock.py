@@ -1,9 +1,9 @@
-"""The server's time, as every replica has it."""
+"""The server's time in every replica."""
 
 from datetime import timedelta
 from uuid import uuid4
 
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.catalog import TOOLS_LISTED
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
@@ -11,8 +11,8 @@ from pml_common.contracts.scope import Scope
 SCOPE = Scope(org="acme", project="webapp")
 
 
-async def test_replicas_have_the_time_by_which_messages_are_stored(world: BusWorld) -> None:
-    first, second = await world.connect("gateway"), await world.connect("registry")
+async def test_all_replicas_have_the_servers_time(harness: BusHarness) -> None:
+    first, second = await harness.connect("gateway"), await harness.connect("registry")
     before = first.now()
     event_id = uuid4()
     await first.publish(ToolsListed(event_id=event_id, scope=SCOPE, server="fs", tools=()))

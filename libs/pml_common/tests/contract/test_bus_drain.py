@@ -1,12 +1,13 @@
-"""What leaving promises."""
+"""Guarantees of a drain."""
 
 import asyncio
 from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -24,10 +25,12 @@ def rejection(workflow: UUID) -> AnalysisRejected:
     return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
 
 
-async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: BusWorld) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
+async def test_a_drained_bus_finishes_running_handlers_and_receives_nothing_new(
+    harness: BusHarness,
+) -> None:
+    leaving, staying = await harness.connect("learner"), await harness.connect("learner")
     begun, release = asyncio.Event(), asyncio.Event()
-    follow_up, finished = rejection(uuid4()), Recorder()
+    follow_up, finished = rejection(uuid4()), RecordingHandler()
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1)
 
     async def slow(message: TraceRecorded) -> list[Message]:
@@ -43,7 +46,7 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
         await begun.wait()
     draining = asyncio.create_task(leaving.drain())
     await staying.publish(waiting)
-    others = Recorder()
+    others = RecordingHandler()
     await staying.consume(consumer, others)
     await others.has_seen(1)
     release.set()
@@ -56,12 +59,12 @@ async def test_a_drained_bus_finishes_what_runs_and_takes_nothing_new(world: Bus
     assert [record.message for record in stored] == [follow_up]
 
 
-async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
-    world: BusWorld,
+async def test_a_drain_cancels_slow_handlers_and_another_replica_takes_over(
+    harness: BusHarness,
 ) -> None:
-    leaving, staying = await world.connect("learner"), await world.connect("learner")
+    leaving, staying = await harness.connect("learner"), await harness.connect("learner")
     consumer = catalog.Consumer("learner", catalog.TRACE_RECORDED)
-    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+    begun, cancelled, recorder = asyncio.Event(), asyncio.Event(), RecordingHandler()
 
     async def endless(message: TraceRecorded) -> list[Message]:
         begun.set()
@@ -82,8 +85,8 @@ async def test_a_drain_cancels_what_takes_too_long_and_another_replica_does_it(
     await recorder.has_seen(1)
 
 
-async def test_a_drained_bus_says_so_and_ends_its_followers(world: BusWorld) -> None:
-    bus = await world.connect("executor")
+async def test_a_drained_bus_is_unavailable_and_ends_its_followers(harness: BusHarness) -> None:
+    bus = await harness.connect("executor")
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:
         await bus.drain()

@@ -1,15 +1,16 @@
-"""What publishing, fencing and reading the past promise."""
+"""Guarantees of publishing, fencing, history, following and listening."""
 
 import asyncio
 from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced, Overrun
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -36,19 +37,19 @@ async def journal_of(bus: Bus, workflow: UUID) -> list[Message]:
     return [record.message for record in stored]
 
 
-async def test_a_message_published_twice_is_stored_once(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_message_published_twice_is_stored_once(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     message = entry(workflow)
     first = await bus.publish(message)
-    again = await (await world.connect("executor")).publish(message)
+    again = await (await harness.connect("executor")).publish(message)
     assert again == first
     assert await journal_of(bus, workflow) == [message]
 
 
 async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
-    world: BusWorld,
+    harness: BusHarness,
 ) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+    bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     entries = [entry(workflow, str(n)) for n in range(3)]
     last = 0
@@ -59,8 +60,8 @@ async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
     assert stored[-1].sequence == last
 
 
-async def test_a_stale_append_is_refused_and_stores_nothing(world: BusWorld) -> None:
-    frozen, heir = await world.connect("executor"), await world.connect("executor")
+async def test_a_stale_append_is_refused_and_stores_nothing(harness: BusHarness) -> None:
+    frozen, heir = await harness.connect("executor"), await harness.connect("executor")
     workflow = uuid4()
     first, second = entry(workflow), entry(workflow)
     seen = await frozen.publish(first, expected_last=0)
@@ -73,11 +74,11 @@ async def test_a_stale_append_is_refused_and_stores_nothing(world: BusWorld) -> 
     assert await journal_of(frozen, workflow) == [first, second]
 
 
-async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
-    world: BusWorld,
+async def test_a_stale_append_of_what_another_already_stored_is_refused_too(
+    harness: BusHarness,
 ) -> None:
-    """Ids follow from causes, so both would append the same; only one may go on."""
-    frozen, heir = await world.connect("executor"), await world.connect("executor")
+    """Ids are derived from causes, so both would append the same; only one may go on."""
+    frozen, heir = await harness.connect("executor"), await harness.connect("executor")
     workflow = uuid4()
     message = entry(workflow)
     await heir.publish(message, expected_last=0)
@@ -86,30 +87,32 @@ async def test_a_stale_append_of_what_the_heir_already_stored_is_refused_too(
     assert await journal_of(heir, workflow) == [message]
 
 
-async def test_a_server_that_has_less_than_was_seen_refuses_for_now_only(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_stale_server_is_unavailable_and_not_a_fence(
+    harness: BusHarness,
+) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     seen = await bus.publish(entry(workflow), expected_last=0)
     with pytest.raises(BusUnavailable):
         await bus.publish(entry(workflow), expected_last=seen + 1)
     assert await bus.publish(entry(workflow), expected_last=seen) > seen
 
 
-async def test_a_fence_minds_its_own_subject_only(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_fence_concerns_its_own_subject_only(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     await bus.publish(entry(workflow, scope=OTHER_SCOPE))
     await bus.publish(rejection(workflow))
     assert await bus.publish(entry(workflow), expected_last=0) > 0
 
 
-async def test_the_history_of_nothing_is_empty(world: BusWorld) -> None:
-    bus = await world.connect("executor")
+async def test_the_history_of_nothing_is_empty(harness: BusHarness) -> None:
+    bus = await harness.connect("executor")
     assert list(await bus.history(SCOPE, str(uuid4()))) == []
     assert list(await bus.history(SCOPE, str(uuid4()), of=catalog.TRACE_RECORDED)) == []
 
 
-async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_history_over_all_owners_is_ordered_by_time_stored(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     told: list[Message] = []
     for n in range(6):
         message = entry(workflow, str(n)) if n % 2 else rejection(workflow)
@@ -124,8 +127,8 @@ async def test_a_history_over_all_owners_is_ordered_by_time_stored(world: BusWor
     assert times[0].utcoffset() is not None
 
 
-async def test_a_history_longer_than_a_batch_is_whole(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_history_longer_than_a_batch_is_whole(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     entries = [entry(workflow, str(n)) for n in range(1100)]
     await asyncio.gather(*(bus.publish(each) for each in entries))
     found = await journal_of(bus, workflow)
@@ -133,8 +136,8 @@ async def test_a_history_longer_than_a_batch_is_whole(world: BusWorld) -> None:
     assert {message.message_id for message in found} == {each.event_id for each in entries}
 
 
-async def test_entities_with_odd_names_keep_apart(world: BusWorld) -> None:
-    bus = await world.connect("gateway")
+async def test_entities_with_odd_names_keep_apart(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     servers = ["a.b", "a b", "a>*", "größe", "a%2Eb", "a", "\u4e2d\n"]
     for server in servers:
         await bus.publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server=server, tools=()))
@@ -143,11 +146,11 @@ async def test_entities_with_odd_names_keep_apart(world: BusWorld) -> None:
         assert record.message.entity == server
 
 
-async def test_a_big_message_is_stored_and_comes_back_whole(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_big_message_is_stored_and_comes_back_whole(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     text = "x" * 700_000
     message = entry(workflow, text)
-    reader = Recorder()
+    reader = RecordingHandler()
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED), reader)
     async with bus.follow(SCOPE, str(workflow)) as events:
         await bus.publish(message)
@@ -157,22 +160,24 @@ async def test_a_big_message_is_stored_and_comes_back_whole(world: BusWorld) -> 
     assert await journal_of(bus, workflow) == [message]
 
 
-async def test_a_message_whose_body_is_gone_is_buried_and_unreadable(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_message_whose_payload_is_lost_is_dead_lettered_and_unreadable(
+    harness: BusHarness,
+) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(workflow, "x" * 300_000))
-    await world.forget_payloads()
-    reader = Recorder()
+    await harness.forget_payloads()
+    reader = RecordingHandler()
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1), reader)
     await bus.publish(entry(workflow))
     await reader.has_seen(1)
-    [letter] = await world.dead_letters()
+    [letter] = await harness.dead_letters()
     assert "is no longer in PML_PAYLOADS" in letter.reason
     with pytest.raises(BusError, match="is no longer in PML_PAYLOADS"):
         await journal_of(bus, workflow)
 
 
-async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWorld) -> None:
-    reader, writer = await world.connect("gateway"), await world.connect("executor")
+async def test_a_follower_gets_every_event_of_its_entity_only(harness: BusHarness) -> None:
+    reader, writer = await harness.connect("gateway"), await harness.connect("executor")
     for _ in range(20):
         workflow = uuid4()
         told: list[Message] = [entry(workflow), rejection(workflow), entry(workflow)]
@@ -185,19 +190,19 @@ async def test_a_follower_misses_nothing_and_hears_only_its_entity(world: BusWor
                 assert [await anext(events) for _ in told] == told
 
 
-async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read_is_not(
-    world: BusWorld,
+async def test_an_unknown_version_is_skipped_and_an_unreadable_message_is_not(
+    harness: BusHarness,
 ) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+    bus, workflow = await harness.connect("executor"), uuid4()
     version = catalog.TRACE_RECORDED.version
     subject = f"pml.evt.executor.trace-recorded.v{version}.acme.webapp.{workflow}"
     newer = subject.replace(f".v{version}.", f".v{version + 1}.")
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
-        await world.inject(Envelope(newer, b"\x00", {codec.MSG_ID: "newer"}))
+        await harness.inject(Envelope(newer, b"\x00", {codec.MSG_ID: "newer"}))
         await bus.publish(message)
         assert [record.message for record in await bus.history(SCOPE, str(workflow))] == [message]
-        await world.inject(Envelope(subject, b"{", {codec.MSG_ID: "odd"}))
+        await harness.inject(Envelope(subject, b"{", {codec.MSG_ID: "odd"}))
         with pytest.raises(BusError, match="message 3 cannot be read: not a TraceRecorded"):
             await journal_of(bus, workflow)
         after = entry(workflow)
@@ -206,8 +211,8 @@ async def test_what_a_newer_version_says_is_passed_over_and_what_nobody_can_read
             assert [await anext(events) for _ in range(2)] == [message, after]
 
 
-async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_cancelling_one_wait_of_a_follower_loses_nothing(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
         with pytest.raises(TimeoutError):
@@ -217,14 +222,14 @@ async def test_abandoning_one_wait_of_a_follower_loses_nothing(world: BusWorld) 
             assert await anext(events) == message
 
 
-async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
-    world: BusWorld,
+async def test_every_replica_gets_the_messages_it_listens_to_even_after_a_failure(
+    harness: BusHarness,
 ) -> None:
-    buses = [await world.connect("gateway"), await world.connect("gateway")]
-    recorders = [Recorder(RuntimeError("deaf")), Recorder()]
+    buses = [await harness.connect("gateway"), await harness.connect("gateway")]
+    recorders = [RecordingHandler(RuntimeError("deaf")), RecordingHandler()]
     for bus, recorder in zip(buses, recorders, strict=True):
 
-        async def hear(message: ToolsListed, recorder: Recorder = recorder) -> None:
+        async def hear(message: ToolsListed, recorder: RecordingHandler = recorder) -> None:
             await recorder(message)
 
         await bus.listen(catalog.TOOLS_LISTED, hear)
@@ -234,8 +239,8 @@ async def test_every_replica_hears_what_it_listens_to_even_after_a_failure(
         await recorder.has_seen(2)
 
 
-async def test_a_listener_is_told_only_what_it_wants(world: BusWorld) -> None:
-    bus, recorder, asked = await world.connect("gateway"), Recorder(), list[str]()
+async def test_a_listener_gets_only_the_entities_it_wants(harness: BusHarness) -> None:
+    bus, recorder, asked = await harness.connect("gateway"), RecordingHandler(), list[str]()
 
     def wants(scope: Scope, server: str) -> bool:
         asked.append(server)
@@ -258,10 +263,10 @@ async def test_a_listener_is_told_only_what_it_wants(world: BusWorld) -> None:
     assert asked == ["git", "odd", "fs"]
 
 
-async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_told(
-    world: BusWorld,
+async def test_a_slow_follower_gets_the_queued_events_then_overrun(
+    harness: BusHarness,
 ) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+    bus, workflow = await harness.connect("executor"), uuid4()
     big = [entry(workflow, "x" * 300_000) for _ in range(17)]
     async with bus.follow(SCOPE, str(workflow)) as events:
         for message in big:
@@ -273,8 +278,8 @@ async def test_a_follower_that_leaves_too_much_unread_gets_what_is_kept_and_is_t
     assert told == big[:15]
 
 
-async def test_a_follower_that_keeps_up_is_told_any_number(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_a_follower_that_keeps_up_gets_any_number_of_events(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(30):
         for _ in range(20):
             message = entry(workflow, "x" * 300_000)

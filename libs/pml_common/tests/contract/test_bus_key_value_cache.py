@@ -1,17 +1,17 @@
-"""What remembering for a time promises."""
+"""Guarantees of the key-value cache."""
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.testing import BusWorld
 from pml_local.testing import eventually
 
 LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"
 
 
-async def test_what_one_replica_remembers_another_recalls(world: BusWorld) -> None:
-    one, other = await world.connect("gateway"), await world.connect("registry")
+async def test_a_value_put_by_one_replica_is_read_by_another(harness: BusHarness) -> None:
+    one, other = await harness.connect("gateway"), await harness.connect("registry")
     assert await other.get(KEY) is None
     await one.put(KEY, b"first", LONG_S)
     await one.put("acme.webapp.else", b"another", LONG_S)
@@ -20,10 +20,10 @@ async def test_what_one_replica_remembers_another_recalls(world: BusWorld) -> No
     assert await one.get(KEY) == b"second \x00"
 
 
-async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_predecessor(
-    world: BusWorld,
+async def test_a_value_expires_with_its_own_time_to_live(
+    harness: BusHarness,
 ) -> None:
-    bus = await world.connect("gateway")
+    bus = await harness.connect("gateway")
     await bus.put("short", b"x", 1.0)
     await bus.put("longer", b"old", 1.0)
     await bus.put("longer", b"new", LONG_S)
@@ -36,12 +36,12 @@ async def test_a_value_goes_when_its_time_is_over_and_not_with_that_of_its_prede
     assert await bus.get("longer") == b"new"
 
 
-async def test_without_a_server_nothing_is_remembered_and_that_is_said(world: BusWorld) -> None:
-    bus = await world.connect("gateway")
+async def test_without_a_server_the_cache_is_unavailable(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     await bus.put(KEY, b"x", LONG_S)
-    await world.kill(bus)
+    await harness.kill(bus)
     with pytest.raises(BusUnavailable):
         await bus.get(KEY)
     with pytest.raises(BusUnavailable):
         await bus.put(KEY, b"y", LONG_S)
-    assert await (await world.connect("gateway")).get(KEY) == b"x"
+    assert await (await harness.connect("gateway")).get(KEY) == b"x"

@@ -1,8 +1,8 @@
-"""Reading the last message of a type about one entity, and nothing else."""
+"""Reading only the last message of a type about one entity."""
 
 from uuid import UUID, uuid4
 
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
@@ -15,8 +15,8 @@ def entry(workflow: UUID) -> TraceRecorded:
     return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=())
 
 
-async def test_the_last_of_a_type_about_an_entity_is_read_alone(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_the_last_of_a_type_about_an_entity_is_read_alone(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     of = catalog.TRACE_RECORDED
     assert await bus.last_of(of, SCOPE, str(workflow)) is None
     messages = [entry(workflow) for _ in range(3)]

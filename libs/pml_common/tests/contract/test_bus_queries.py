@@ -1,13 +1,13 @@
-"""What asking and answering promise."""
+"""Guarantees of queries."""
 
 import asyncio
 from uuid import uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import names
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
-from pml_common.bus.testing import BusWorld
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Query
 from pml_common.contracts.catalog import QueryType
@@ -23,8 +23,8 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(server="fs", name=name, description=description)
 
 
-async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
-    query_client, owner = await world.connect("gateway"), await world.connect("registry")
+async def test_a_query_is_served_by_its_owner(harness: BusHarness) -> None:
+    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool(question.server or "all"),))
@@ -44,10 +44,10 @@ async def test_a_question_is_answered_by_its_owner(world: BusWorld) -> None:
         ("internal", ""),
     ],
 )
-async def test_an_owners_error_reaches_the_asker(
-    world: BusWorld, code: QueryErrorCode, message: str
+async def test_an_owners_error_reaches_the_client(
+    harness: BusHarness, code: QueryErrorCode, message: str
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
 
     async def refuse(question: ListTools) -> ToolCatalog:
         raise QueryFailed(code, message)
@@ -59,8 +59,8 @@ async def test_an_owners_error_reaches_the_asker(
     assert failed.value.message == message
 
 
-async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def stumble(question: ListTools) -> ToolCatalog:
         raise ZeroDivisionError("oops")
@@ -71,16 +71,18 @@ async def test_a_bug_in_a_handler_is_internal_to_the_asker(world: BusWorld) -> N
     assert failed.value.code == "internal"
 
 
-async def test_an_owner_nobody_runs_is_unavailable_at_once(world: BusWorld) -> None:
-    bus = await world.connect("gateway")
+async def test_an_owner_without_replicas_is_unavailable_at_once(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     async with asyncio.timeout(10):
-        with pytest.raises(QueryFailed, match="registry list-tools: nobody is there") as failed:
+        with pytest.raises(
+            QueryFailed, match="registry list-tools: no replica is running"
+        ) as failed:
             await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=30)
     assert failed.value.code == "unavailable"
 
 
-async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_an_owner_that_does_not_reply_in_time_is_unavailable(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def sleepy(question: ListTools) -> ToolCatalog:
         await asyncio.Event().wait()
@@ -95,38 +97,40 @@ async def test_an_owner_that_does_not_answer_in_time_is_unavailable(world: BusWo
 
 
 class WiderQuestion(Query):
-    """What a sender with another idea of the contract asks."""
+    """A query of a client with a different contract."""
 
     server: int
 
 
-async def test_a_question_that_breaks_the_contract_is_invalid(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_a_query_that_breaks_the_contract_is_invalid(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
 
     await bus.serve(catalog.LIST_TOOLS, answer)
-    wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, ("gateway",))
+    wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, clients=("gateway",))
     with pytest.raises(QueryFailed, match="not a ListTools") as failed:
         await bus.request(wider, WiderQuestion(scope=SCOPE, server=7))
     assert failed.value.code == "invalid"
 
 
-async def test_an_answer_that_breaks_the_contract_is_the_owners_fault(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_a_reply_that_breaks_the_contract_is_an_internal_error(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ListTools:
         return question
 
-    await bus.serve(QueryType("registry", "list-tools", ListTools, ListTools, ("gateway",)), answer)
+    await bus.serve(
+        QueryType("registry", "list-tools", ListTools, ListTools, clients=("gateway",)), answer
+    )
     with pytest.raises(QueryFailed, match="registry answered: not a ToolCatalog") as failed:
         await bus.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"
 
 
-async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_a_slow_query_delays_no_other(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     release = asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -145,8 +149,8 @@ async def test_a_slow_question_delays_no_other(world: BusWorld) -> None:
     assert await slow == ToolCatalog(tools=())
 
 
-async def test_replicas_share_the_questions(world: BusWorld) -> None:
-    query_client = await world.connect("gateway")
+async def test_replicas_share_the_queries(harness: BusHarness) -> None:
+    query_client = await harness.connect("gateway")
     answered = [0, 0]
     for index in range(2):
 
@@ -154,15 +158,15 @@ async def test_replicas_share_the_questions(world: BusWorld) -> None:
             answered[index] += 1
             return ToolCatalog(tools=())
 
-        await (await world.connect("registry")).serve(catalog.LIST_TOOLS, answer)
+        await (await harness.connect("registry")).serve(catalog.LIST_TOOLS, answer)
     for _ in range(40):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert sum(answered) == 40
     assert all(answered)
 
 
-async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_large_queries_and_replies_go_through(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
 
     async def echo(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool("echo", question.server or ""),))
@@ -173,10 +177,10 @@ async def test_big_questions_and_answers_go_through(world: BusWorld) -> None:
     assert reply.tools[0].description == text
 
 
-async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
-    world: BusWorld,
+async def test_a_drained_owner_replies_to_received_queries_only(
+    harness: BusHarness,
 ) -> None:
-    query_client, owner = await world.connect("gateway"), await world.connect("registry")
+    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
     begun, release = asyncio.Event(), asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -192,9 +196,9 @@ async def test_a_drained_owner_answers_what_it_was_asked_and_nothing_more(
         release.set()
         assert (await asked).tools[0].name == "last"
         await draining
-    with pytest.raises(QueryFailed, match="nobody is there"):
+    with pytest.raises(QueryFailed, match="no replica is running"):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
 
 
-def test_a_query_is_asked_under_its_owners_name() -> None:
+def test_a_querys_subject_names_its_owner() -> None:
     assert names.query_subject(catalog.LIST_TOOLS) == "pml.qry.registry.list-tools.v1"

@@ -1,4 +1,4 @@
-"""Messages are believed for their sender's signature, not because they arrived."""
+"""Messages are accepted for their sender's signature, not because they arrived."""
 
 import asyncio
 import hashlib
@@ -8,12 +8,19 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError
-from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, everyone, statement
+from pml_common.bus.identity import (
+    SIGNATURE,
+    Identity,
+    WrongSender,
+    all_services_identity,
+    signed_content,
+)
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.gateway import ToolsListed
@@ -36,10 +43,10 @@ def entry(workflow: UUID) -> TraceRecorded:
 
 
 def stated(message: ToolsListed, sender: str = "gateway") -> Envelope:
-    """A message as `sender` would sign it."""
+    """Build a message signed by `sender`."""
     data, message_id = codec.encode(message), str(message.event_id)
-    content = statement(SUBJECT, message_id, hashlib.sha256(data).hexdigest())
-    headers = {codec.MSG_ID: message_id, SIGNATURE: everyone().sign(sender, content)}
+    content = signed_content(SUBJECT, message_id, hashlib.sha256(data).hexdigest())
+    headers = {codec.MSG_ID: message_id, SIGNATURE: all_services_identity().sign(sender, content)}
     return Envelope(SUBJECT, data, headers)
 
 
@@ -49,7 +56,7 @@ def with_header(envelope: Envelope, name: str, value: str) -> Envelope:
 
 def by_a_stranger(envelope: Envelope) -> Envelope:
     stranger = Identity([SigningKey.generate("gateway")], TrustedKeys())
-    content = statement(SUBJECT, envelope.headers[codec.MSG_ID], "0" * 64)
+    content = signed_content(SUBJECT, envelope.headers[codec.MSG_ID], "0" * 64)
     return with_header(envelope, SIGNATURE, stranger.sign("gateway", content))
 
 
@@ -65,49 +72,49 @@ FORGERIES: dict[str, Change] = {
 }
 
 
-def test_what_is_stated_by_its_sender_has_no_fault() -> None:
-    codec.require_signature(catalog.TOOLS_LISTED, stated(tools_listed()), everyone())
+def test_a_message_signed_by_its_sender_is_accepted() -> None:
+    codec.require_signature(catalog.TOOLS_LISTED, stated(tools_listed()), all_services_identity())
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_forged_message_is_buried_and_reaches_no_handler(
-    world: BusWorld, forgery: str
+async def test_a_forged_message_is_dead_lettered_and_reaches_no_handler(
+    harness: BusHarness, forgery: str
 ) -> None:
-    bus, recorder = await world.connect("registry"), Recorder()
+    bus, recorder = await harness.connect("registry"), RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     forged = FORGERIES[forgery](stated(tools_listed()))
-    await world.inject(forged)
+    await harness.inject(forged)
     message = tools_listed()
     await bus.publish(message)
     await recorder.has_seen(1)
     assert recorder.seen == [message.event_id]
-    [letter] = await world.dead_letters()
+    [letter] = await harness.dead_letters()
     assert letter.reason.startswith("not believed: its signature")
     assert letter.subject == forged.subject
 
 
-async def test_a_forged_message_is_not_heard(world: BusWorld) -> None:
-    bus, heard = await world.connect("gateway"), asyncio.Queue[ToolsListed]()
+async def test_a_forged_message_reaches_no_listener(harness: BusHarness) -> None:
+    bus, heard = await harness.connect("gateway"), asyncio.Queue[ToolsListed]()
     await bus.listen(catalog.TOOLS_LISTED, heard.put)
-    await world.inject(FORGERIES["another body"](stated(tools_listed())))
+    await harness.inject(FORGERIES["another body"](stated(tools_listed())))
     message = tools_listed()
     await bus.publish(message)
     async with asyncio.timeout(15):
         assert await heard.get() == message
 
 
-async def test_a_history_with_a_forged_message_is_not_read(world: BusWorld) -> None:
-    bus = await world.connect("gateway")
+async def test_a_history_with_a_forged_message_is_not_read(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
     await bus.publish(tools_listed())
-    await world.inject(FORGERIES["another body"](stated(tools_listed())))
+    await harness.inject(FORGERIES["another body"](stated(tools_listed())))
     with pytest.raises(BusError, match="message 2 cannot be read: not believed"):
         await bus.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)
 
 
-async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_signature(
-    world: BusWorld,
+async def test_messages_that_decide_nothing_need_no_signature(
+    harness: BusHarness,
 ) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+    bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(workflow))
     assert len(await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)) == 1
     unsigned = {each.name for each in catalog.MESSAGES if not each.signed}
@@ -120,8 +127,8 @@ async def test_what_only_its_sender_may_publish_and_decides_nothing_needs_no_sig
     }
 
 
-async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
-    bus, recorder = MemoryBus(), Recorder()
+async def test_a_replaced_payload_is_rejected() -> None:
+    bus, recorder = MemoryBus(), RecordingHandler()
     tool = ToolDefinition(server="fs", name="t", description="x" * codec.INLINE_LIMIT)
     big = tools_listed().model_copy(update={"tools": (tool,)})
     await bus.publish(big)
@@ -133,10 +140,10 @@ async def test_a_body_put_in_the_place_of_a_big_one_is_not_taken() -> None:
     assert "is no longer in PML_PAYLOADS" in bus.broker.dead[0].reason
 
 
-async def test_a_service_states_only_what_is_its_own() -> None:
+async def test_a_service_publishes_only_its_own_messages() -> None:
     key = SigningKey.generate("learner")
     learner = MemoryBus(identity=Identity([key], TrustedKeys([key.public])))
-    with pytest.raises(NotOurs, match="only the gateway may publish this; we are learner"):
+    with pytest.raises(WrongSender, match="only the gateway may publish this; we are learner"):
         await learner.publish(tools_listed())
     assert not learner.broker.streams
 
@@ -147,7 +154,7 @@ async def test_a_replica_that_trusts_the_new_key_reads_what_it_signs() -> None:
     sender = MemoryBus(identity=Identity([old], trusted))
     successor = MemoryBus(sender.broker, Identity([new], trusted))
     reader, late = (MemoryBus(sender.broker, Identity([], keys)) for keys in (trusted, trusted))
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await reader.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     for bus in (sender, successor):
         await bus.publish(tools_listed())
@@ -155,12 +162,12 @@ async def test_a_replica_that_trusts_the_new_key_reads_what_it_signs() -> None:
     assert len(await late.history(SCOPE, "fs", of=catalog.TOOLS_LISTED)) == 2
 
 
-def test_what_is_remembered_is_bounded_and_bound_to_its_content() -> None:
+def test_the_signature_cache_is_bounded_and_bound_to_its_content() -> None:
     key = SigningKey.generate("gateway")
     identity = Identity([key], TrustedKeys([key.public]))
     signed = [identity.sign("gateway", b"%d" % number) for number in range(600)]
     assert identity.fault("gateway", b"599", signed[599]) is None
-    assert identity.fault("gateway", b"0", signed[0]) is None  # forgotten, verified anew
+    assert identity.fault("gateway", b"0", signed[0]) is None  # evicted, verified again
     assert identity.fault("gateway", b"1", signed[599]) is not None
     assert identity.fault("learner", b"599", signed[599]) is not None
     assert identity.fault("gateway", b"599", None) is not None

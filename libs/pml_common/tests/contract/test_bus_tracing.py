@@ -1,4 +1,4 @@
-"""One workflow is one trace: what crosses the bus besides the message."""
+"""Propagation of traces, correlation and causation: one workflow is one trace."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -12,22 +12,25 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import tracing
-from pml_common.bus.testing import BusWorld, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged, ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
+from pml_common.telemetry.spans import record_spans
 
 SCOPE = Scope(org="acme", project="webapp")
 
 
 @pytest.fixture(scope="session")
 def exporter() -> InMemorySpanExporter:
-    """Where spans go; the process has one provider, so it is made once."""
+    """An exporter of the process's only tracer provider, created once."""
     if not isinstance(trace.get_tracer_provider(), TracerProvider):
         trace.set_tracer_provider(TracerProvider())
+        record_spans()
     exporter = InMemorySpanExporter()
     provider = cast("TracerProvider", trace.get_tracer_provider())
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -56,14 +59,14 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
     )
 
 
-async def test_handling_and_its_facts_continue_the_senders_trace(
-    world: BusWorld, spans: InMemorySpanExporter
+async def test_handling_and_its_messages_continue_the_senders_trace(
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=())
     fact = CatalogChanged(event_id=uuid5(cause.event_id, "x"), scope=SCOPE, server="fs")
-    reader = Recorder()
-    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, Recorder([fact]))
+    reader = RecordingHandler()
+    await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, RecordingHandler([fact]))
     await bus.consume(catalog.Consumer("gateway", catalog.CATALOG_CHANGED), reader)
     with trace.get_tracer("test").start_as_current_span("request"):
         await bus.publish(cause)
@@ -87,10 +90,10 @@ async def test_handling_and_its_facts_continue_the_senders_trace(
     assert attributes["messaging.message.id"] == str(cause.event_id)
 
 
-async def test_answering_continues_the_askers_trace(
-    world: BusWorld, spans: InMemorySpanExporter
+async def test_serving_a_query_continues_the_clients_trace(
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
+    bus = await harness.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
@@ -105,10 +108,10 @@ async def test_answering_continues_the_askers_trace(
 
 
 async def test_a_failed_handling_shows_on_its_span(
-    world: BusWorld, spans: InMemorySpanExporter
+    harness: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await world.connect("registry")
-    recorder = Recorder(RuntimeError("broken"))
+    bus = await harness.connect("registry")
+    recorder = RecordingHandler(RuntimeError("broken"))
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(ToolsListed(event_id=uuid4(), scope=SCOPE, server="fs", tools=()))
     await recorder.has_seen(2)
@@ -118,8 +121,8 @@ async def test_a_failed_handling_shows_on_its_span(
     assert outcomes[0].events[0].name == "exception"
 
 
-async def test_a_message_names_its_cause_and_what_it_all_began_with(world: BusWorld) -> None:
-    bus = await world.connect("registry")
+async def test_a_message_carries_its_causation_and_correlation(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
     causes: list[tracing.Cause | None] = []
     cause = ToolsListed(event_id=uuid4(), scope=SCOPE, server="a.b", tools=())
     fact = CatalogChanged(event_id=uuid4(), scope=SCOPE, server="other")

@@ -1,21 +1,21 @@
-"""What trying whether the server stores promises."""
+"""Guarantees of the write check."""
 
 import pytest
 
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.catalog import SERVICES
 
 
 @pytest.mark.parametrize("service", SERVICES)
-async def test_a_server_that_stores_refuses_nobody(world: BusWorld, service: str) -> None:
-    bus = await world.connect(service)
+async def test_a_healthy_server_passes_the_write_check(harness: BusHarness, service: str) -> None:
+    bus = await harness.connect(service)
     assert await bus.refusal() is None
     assert await bus.refusal() is None
-    assert await world.dead_letters() == []
+    assert await harness.dead_letters() == []
 
 
-async def test_a_server_that_is_away_is_not_one_that_refuses(world: BusWorld) -> None:
-    bus = await world.connect("gateway")
-    await world.kill(bus)
+async def test_an_unreachable_server_is_not_a_failed_write_check(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
+    await harness.kill(bus)
     assert await bus.refusal() is None
     assert not await bus.healthy()

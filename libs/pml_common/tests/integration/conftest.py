@@ -1,24 +1,26 @@
-"""A bus on a server of its own, and a bare connection beside it."""
+"""A bus on its own server, and a plain nats-py connection to it."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 from nats.aio.client import Client
 
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 
 
 @pytest.fixture
 async def bus(nats_url: str) -> AsyncIterator[NatsBus]:
-    bus = await NatsBus.connect(nats_url, service="registry", identity=everyone(), instance="r1")
+    bus = await NatsBus.connect(
+        nats_url, service="registry", identity=all_services_identity(), instance="r1"
+    )
     yield bus
     await bus.drain(0.1)
 
 
 @pytest.fixture
 async def client(nats_url: str) -> AsyncIterator[Client]:
-    """A connection beside the bus."""
+    """A plain connection to the bus's server."""
     client = Client()
     await client.connect(nats_url)
     yield client

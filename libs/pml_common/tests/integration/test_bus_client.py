@@ -1,4 +1,4 @@
-"""The client under the bus: replies to those who wait, and what is sent in order."""
+"""The bus's NATS client: replies reach their requests, and writes stay in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -45,7 +45,7 @@ async def _echoing(client: DirectClient, subject: str) -> None:
     await flush(client)
 
 
-async def test_questions_at_once_get_each_its_own_answer(client: DirectClient) -> None:
+async def test_concurrent_requests_get_their_own_replies(client: DirectClient) -> None:
     await _echoing(client, "test.echo")
     texts = [f"{number}".encode() for number in range(200)]
     answers = await asyncio.gather(*(client.request("test.echo", text, 5) for text in texts))
@@ -55,7 +55,7 @@ async def test_questions_at_once_get_each_its_own_answer(client: DirectClient) -
 @pytest.mark.parametrize(
     ("said", "heard"), [("yes", "yes"), ("é ✓", "é ✓"), ("no\r\nForged: 1", "no  Forged: 1")]
 )
-async def test_headers_are_read_as_they_were_said_and_none_can_be_slipped_in(
+async def test_headers_are_read_as_sent_and_none_can_be_injected(
     client: DirectClient, said: str, heard: str
 ) -> None:
     async def say(message: Msg) -> None:
@@ -67,12 +67,12 @@ async def test_headers_are_read_as_they_were_said_and_none_can_be_slipped_in(
     assert (answer.headers, answer.data) == ({"Said": heard, "Nats-TTL": "2"}, b"body")
 
 
-async def test_nobody_there_is_told_at_once(client: DirectClient) -> None:
+async def test_a_request_without_responders_fails_at_once(client: DirectClient) -> None:
     with pytest.raises(NoRespondersError):
         await client.request("test.nobody", b"", 5)
 
 
-async def test_a_late_reply_is_nobodys(client: DirectClient) -> None:
+async def test_a_late_reply_is_dropped(client: DirectClient) -> None:
     asked: list[Msg] = []
 
     async def keep(message: Msg) -> None:
@@ -86,7 +86,7 @@ async def test_a_late_reply_is_nobodys(client: DirectClient) -> None:
     assert (await client.request("test.echo", b"in time", 5)).data == b"in time"
 
 
-async def test_more_than_the_socket_takes_comes_whole_and_in_order(nats_url: str) -> None:
+async def test_more_than_the_socket_buffers_arrives_complete_and_in_order(nats_url: str) -> None:
     async with _connected(nats_url) as client, _connected(nats_url) as reader:
         came: list[int] = []
 
@@ -102,7 +102,7 @@ async def test_more_than_the_socket_takes_comes_whole_and_in_order(nats_url: str
         assert came == list(range(40))
 
 
-async def test_questions_go_on_after_the_server_was_away(nats_server: RunningNats) -> None:
+async def test_requests_work_again_after_an_outage(nats_server: RunningNats) -> None:
     async with _connected(nats_server.url) as client:
         await _echoing(client, "test.echo")
         assert (await client.request("test.echo", b"before", 5)).data == b"before"
@@ -120,7 +120,7 @@ async def test_questions_go_on_after_the_server_was_away(nats_server: RunningNat
         await eventually(answered)
 
 
-async def test_a_question_ends_in_time_although_its_server_takes_nothing(
+async def test_a_request_times_out_although_its_server_reads_nothing(
     nats_server: RunningNats,
 ) -> None:
     async with _connected(nats_server.url) as client:

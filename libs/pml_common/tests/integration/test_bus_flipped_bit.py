@@ -1,4 +1,4 @@
-"""A bit of a stored append flips on the disk of a lone server: the journal tells that it did."""
+"""A bit of a stored append flips on the disk of a single server: the journal shows it."""
 
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from pml_common.bus.errors import Unreadable
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.run_journal import read_run, require_whole
 from pml_common.contracts import catalog
@@ -21,7 +21,7 @@ SCOPE = Scope(org="acme", project="webapp")
 
 
 async def appended(bus: NatsBus, workflow: UUID, count: int) -> int:
-    """Write a journal; returns the sequence of its last append."""
+    """Write a journal; return the sequence of its last append."""
     last = 0
     for n in range(count):
         line = LogWritten(trace_id=workflow, ts=n, level="info", message=f"line {n} of it")
@@ -33,19 +33,21 @@ async def appended(bus: NatsBus, workflow: UUID, count: int) -> int:
 
 
 def flip_a_bit(store: Path, of: bytes) -> None:
-    """Change one bit of the text where it is stored."""
+    """Flip one bit of a text on the server's disk."""
     [block] = [each for each in store.rglob("*.blk") if of in each.read_bytes()]
     data = bytearray(block.read_bytes())
     data[data.index(of)] ^= 1
     block.write_bytes(bytes(data))
 
 
-async def test_a_flipped_bit_in_a_stored_append_is_told_by_the_one_after_it(
+async def test_a_flipped_bit_in_a_stored_append_shows_in_the_next_one(
     nats_server: RunningNats, tmp_path: Path
 ) -> None:
-    """The server says nothing and leaves the message out."""
+    """The server omits the message without an error."""
     workflow = uuid4()
-    bus = await NatsBus.connect(nats_server.url, service="executor", identity=everyone())
+    bus = await NatsBus.connect(
+        nats_server.url, service="executor", identity=all_services_identity()
+    )
     await appended(bus, workflow, 5)
     whole = await read_run(bus, SCOPE, workflow)
     assert (len(whole.appends), whole.fault) == (5, None)
@@ -55,7 +57,7 @@ async def test_a_flipped_bit_in_a_stored_append_is_told_by_the_one_after_it(
     await eventually(bus.healthy, within=10)
     torn = await read_run(bus, SCOPE, workflow)
     assert [sequence for sequence, _ in torn.appends] == [1, 2, 4, 5]
-    why = "it was stored after append 3, and append 2 stands before it now"
+    why = "it was stored after append 3, and append 2 precedes it now"
     assert torn.fault == f"append 4: {why}"
     records = await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)
     with pytest.raises(Unreadable, match=why):

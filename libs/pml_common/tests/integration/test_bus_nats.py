@@ -1,4 +1,4 @@
-"""What only a real server can show: its configuration, and what other tools see."""
+"""Behaviour of a real server: its configuration, and the view of standard tools."""
 
 import asyncio
 import json
@@ -11,11 +11,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.errors import APIError
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.bus import connection
 from pml_common.bus.errors import BusUnavailable, QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -38,7 +38,9 @@ async def no_tools(question: ListTools) -> ToolCatalog:
 async def test_a_second_start_changes_nothing_on_the_server(
     nats_url: str, bus: NatsBus, client: Client
 ) -> None:
-    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
+    await (
+        await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
+    ).drain()
     changes: list[str] = []
 
     async def note(message: Msg) -> None:
@@ -47,13 +49,13 @@ async def test_a_second_start_changes_nothing_on_the_server(
     for change in ("STREAM.UPDATED.>", "*.CREATED.>"):
         await connection.subscribe(client, f"$JS.EVENT.ADVISORY.{change}", note)
     await connection.flush(client)
-    second = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
+    second = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
     await second.drain()
     await client.flush()
     assert changes == []
 
 
-async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
+async def test_a_stream_that_differs_is_updated_and_keeps_its_messages(
     nats_url: str, bus: NatsBus, client: Client
 ) -> None:
     message = tools_listed()
@@ -63,7 +65,9 @@ async def test_a_stream_that_differs_is_changed_and_keeps_its_messages(
         config = (await js.stream_info(name)).config
         config.max_age = 300.0
         await js.update_stream(config)  # pyright: ignore[reportUnknownMemberType] - its **params
-    await (await NatsBus.connect(nats_url, service="gateway", identity=everyone())).drain()
+    await (
+        await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
+    ).drain()
     info = await js.stream_info("PML_GATEWAY_EVT")
     assert info.config.max_age == 7 * 24 * 3600
     assert info.state.messages == 1
@@ -98,7 +102,7 @@ async def test_an_error_is_readable_by_the_standard_tools(bus: NatsBus, client: 
 async def test_no_more_than_max_in_flight_is_handled_at_a_time(bus: NatsBus) -> None:
     consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, max_in_flight=3)
     running = most = 0
-    recorder = Recorder()
+    recorder = RecordingHandler()
 
     async def handle(message: ToolsListed) -> list[ToolsListed]:
         nonlocal running, most
@@ -115,7 +119,7 @@ async def test_no_more_than_max_in_flight_is_handled_at_a_time(bus: NatsBus) -> 
     assert most <= 3
 
 
-async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client: Client) -> None:
+async def test_a_large_body_stored_twice_takes_its_space_once(bus: NatsBus, client: Client) -> None:
     js = JetStreamContext(client)
     sizes: list[int] = []
     big = ToolDefinition(server="fs", name="read", description="d" * 300_000)
@@ -127,15 +131,18 @@ async def test_a_big_body_stored_twice_takes_its_room_once(bus: NatsBus, client:
     assert sizes[0] == sizes[1]
 
 
-async def test_nobody_at_the_address_is_said_within_the_time() -> None:
+async def test_an_address_without_a_server_fails_within_the_time() -> None:
     with pytest.raises(BusUnavailable, match=r"no NATS at 127\.0\.0\.1:9 within 0\.2 s"):
         await NatsBus.connect(
-            "nats://secret@127.0.0.1:9", service="registry", identity=everyone(), patience_s=0.2
+            "nats://secret@127.0.0.1:9",
+            service="registry",
+            identity=all_services_identity(),
+            patience_s=0.2,
         )
 
 
 @pytest.mark.parametrize("code", [10009, 10158])  # not the leader; that id is being stored
-async def test_what_a_cluster_cannot_do_just_now_is_tried_again(client: Client, code: int) -> None:
+async def test_transient_errors_of_a_cluster_are_retryable(client: Client, code: int) -> None:
     said = APIError(code=500, err_code=code, description="not now")
     with pytest.raises(BusUnavailable), connection.server_errors(client, "publish"):
         raise said

@@ -1,4 +1,4 @@
-"""The server goes away and comes back, or forgets."""
+"""Outages and restarts of the server, and loss of its state."""
 
 import asyncio
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pytest
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -35,7 +35,7 @@ async def no_tools(question: ListTools) -> ToolCatalog:
 
 
 async def request_stands(client: Client) -> None:
-    """Wait until the server knows that a replica wants messages."""
+    """Wait until the server has a replica's request for messages."""
 
     async def waiting() -> int | None:
         js = JetStreamContext(client)
@@ -47,7 +47,7 @@ async def request_stands(client: Client) -> None:
 async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
-    recorder, heard = Recorder(), Recorder()
+    recorder, heard = RecordingHandler(), RecordingHandler()
 
     async def hear(message: ToolsListed) -> None:
         await heard(message)
@@ -72,7 +72,7 @@ async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     assert [record.message for record in history] == [before, after]
 
 
-async def test_without_a_server_everything_fails_at_once_and_says_so(
+async def test_without_a_server_everything_fails_at_once(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
     await nats_server.kill()
@@ -81,7 +81,7 @@ async def test_without_a_server_everything_fails_at_once_and_says_so(
         return not await bus.healthy()
 
     await eventually(is_unhealthy)
-    async with asyncio.timeout(4):  # one answer waited for would take 5 s
+    async with asyncio.timeout(4):  # waiting for one reply would take 5 s
         with pytest.raises(BusUnavailable, match="not connected"):
             await bus.publish(tools_listed())
         with pytest.raises(BusUnavailable, match="not connected"):
@@ -96,7 +96,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
     nats_server: RunningNats, bus: NatsBus
 ) -> None:
     consumer = replace(catalog.REGISTRY_ON_TOOLS_LISTED, ack_wait_s=0.5, retry_delays_s=(0.1,))
-    begun, release, recorder = asyncio.Event(), asyncio.Event(), Recorder()
+    begun, release, recorder = asyncio.Event(), asyncio.Event(), RecordingHandler()
     fact = tools_listed()
 
     async def handle(message: ToolsListed) -> list[ToolsListed]:
@@ -126,7 +126,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
 
 
 async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_consumer("PML_GATEWAY_EVT", DURABLE)
@@ -135,7 +135,7 @@ async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, clie
 
 
 async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
-    recorder = Recorder()
+    recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
@@ -151,7 +151,7 @@ async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client
 
 
 class Forgetful(Client):
-    """A connection that loses the first request for messages."""
+    """A client that loses the first request for messages."""
 
     lost = False
 
@@ -168,14 +168,14 @@ class Forgetful(Client):
         await super().publish(subject, payload, reply, headers)
 
 
-async def test_a_request_for_messages_that_was_lost_is_made_anew(
+async def test_a_lost_request_for_messages_is_repeated(
     nats_url: str, bus: NatsBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
     client = Forgetful()
     await client.connect(nats_url)
-    forgetful = NatsBus(client, service="registry", instance="r2", identity=everyone())
-    recorder = Recorder()
+    forgetful = NatsBus(client, service="registry", instance="r2", identity=all_services_identity())
+    recorder = RecordingHandler()
     await forgetful.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
@@ -183,9 +183,7 @@ async def test_a_request_for_messages_that_was_lost_is_made_anew(
     await forgetful.drain()
 
 
-async def test_for_how_long_the_server_was_away_is_known(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
+async def test_outages_of_the_server_are_recorded(nats_server: RunningNats, bus: NatsBus) -> None:
     assert bus.outages() == ()
     await nats_server.kill()
     killed_at = monotonic()
@@ -196,7 +194,7 @@ async def test_for_how_long_the_server_was_away_is_known(
 
     def over() -> bool:
         (once,), (again,) = bus.outages(), bus.outages()
-        return once == again  # one that goes on ends at the moment of the question
+        return once == again  # an ongoing outage ends at the time of the call
 
     await eventually(over, within=10)
     (outage,) = bus.outages()
@@ -204,9 +202,7 @@ async def test_for_how_long_the_server_was_away_is_known(
     assert started_at < outage.ended + 1.0 < monotonic() + 1.0
 
 
-async def test_a_server_that_says_nothing_is_away_too(
-    nats_server: RunningNats, bus: NatsBus
-) -> None:
+async def test_a_silent_server_is_an_outage_too(nats_server: RunningNats, bus: NatsBus) -> None:
     with nats_server.paused():
         await eventually(bus.outages, within=15)
     await eventually(bus.healthy, within=10)

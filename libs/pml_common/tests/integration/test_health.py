@@ -1,4 +1,4 @@
-"""Health as a supervisor sees it."""
+"""Health checks over HTTP."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from pml_common.health import report, serve_health, told
+from pml_common.health import fixed_detail, report, serve_health
 from pml_common.http_server import serve_http
 from pml_local.ports import free_port
 
@@ -27,14 +27,14 @@ async def _stuck() -> str | None:
     return None
 
 
-async def test_every_check_fine_is_ok() -> None:
+async def test_health_is_ok_if_every_check_succeeds() -> None:
     assert await report({"nats": _fine}) == (
         200,
         {"status": "ok", "pid": os.getpid(), "checks": {"nats": "ok"}},
     )
 
 
-async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
+async def test_a_problem_is_named_and_a_stuck_check_does_not_hang() -> None:
     status, body = await report({"nats": _gone, "sandbox": _stuck, "pg": _fine}, timeout=0.05)
     assert status == 503
     assert body == {
@@ -48,8 +48,8 @@ async def test_what_is_wrong_is_named_and_a_stuck_check_does_not_hang() -> None:
     }
 
 
-async def test_what_a_healthy_dependency_tells_of_itself_is_passed_on() -> None:
-    assert await report({"nats": _fine, "walls": told("bubblewrap")}) == (
+async def test_details_of_healthy_dependencies_are_reported() -> None:
+    assert await report({"nats": _fine, "walls": fixed_detail("bubblewrap")}) == (
         200,
         {"status": "ok", "pid": os.getpid(), "checks": {"nats": "ok", "walls": "bubblewrap"}},
     )
@@ -70,7 +70,7 @@ async def test_a_taken_port_is_an_error_at_once() -> None:
                 pass
 
 
-async def test_small_answers_are_not_held_back() -> None:
+async def test_small_responses_are_not_delayed() -> None:
     port = free_port()
     clock = asyncio.get_running_loop().time
     spans: list[float] = []

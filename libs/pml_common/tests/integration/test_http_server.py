@@ -1,4 +1,4 @@
-"""A server that stops: what it still answers, and what waits for the next one."""
+"""The drain of an HTTP server: requests it still answers, connections left to the next one."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 
 @dataclass
 class Site:
-    """A server with a page that waits, and a client of it."""
+    """A server with a page that waits, and a client."""
 
     server: HttpServer
     http: httpx2.AsyncClient
@@ -56,7 +56,7 @@ async def site(handed_on: socket.socket | None = None) -> AsyncGenerator[Site]:
         yield Site(server, http, port, asked, release)
 
 
-async def test_a_request_under_way_is_answered_within_the_drain() -> None:
+async def test_a_request_in_progress_is_answered_within_the_drain() -> None:
     async with site() as there:
         asked = asyncio.create_task(there.http.get("/held"))
         await there.asked.wait()
@@ -67,7 +67,7 @@ async def test_a_request_under_way_is_answered_within_the_drain() -> None:
         assert await drained
 
 
-async def test_one_that_takes_longer_does_not_hold_up_the_end() -> None:
+async def test_a_longer_request_does_not_delay_the_end() -> None:
     async with site() as there:
         asked = asyncio.create_task(there.http.get("/held"))
         await there.asked.wait()
@@ -92,13 +92,13 @@ async def test_a_request_sent_as_the_drain_begins_is_answered_and_ends_its_conne
         assert await drained
 
 
-async def test_a_connection_on_which_nothing_comes_is_closed() -> None:
+async def test_an_idle_connection_is_closed() -> None:
     async with site() as there, connection(there.port) as (reader, _):
         assert await there.server.drain(20.0)
         assert await reader.read() == b""
 
 
-async def test_connections_wait_for_the_next_server_on_a_socket_that_is_held() -> None:
+async def test_connections_wait_for_the_next_server_on_an_inherited_socket() -> None:
     with listening(free_port()) as held:
         port = int(held.getsockname()[1])
         async with site(inherited(os.dup(held.fileno()))) as there:
@@ -112,14 +112,14 @@ async def test_connections_wait_for_the_next_server_on_a_socket_that_is_held() -
                     assert (await reader.readuntil(b"\r\n\r\nhere")).startswith(b"HTTP/1.1 200")
 
 
-async def test_children_do_not_get_the_socket() -> None:
+async def test_children_do_not_inherit_the_socket() -> None:
     with listening(free_port()) as held:
         os.set_inheritable(fd := os.dup(held.fileno()), True)
         with inherited(fd):
             assert not os.get_inheritable(fd)
 
 
-def test_what_is_no_socket_to_listen_on_is_refused() -> None:
+def test_a_descriptor_that_is_no_listening_socket_is_refused() -> None:
     with pytest.raises(OSError, match="987654 is no socket"):
         inherited(987654)
     with socket.socket() as silent, pytest.raises(OSError, match="does not listen"):

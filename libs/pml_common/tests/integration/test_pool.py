@@ -1,4 +1,4 @@
-"""Connections that go back to their pool, whatever became of them."""
+"""Connections return to their pool in every state."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 async def pool(postgres_dsn: str) -> AsyncIterator[Pool]:
-    """Of one connection: whoever does not give it back keeps all others out."""
+    """A pool of one connection: if it is not released, every other caller is blocked."""
     pool = await open_pool(postgres_dsn, "public", max_size=1)
     try:
         yield pool
@@ -33,7 +33,7 @@ async def answer(pool: Pool) -> object:
         return await held.fetchval("SELECT 1")
 
 
-async def test_a_connection_is_used_again(pool: Pool) -> None:
+async def test_a_connection_is_reused(pool: Pool) -> None:
     asked = "SELECT pg_backend_pid()"
     async with connection(pool) as held:
         first = await held.fetchval(asked)
@@ -42,7 +42,7 @@ async def test_a_connection_is_used_again(pool: Pool) -> None:
     assert await asyncio.gather(*(answer(pool) for _ in range(5))) == [1] * 5
 
 
-async def test_after_a_statement_that_was_cancelled_it_is_of_use_again(pool: Pool) -> None:
+async def test_a_connection_is_usable_after_a_cancelled_statement(pool: Pool) -> None:
     begun = asyncio.Event()
 
     async def sleep() -> None:
@@ -60,7 +60,7 @@ async def test_after_a_statement_that_was_cancelled_it_is_of_use_again(pool: Poo
     assert await answer(pool) == 1
 
 
-async def test_one_that_does_not_answer_is_replaced_in_time(
+async def test_a_connection_that_does_not_answer_is_replaced_in_time(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with connection(pool) as held:
@@ -78,7 +78,7 @@ async def test_one_that_does_not_answer_is_replaced_in_time(
         os.kill(backend, signal.SIGCONT)
 
 
-async def test_a_transaction_left_open_is_undone(pool: Pool) -> None:
+async def test_a_transaction_left_open_is_rolled_back(pool: Pool) -> None:
     told: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     async with connection(pool) as held:
@@ -89,21 +89,21 @@ async def test_a_transaction_left_open_is_undone(pool: Pool) -> None:
     assert told
 
 
-async def test_one_that_the_server_ended_is_replaced(pool: Pool) -> None:
+async def test_a_connection_ended_by_the_server_is_replaced(pool: Pool) -> None:
     with pytest.raises(StorageUnavailable):
         async with connection(pool) as held:
             await held.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     assert await answer(pool) == 1
 
 
-async def test_a_statement_that_fails_leaves_it_of_use(pool: Pool) -> None:
+async def test_a_connection_is_usable_after_a_failed_statement(pool: Pool) -> None:
     with pytest.raises(asyncpg.UndefinedTableError):
         async with connection(pool) as held:
             await held.execute("SELECT * FROM nowhere")
     assert await answer(pool) == 1
 
 
-async def test_that_none_is_free_in_time_is_said(
+async def test_an_exhausted_pool_is_storage_unavailable(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage_pool, "_PATIENCE_S", 0.02)
@@ -114,7 +114,7 @@ async def test_that_none_is_free_in_time_is_said(
 
 
 class HeldOpen(Link):
-    """Passes on what the server says, and not that it has left."""
+    """A proxy that forwards the server's data but not the end of its connection."""
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
@@ -127,10 +127,10 @@ class HeldOpen(Link):
             self.passed_on.set()
 
 
-async def test_one_whose_end_comes_between_two_statements_is_an_outage_and_replaced(
+async def test_a_connection_that_ends_between_two_statements_is_an_outage_and_replaced(
     postgres_dsn: str,
 ) -> None:
-    """The driver has read the server's farewell, and not yet that the connection has ended."""
+    """The driver has read the server's last message, but not yet the end of the connection."""
     link = HeldOpen(postgres_dsn)
     await link.mend()
     pool = await open_pool(link.dsn, "public", max_size=1)
@@ -152,7 +152,7 @@ async def test_one_whose_end_comes_between_two_statements_is_an_outage_and_repla
         await link.cut()
 
 
-async def test_connections_that_are_ended_under_many_statements_are_outages_and_nothing_else(
+async def test_connections_ended_under_load_are_outages_only(
     postgres_dsn: str,
 ) -> None:
     pool = await open_pool(postgres_dsn, "public", max_size=8)

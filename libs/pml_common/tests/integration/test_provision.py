@@ -1,4 +1,4 @@
-"""Streams brought to what is configured, on a server that stands alone."""
+"""Provisioning of streams on a single server."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from nats.js import JetStreamContext, api
 
 from pml_common.bus import codec, names, payloads, streams
 from pml_common.bus.errors import Rejected, TooFewServers
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.journal import read_stored
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.payloads import NatsPayloads
@@ -31,7 +31,7 @@ async def provision(url: str, plan: Plan) -> list[Provisioned]:
         return await run.provision()
 
 
-async def test_what_is_missing_is_created_once(nats_url: str, client: Client) -> None:
+async def test_missing_streams_are_created_once(nats_url: str, client: Client) -> None:
     dry = await provision(nats_url, Plan(ONE, dry_run=True))
     assert [each.state for each in dry] == ["created"] * ALL
     assert await JetStreamContext(client).streams_info() == []
@@ -40,7 +40,7 @@ async def test_what_is_missing_is_created_once(nats_url: str, client: Client) ->
     assert [each.state for each in second] == ["unchanged"] * ALL
 
 
-async def test_what_cannot_be_changed_in_place_is_told_with_what_to_do(
+async def test_a_field_that_cannot_change_in_place_is_reported_with_the_remedy(
     nats_url: str, client: Client
 ) -> None:
     js = JetStreamContext(client)
@@ -55,7 +55,7 @@ async def test_what_cannot_be_changed_in_place_is_told_with_what_to_do(
     assert [each.name for each in done.values() if each.problem] == [COMMANDS]
     info = await js.stream_info(COMMANDS)
     assert (info.config.storage, info.config.max_age) == ("memory", streams.MESSAGE_AGE_S)
-    assert "kept in memory" in (shortfall([info], ONE) or "")
+    assert "stored in memory" in (shortfall([info], ONE) or "")
 
 
 async def test_more_replicas_than_servers_are_refused_in_plain_words(nats_url: str) -> None:
@@ -63,22 +63,26 @@ async def test_more_replicas_than_servers_are_refused_in_plain_words(nats_url: s
     done = await provision(nats_url, Plan(THREE))
     failed = [each for each in done if each.state == "failed"]
     assert [each.name for each in failed] == streams.stream_names()
-    assert "cannot have 3 replicas on the servers that are there" in (failed[0].problem or "")
+    assert "cannot have 3 replicas on the available servers" in (failed[0].problem or "")
     assert "PML_STREAM_REPLICAS" in (failed[0].problem or "")
 
 
 @pytest.mark.parametrize("service", ["gateway", "analyzer"])
-async def test_a_service_that_can_create_no_stream_as_configured_says_why(
+async def test_a_service_that_cannot_create_its_streams_reports_the_reason(
     nats_url: str, service: str
 ) -> None:
     with pytest.raises(TooFewServers, match="start more NATS servers"):
-        await NatsBus.connect(nats_url, service=service, identity=everyone(), kept=THREE)
+        await NatsBus.connect(
+            nats_url, service=service, identity=all_services_identity(), stream_settings=THREE
+        )
 
 
-async def test_a_service_that_finds_fewer_replicas_says_so_and_goes_on(
+async def test_a_service_that_finds_fewer_replicas_reports_it_and_goes_on(
     nats_url: str, bus: NatsBus, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = await NatsBus.connect(nats_url, service="executor", identity=everyone(), kept=THREE)
+    found = await NatsBus.connect(
+        nats_url, service="executor", identity=all_services_identity(), stream_settings=THREE
+    )
     told = await found.shortfall()
     assert told is not None
     assert told.startswith(f"1 of 3 configured replicas: {COMMANDS},")
@@ -88,22 +92,22 @@ async def test_a_service_that_finds_fewer_replicas_says_so_and_goes_on(
     await found.drain(0.1)
 
 
-def test_a_replica_that_is_away_is_told() -> None:
+def test_an_offline_replica_is_reported() -> None:
     peers = [api.PeerInfo(name="s1", offline=True), api.PeerInfo(name="s2", current=True)]
     info = api.StreamInfo(
         config=api.StreamConfig(name="X", num_replicas=3, storage=api.StorageType.FILE),
         state=api.StreamState(0, 0, 0, 0, 0),
         cluster=api.ClusterInfo(leader="s0", replicas=peers),
     )
-    assert shortfall([info], THREE) == "replicas away: X on s1"
-    assert shortfall([info], ONE) == "replicas away: X on s1"
+    assert shortfall([info], THREE) == "replicas offline: X on s1"
+    assert shortfall([info], ONE) == "replicas offline: X on s1"
 
 
 BODY = b"x" * 300_000
 KEY = hashlib.sha256(BODY).hexdigest()
 
 
-async def test_a_body_of_which_a_replica_has_only_a_part_is_asked_for_again(
+async def test_an_incomplete_payload_of_a_lagging_replica_is_read_again(
     bus: NatsBus, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, reads = NatsPayloads(client, JetStreamContext(client)), list[int]()
@@ -120,7 +124,7 @@ async def test_a_body_of_which_a_replica_has_only_a_part_is_asked_for_again(
     assert reads == [3, 3]
 
 
-async def test_a_body_that_lost_a_part_for_good_cannot_be_read(
+async def test_a_payload_that_lost_a_chunk_cannot_be_read(
     bus: NatsBus, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     js = JetStreamContext(client)

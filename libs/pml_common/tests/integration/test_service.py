@@ -1,4 +1,4 @@
-"""The life of a service process, as its supervisor sees it."""
+"""The life cycle of a service process, from outside."""
 
 import asyncio
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.bus.provision import Plan, provisioner
 from pml_common.bus.streams import StreamSettings
-from pml_common.bus.testing import key_files
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -39,7 +39,7 @@ run_service("learner", ServiceSettings(), serve)
 @asynccontextmanager
 async def running(program: str = SERVICE, **env: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     with tempfile.TemporaryDirectory() as folder:
-        told = {**os.environ, **key_files(Path(folder), "learner"), **env}
+        told = {**os.environ, **write_key_files(Path(folder), "learner"), **env}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
@@ -80,7 +80,7 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
         assert "INFO learner pml_common.service trace=- ready" in err.decode()
 
 
-async def test_readiness_goes_before_the_service_does(nats_url: str) -> None:
+async def test_readiness_ends_before_the_service(nats_url: str) -> None:
     port = free_port()
     told = {"PML_NATS_URL": nats_url, "PML_HEALTH_PORT": str(port), "PML_SHUTDOWN_DELAY_S": "600"}
     async with running(**told) as process, httpx2.AsyncClient() as client:
@@ -98,7 +98,7 @@ async def test_readiness_goes_before_the_service_does(nats_url: str) -> None:
         assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
 
 
-async def test_a_service_tells_what_its_streams_lack_while_it_serves(nats_url: str) -> None:
+async def test_a_running_service_reports_the_shortfall_of_its_streams(nats_url: str) -> None:
     async with provisioner(nats_url, Plan(StreamSettings())) as run:
         await run.provision()
     port = free_port()
@@ -116,7 +116,7 @@ async def test_a_service_tells_what_its_streams_lack_while_it_serves(nats_url: s
         await eventually(told, within=20.0)
 
 
-async def test_more_replicas_than_there_are_servers_end_the_start_in_a_line(nats_url: str) -> None:
+async def test_more_replicas_than_servers_end_the_start_with_one_log_line(nats_url: str) -> None:
     async with running(PML_NATS_URL=nats_url, PML_STREAM_REPLICAS="3") as process:
         _, err = await asyncio.wait_for(process.communicate(), 20.0)
         assert process.returncode == 1
@@ -125,7 +125,7 @@ async def test_more_replicas_than_there_are_servers_end_the_start_in_a_line(nats
         assert "Traceback" not in err.decode()
 
 
-async def test_what_the_operator_has_to_mend_is_told_in_a_line(nats_url: str) -> None:
+async def test_a_fault_of_the_configuration_is_one_log_line(nats_url: str) -> None:
     refusing = SERVICE.replace(
         "    async def kettle():",
         "    raise CannotStart('the kettle has no water')\n    async def kettle():",
@@ -154,7 +154,7 @@ async def test_a_service_without_keys_does_not_start(env: dict[str, str], said: 
         assert "Traceback" not in err.decode()
 
 
-async def test_a_service_whose_key_nobody_trusts_does_not_start(tmp_path: Path) -> None:
+async def test_a_service_with_an_untrusted_key_does_not_start(tmp_path: Path) -> None:
     stranger = tmp_path / "stranger.pem"
     SigningKey.generate("learner").save(stranger)
     async with running(PML_SIGNING_KEY=str(stranger)) as process:

@@ -12,7 +12,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.inbox import forget_handled, once
+from pml_common.storage.inbox import delete_handled, once
 from pml_common.storage.migrations import Migration, inbox_migrations, migrate
 from pml_common.storage.pool import Pool, connection, open_pool, snapshot, transaction
 
@@ -50,7 +50,7 @@ async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str) -
     assert await migrate(postgres_dsn, "room", [repaired]) == ["0001_broken.sql"]
 
 
-async def test_all_that_a_snapshot_reads_is_of_one_moment_and_it_changes_nothing(
+async def test_a_snapshot_is_consistent_and_read_only(
     pool: Pool,
 ) -> None:
     async with snapshot(pool) as reader, connection(pool) as writer:
@@ -62,7 +62,7 @@ async def test_all_that_a_snapshot_reads_is_of_one_moment_and_it_changes_nothing
             await reader.execute("INSERT INTO counter VALUES (2)")
 
 
-async def test_a_message_handled_again_has_no_second_effect_and_the_same_facts(
+async def test_a_redelivered_message_has_no_second_effect_and_the_same_messages(
     pool: Pool,
 ) -> None:
     message = uuid4()
@@ -80,7 +80,7 @@ async def test_a_message_handled_again_has_no_second_effect_and_the_same_facts(
         assert await held.fetchval("SELECT count(*) FROM counter") == 1
 
 
-async def test_a_handling_that_fails_is_forgotten_with_its_effect(pool: Pool) -> None:
+async def test_a_failed_handling_is_rolled_back_with_its_effect(pool: Pool) -> None:
     message = uuid4()
 
     async def handle_and_fail() -> None:
@@ -95,19 +95,19 @@ async def test_a_handling_that_fails_is_forgotten_with_its_effect(pool: Pool) ->
         assert await handling.connection.fetchval("SELECT count(*) FROM counter") == 0
 
 
-async def test_what_was_handled_long_ago_can_be_forgotten(pool: Pool) -> None:
+async def test_old_inbox_rows_are_deleted(pool: Pool) -> None:
     message = uuid4()
     async with once(pool, message, "c") as handling:
         handling.conclude([FACT])
-    await forget_handled(pool, timedelta(days=1))
+    await delete_handled(pool, timedelta(days=1))
     async with once(pool, message, "c") as handling:
         assert handling.replayed == (FACT,)
-    await forget_handled(pool, timedelta(0))
+    await delete_handled(pool, timedelta(0))
     async with once(pool, message, "c") as handling:
         assert handling.replayed is None
 
 
-async def test_no_server_is_said_as_such(pool: Pool) -> None:
+async def test_an_unreachable_server_is_storage_unavailable(pool: Pool) -> None:
     with pytest.raises(StorageUnavailable, match=r"within 0\.2 s"):
         await open_pool("postgresql://127.0.0.1:1/none", "room", patience_s=0.2)
     await pool.close()

@@ -38,7 +38,7 @@ def test_without_the_argument_the_rule_does_not_match() -> None:
     assert Policy(rules=(UNDER,)).verdict_on(WRITE, {}, is_all=True)[0] == "ask"
 
 
-def test_what_is_not_known_yet_gets_the_strictest_of_what_may_come_of_it() -> None:
+def test_unknown_arguments_get_the_strictest_possible_verdict() -> None:
     assert Policy(rules=(UNDER,)).verdict_on(WRITE, {})[0] == "ask"
     assert Policy(rules=(NOT_ETC,), otherwise="allow").verdict_on(WRITE)[0] == "deny"
     known: JsonObject = {"path": "/home/a"}
@@ -61,7 +61,7 @@ def test_an_argument_is_compared_as_json(
     assert rule.matches(value) is matches
 
 
-def test_the_file_names_arguments_and_what_they_must_be() -> None:
+def test_the_policy_file_has_rules_on_arguments() -> None:
     text = (
         '{"rules": [{"pattern": "fs:write*", "arguments": {"path": {"under": "/work"}},'
         ' "verdict": "allow"}], "computed": "park"}'
@@ -77,10 +77,10 @@ def test_the_file_names_arguments_and_what_they_must_be() -> None:
         ('{"under": "work"}', "absolute path"),
         ("{}", "takes one of under, equals, like"),
         ('{"under": "/a", "like": "*"}', "takes one of under, equals, like"),
-        ('{"over": "/a"}', "is not known here"),
+        ('{"over": "/a"}', "is not a known field"),
     ],
 )
-def test_a_wrong_argument_rule_says_what_is_wrong(argument: str, fault: str) -> None:
+def test_an_invalid_argument_rule_is_reported(argument: str, fault: str) -> None:
     rule = f'{{"pattern": "fs:*", "arguments": {{"path": {argument}}}, "verdict": "ask"}}'
     text = f'{{"rules": [{rule}]}}'
     with pytest.raises(PolicyInvalid, match=fault):

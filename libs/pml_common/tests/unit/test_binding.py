@@ -1,4 +1,4 @@
-"""Calls compared with what a grant binds; long on purpose: every kind of argument in one place."""
+"""Calls compared with a grant; long on purpose: every kind of argument in one place."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.binding.canonical import canonical, sha256_of, sha256_of_text
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.binding.granting import granted_nodes, known_arguments
 from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import ArgumentRule, PolicyRule
@@ -79,7 +79,7 @@ COMPUTED = ReferenceArgument(expression="x + y")
 
 
 class Approved:
-    """One approved program, and the calls that it may make."""
+    """One approved program and the results of its calls."""
 
     def __init__(
         self,
@@ -104,45 +104,45 @@ class Approved:
         ).model_copy(update=more)
         self.binding = Binding(Grant.model_validate_json(grant.model_dump_json()), args or {})
 
-    def misfit(
+    def mismatch(
         self, args: JsonObject, node: str = "n1", occurrence: int = 0, tool: str = WRITE
     ) -> str | None:
-        call = MadeCall(node, occurrence, tool, args, args_hash(args))
-        return self.binding.misfit(call, lambda node_id: self.results.get(node_id, ()))
+        call = ActualCall(node, occurrence, tool, args, args_hash(args))
+        return self.binding.mismatch(call, lambda node_id: self.results.get(node_id, ()))
 
 
-def test_a_literal_is_equal_or_the_call_is_another() -> None:
+def test_a_literal_must_be_equal() -> None:
     approved = Approved(task(path=SAFE))
-    assert approved.misfit({"path": "/safe"}) is None
-    assert approved.misfit({"path": "/evil"}) == (
+    assert approved.mismatch({"path": "/safe"}) is None
+    assert approved.mismatch({"path": "/evil"}) == (
         "t:write is called with other arguments: path was to be another value"
     )
-    assert approved.misfit({}) is not None
+    assert approved.mismatch({}) is not None
 
 
 def test_a_key_that_was_not_shown_is_refused() -> None:
     approved = Approved(task(path=SAFE))
-    assert "mode was not to be given" in (approved.misfit({"path": "/safe", "mode": 7}) or "")
+    assert "mode was not to be given" in (approved.mismatch({"path": "/safe", "mode": 7}) or "")
 
 
 def test_true_is_not_one_and_one_is_one_point_zero() -> None:
     approved = Approved(task(n=LiteralArgument(value=1), b=LiteralArgument(value=True)))
-    assert approved.misfit({"n": 1.0, "b": True}) is None
-    assert approved.misfit({"n": True, "b": True}) is not None
-    assert approved.misfit({"n": 1, "b": 1}) is not None
+    assert approved.mismatch({"n": 1.0, "b": True}) is None
+    assert approved.mismatch({"n": True, "b": True}) is not None
+    assert approved.mismatch({"n": 1, "b": 1}) is not None
 
 
-def test_a_long_literal_travels_as_its_digest() -> None:
+def test_a_long_literal_is_replaced_by_its_digest() -> None:
     text = "x" * 5000
     where: Argument = ObjectArgument(
         fields={"a": ArrayArgument(items=(LiteralArgument(value=text), COMPUTED))}
     )
     approved = Approved(task(text=LiteralArgument(value=text), where=where))
-    assert approved.misfit({"text": text, "where": {"a": [text, 3]}}) is None
-    assert approved.misfit({"text": text + "y", "where": {"a": [text, 3]}}) is not None
-    assert approved.misfit({"text": text, "where": {"a": ["", 3]}}) is not None
-    assert approved.misfit({"text": "\ud800", "where": {"a": [text, 3]}}) is not None
-    assert approved.misfit({"where": {"a": [text, 3]}}) is not None
+    assert approved.mismatch({"text": text, "where": {"a": [text, 3]}}) is None
+    assert approved.mismatch({"text": text + "y", "where": {"a": [text, 3]}}) is not None
+    assert approved.mismatch({"text": text, "where": {"a": ["", 3]}}) is not None
+    assert approved.mismatch({"text": "\ud800", "where": {"a": [text, 3]}}) is not None
+    assert approved.mismatch({"where": {"a": [text, 3]}}) is not None
 
 
 def test_a_parameter_is_the_callers_value() -> None:
@@ -157,16 +157,16 @@ def test_a_parameter_is_the_callers_value() -> None:
         args=args,
     )
     fits: JsonObject = {"path": "/a", "row": "y", "any": "x", "zero": "zero"}
-    assert approved.misfit(fits) is None
-    assert "path was to be the caller's" in (approved.misfit({**fits, "path": "/b"}) or "")
-    assert approved.misfit({**fits, "row": "x"}) is not None
-    assert approved.misfit({**fits, "any": "z"}) is not None
+    assert approved.mismatch(fits) is None
+    assert "path was to be the caller's" in (approved.mismatch({**fits, "path": "/b"}) or "")
+    assert approved.mismatch({**fits, "row": "x"}) is not None
+    assert approved.mismatch({**fits, "any": "z"}) is not None
 
 
 def test_a_parameter_that_the_caller_does_not_give_must_be_absent() -> None:
     approved = Approved(task(path=parameter("path"), row=parameter("rows", 3)), args={"rows": []})
-    assert approved.misfit({}) is None
-    assert approved.misfit({"path": None}) is not None
+    assert approved.mismatch({}) is None
+    assert approved.mismatch({"path": None}) is not None
 
 
 DEFAULTED: list[tuple[JsonObject, list[JsonValue], list[JsonValue]]] = [
@@ -183,8 +183,8 @@ def test_a_default_stands_in_for_what_the_caller_does_not_give(
     args: JsonObject, fitting: list[JsonValue], others: list[JsonValue]
 ) -> None:
     approved = Approved(task(path=parameter("p", default=("/def",))), args=args)
-    assert [approved.misfit({"path": value}) for value in fitting] == [None] * len(fitting)
-    assert None not in [approved.misfit({"path": value}) for value in others]
+    assert [approved.mismatch({"path": value}) for value in fitting] == [None] * len(fitting)
+    assert None not in [approved.mismatch({"path": value}) for value in others]
 
 
 def test_a_reference_is_that_part_of_some_earlier_result() -> None:
@@ -192,25 +192,25 @@ def test_a_reference_is_that_part_of_some_earlier_result() -> None:
         "n1": [{"files": [{"path": "/a"}, {"path": "/b"}]}, {"files": [{"path": "/c"}]}, "text"]
     }
     first = Approved(task("n2", path=result("n1", "files", 0, "path")), results=results)
-    assert [first.misfit({"path": p}, "n2") is None for p in ("/a", "/b", "/c")] == [
+    assert [first.mismatch({"path": p}, "n2") is None for p in ("/a", "/b", "/c")] == [
         True,
         False,
         True,
     ]
     each = Approved(task("n2", path=result("n1", "files", None, "path")), results=results)
-    assert [each.misfit({"path": p}, "n2") is None for p in ("/a", "/b", "/c", "/d")] == [
+    assert [each.mismatch({"path": p}, "n2") is None for p in ("/a", "/b", "/c", "/d")] == [
         *[True] * 3,
         False,
     ]
-    assert "from a result of n1" in (each.misfit({"path": "/d"}, "n2") or "")
+    assert "from a result of n1" in (each.mismatch({"path": "/d"}, "n2") or "")
 
 
 def test_before_any_result_no_reference_fits() -> None:
     approved = Approved(task("n2", path=result("n1")))
-    assert approved.misfit({"path": None}, "n2") is not None
-    call = MadeCall("n2", 0, WRITE, {"path": None}, "")
-    assert approved.binding.misfit(call, lambda _: (), beside_mocks=True) is None
-    assert approved.binding.misfit(call, lambda _: ("x",), beside_mocks=True) is not None
+    assert approved.mismatch({"path": None}, "n2") is not None
+    call = ActualCall("n2", 0, WRITE, {"path": None}, "")
+    assert approved.binding.mismatch(call, lambda _: (), beside_mocks=True) is None
+    assert approved.binding.mismatch(call, lambda _: ("x",), beside_mocks=True) is not None
 
 
 def reading(node_id: str, repeats: bool = True, **arguments: Argument) -> TaskNode:
@@ -228,23 +228,25 @@ def test_a_call_whose_result_is_referred_to_must_be_as_it_was_shown() -> None:
         task("n4", where=inside),
         results={"n1": [{"path": "/r"}]},
     )
-    assert approved.misfit({"path": "/safe"}, "n1", tool="t:read") is None
-    assert "path was to be another" in (approved.misfit({"path": "/evil"}, "n1", 0, "t:read") or "")
-    assert "made once" in (approved.misfit({"path": "/safe"}, "n1", 1, "t:read") or "")
-    assert approved.misfit({"path": "/evil"}, "n2", tool="t:read") is not None
-    assert approved.misfit({"path": "/evil"}, "n3", tool="t:read") is None
-    assert "was not seen" in (approved.misfit({"path": "/safe"}, "n1") or "")
-    read = MadeCall("n1", 0, "t:read", {}, "")
+    assert approved.mismatch({"path": "/safe"}, "n1", tool="t:read") is None
+    assert "path was to be another" in (
+        approved.mismatch({"path": "/evil"}, "n1", 0, "t:read") or ""
+    )
+    assert "made once" in (approved.mismatch({"path": "/safe"}, "n1", 1, "t:read") or "")
+    assert approved.mismatch({"path": "/evil"}, "n2", tool="t:read") is not None
+    assert approved.mismatch({"path": "/evil"}, "n3", tool="t:read") is None
+    assert "was not seen" in (approved.mismatch({"path": "/safe"}, "n1") or "")
+    read = ActualCall("n1", 0, "t:read", {}, "")
     assert approved.binding.is_source(read)
-    assert not approved.binding.is_source(MadeCall("n4", 0, WRITE, {}, ""))
-    assert not approved.binding.is_source(MadeCall("n3", 0, "t:read", {}, ""))
+    assert not approved.binding.is_source(ActualCall("n4", 0, WRITE, {}, ""))
+    assert not approved.binding.is_source(ActualCall("n3", 0, "t:read", {}, ""))
 
 
 def test_a_standing_rule_does_not_change_what_is_referred_to() -> None:
     anything = PolicyRule(pattern="t:write", verdict="allow")
     approved = Approved(task(path=SAFE), task("n2", path=result("n1")), standing=(anything,))
-    assert approved.misfit({"path": "/evil"}) is not None
-    assert approved.misfit({"path": "/evil"}, "n2") is None
+    assert approved.mismatch({"path": "/evil"}) is not None
+    assert approved.mismatch({"path": "/evil"}, "n2") is None
 
 
 def test_parts_of_a_text_are_its_characters() -> None:
@@ -252,56 +254,56 @@ def test_parts_of_a_text_are_its_characters() -> None:
     approved = Approved(
         task(one=parameter("t", 0), half=parameter("t", 1), each=parameter("t", None)), args=args
     )
-    assert approved.misfit({"one": "a", "half": "\ud83d", "each": "\U0001f600"}) is None
-    assert approved.misfit({"one": "b", "half": "\ud83d", "each": "a"}) is not None
+    assert approved.mismatch({"one": "a", "half": "\ud83d", "each": "\U0001f600"}) is None
+    assert approved.mismatch({"one": "b", "half": "\ud83d", "each": "a"}) is not None
     spread = Approved(shown({"v": SAFE, "...args.t": parameter("t")}), args={"t": "F"})
-    assert spread.misfit({"v": "/safe", "0": "F"}) is None
-    assert spread.misfit({"v": "/safe", "0": "G"}) is not None
+    assert spread.mismatch({"v": "/safe", "0": "F"}) is None
+    assert spread.mismatch({"v": "/safe", "0": "G"}) is not None
 
 
-def test_what_a_result_lacks_is_not_given_and_null_in_a_list() -> None:
+def test_an_absent_part_of_a_result_is_absent_and_null_in_a_list() -> None:
     approved = Approved(
         task("n2", path=result("n1", "gone"), all=ArrayArgument(items=(result("n1", "gone"),))),
         results={"n1": [{}]},
     )
-    assert approved.misfit({"all": [None]}, "n2") is None
-    assert approved.misfit({"all": []}, "n2") is not None
-    assert approved.misfit({"all": None}, "n2") is not None
+    assert approved.mismatch({"all": [None]}, "n2") is None
+    assert approved.mismatch({"all": []}, "n2") is not None
+    assert approved.mismatch({"all": None}, "n2") is not None
 
 
-def test_computed_arguments_may_be_anything_unless_the_policy_wants_to_be_asked() -> None:
+def test_computed_arguments_may_be_anything_unless_the_policy_parks_them() -> None:
     where = ObjectArgument(fields={"a": ArrayArgument(items=(COMPUTED, SAFE))})
     approved = Approved(task(path=COMPUTED, where=where))
     call: JsonObject = {"path": [1], "where": {"a": [None, "/safe"]}}
-    assert approved.misfit(call) is None
-    assert approved.misfit({**call, "where": {"a": [None, "/evil"]}}) is not None
-    assert approved.misfit({**call, "where": [None]}) is not None
+    assert approved.mismatch(call) is None
+    assert approved.mismatch({**call, "where": {"a": [None, "/evil"]}}) is not None
+    assert approved.mismatch({**call, "where": [None]}) is not None
     parks = Approved(task(path=COMPUTED, where=where), computed_parks=True)
-    assert "path is computed" in (parks.misfit(call) or "")
-    assert "where is computed" in (parks.misfit({"where": call["where"]}) or "")
+    assert "path is computed" in (parks.mismatch(call) or "")
+    assert "where is computed" in (parks.mismatch({"where": call["where"]}) or "")
     known = Approved(task(path=SAFE, a=ArrayArgument(items=())), computed_parks=True)
-    assert known.misfit({"path": "/safe", "a": []}) is None
+    assert known.mismatch({"path": "/safe", "a": []}) is None
 
 
 def test_a_spread_sets_the_keys_that_were_shown() -> None:
     spread = ReferenceArgument(expression="opts", keys=("mode",))
     approved = Approved(shown({"path": SAFE, "...opts": spread}))
-    assert approved.misfit({"path": "/safe", "mode": 1}) is None
-    assert approved.misfit({"path": "/evil", "mode": 1}) is not None
-    assert approved.misfit({"path": "/safe", "other": 1}) is not None
+    assert approved.mismatch({"path": "/safe", "mode": 1}) is None
+    assert approved.mismatch({"path": "/evil", "mode": 1}) is not None
+    assert approved.mismatch({"path": "/safe", "other": 1}) is not None
     parks = Approved(shown({"...opts": spread}), computed_parks=True)
-    assert "mode is computed" in (parks.misfit({"mode": 1}) or "")
+    assert "mode is computed" in (parks.mismatch({"mode": 1}) or "")
     inside = Approved(task(where=ObjectArgument(fields={"...opts": spread})), computed_parks=True)
-    assert "where is computed" in (inside.misfit({"where": {"mode": 1}}) or "")
+    assert "where is computed" in (inside.mismatch({"where": {"mode": 1}}) or "")
 
 
-def test_a_spread_of_anything_may_set_what_stands_before_it() -> None:
+def test_a_spread_of_any_keys_may_overwrite_earlier_fields() -> None:
     spread = ReferenceArgument(expression="opts")
     before = Approved(shown({"path": SAFE, "...opts": spread}))
-    assert before.misfit({"path": "/evil", "mode": 1}) is None
+    assert before.mismatch({"path": "/evil", "mode": 1}) is None
     after = Approved(shown({"...opts": spread, "path": SAFE}))
-    assert after.misfit({"path": "/safe", "mode": 1}) is None
-    assert after.misfit({"path": "/evil"}) is not None
+    assert after.mismatch({"path": "/safe", "mode": 1}) is None
+    assert after.mismatch({"path": "/evil"}) is not None
 
 
 def test_a_spread_of_the_callers_arguments_is_bound_key_by_key() -> None:
@@ -309,15 +311,15 @@ def test_a_spread_of_the_callers_arguments_is_bound_key_by_key() -> None:
     approved = Approved(
         shown({"path": SAFE, "...args.options": spread}), args={"options": {"mode": 1}}
     )
-    assert approved.misfit({"path": "/safe", "mode": 1}) is None
-    assert approved.misfit({"path": "/safe", "mode": 2}) is not None
-    assert approved.misfit({"path": "/safe", "mode": 1, "more": 1}) is not None
+    assert approved.mismatch({"path": "/safe", "mode": 1}) is None
+    assert approved.mismatch({"path": "/safe", "mode": 2}) is not None
+    assert approved.mismatch({"path": "/safe", "mode": 1, "more": 1}) is not None
     overwritten = Approved(
         shown({"path": SAFE, "...args.options": spread}), args={"options": {"path": "/own"}}
     )
-    assert overwritten.misfit({"path": "/own"}) is None
+    assert overwritten.mismatch({"path": "/own"}) is None
     nothing = Approved(shown({"path": SAFE, "...args.options": spread}))
-    assert nothing.misfit({"path": "/safe"}) is None
+    assert nothing.mismatch({"path": "/safe"}) is None
 
 
 def test_a_spread_of_a_result_is_bound_to_its_keys() -> None:
@@ -325,36 +327,36 @@ def test_a_spread_of_a_result_is_bound_to_its_keys() -> None:
         shown({"path": SAFE, "...a.options": result("n1", "options")}, "n2"),
         results={"n1": [{"options": {"mode": 1, "path": "/own"}}]},
     )
-    assert approved.misfit({"path": "/own", "mode": 1}, "n2") is None
-    assert approved.misfit({"path": "/safe", "mode": 1}, "n2") is None
-    assert approved.misfit({"path": "/safe", "mode": 2}, "n2") is not None
-    assert approved.misfit({"path": "/safe", "more": 2}, "n2") is not None
+    assert approved.mismatch({"path": "/own", "mode": 1}, "n2") is None
+    assert approved.mismatch({"path": "/safe", "mode": 1}, "n2") is None
+    assert approved.mismatch({"path": "/safe", "mode": 2}, "n2") is not None
+    assert approved.mismatch({"path": "/safe", "more": 2}, "n2") is not None
 
 
-def test_a_known_spread_inside_is_as_its_fields() -> None:
+def test_a_known_spread_equals_its_fields() -> None:
     inner = ObjectArgument(fields={"mode": SAFE, "of": COMPUTED})
     approved = Approved(shown({"...{}": inner}))
-    assert approved.misfit({"mode": "/safe", "of": 3}) is None
-    assert approved.misfit({"mode": "/evil", "of": 3}) is not None
+    assert approved.mismatch({"mode": "/safe", "of": 3}) is None
+    assert approved.mismatch({"mode": "/evil", "of": 3}) is not None
 
 
 def test_a_call_outside_loops_is_made_once() -> None:
     once = Approved(task(path=SAFE, repeats=False))
-    assert once.misfit({"path": "/safe"}) is None
-    assert "was to be made once" in (once.misfit({"path": "/safe"}, occurrence=1) or "")
-    assert Approved(task(path=SAFE)).misfit({"path": "/safe"}, occurrence=9) is None
+    assert once.mismatch({"path": "/safe"}) is None
+    assert "was to be made once" in (once.mismatch({"path": "/safe"}, occurrence=1) or "")
+    assert Approved(task(path=SAFE)).mismatch({"path": "/safe"}, occurrence=9) is None
 
 
-def test_a_call_at_no_node_of_its_tool_was_not_seen() -> None:
+def test_a_call_at_no_node_of_its_tool_is_refused() -> None:
     approved = Approved(task(path=SAFE), capability(CAPABILITY, "n3"))
     for node in ("n9", "dyn:t:write", "n1/n1", "n3", "n3/n1", "n9/n1"):
-        assert "was not seen" in (approved.misfit({"path": "/safe"}, node) or "")
+        assert "was not seen" in (approved.mismatch({"path": "/safe"}, node) or "")
 
 
 def test_tools_that_need_no_approval_are_not_bound_and_unknown_ones_not_granted() -> None:
     approved = Approved(task(path=SAFE))
-    assert approved.misfit({"any": 1}, tool="t:read") is None
-    assert "was not seen" in (approved.misfit({}, tool="t:other") or "")
+    assert approved.mismatch({"any": 1}, tool="t:read") is None
+    assert "was not seen" in (approved.mismatch({}, tool="t:other") or "")
 
 
 def test_a_person_may_have_allowed_this_call_or_all_further_ones_of_its_node() -> None:
@@ -363,20 +365,20 @@ def test_a_person_may_have_allowed_this_call_or_all_further_ones_of_its_node() -
         node_id="n1", occurrence=1, tool=WRITE, definition_hash="h2", args_hash=args_hash(args)
     )
     approved = Approved(task(path=SAFE), calls=(very,))
-    assert approved.misfit(args, occurrence=1) is None
-    assert approved.misfit(args) is not None
-    assert approved.misfit({"path": "/worse"}, occurrence=1) is not None
+    assert approved.mismatch(args, occurrence=1) is None
+    assert approved.mismatch(args) is not None
+    assert approved.mismatch({"path": "/worse"}, occurrence=1) is not None
     rest = GrantedRest(node_id="dyn:t:x", tool="t:x", definition_hash="h3")
     further = Approved(rest=(rest,))
-    assert further.misfit({"any": 1}, "dyn:t:x", 7, "t:x") is None
-    assert further.misfit({"any": 1}, "n1", 7, "t:x") is not None
-    call = MadeCall("dyn:t:x", 0, "t:x", {}, "")
+    assert further.mismatch({"any": 1}, "dyn:t:x", 7, "t:x") is None
+    assert further.mismatch({"any": 1}, "n1", 7, "t:x") is not None
+    call = ActualCall("dyn:t:x", 0, "t:x", {}, "")
     assert further.binding.is_approved(call)
-    assert not further.binding.is_approved(MadeCall("n1", 0, WRITE, {}, ""))
-    assert Approved(approved_by="ann").binding.is_approved(MadeCall("n1", 0, WRITE, {}, ""))
+    assert not further.binding.is_approved(ActualCall("n1", 0, WRITE, {}, ""))
+    assert Approved(approved_by="ann").binding.is_approved(ActualCall("n1", 0, WRITE, {}, ""))
     assert further.binding.definition_hash(call) == "h3"
-    assert further.binding.definition_hash(MadeCall("n1", 0, WRITE, {}, "")) == "h"
-    assert further.binding.definition_hash(MadeCall("n1", 0, "t:x", {}, "")) is None
+    assert further.binding.definition_hash(ActualCall("n1", 0, WRITE, {}, "")) == "h"
+    assert further.binding.definition_hash(ActualCall("n1", 0, "t:x", {}, "")) is None
 
 
 def test_a_standing_rule_allows_calls_by_their_arguments() -> None:
@@ -386,12 +388,12 @@ def test_a_standing_rule_allows_calls_by_their_arguments() -> None:
     )
     allow = PolicyRule(pattern="t:write", arguments=(under,), verdict="allow")
     approved = Approved(standing=(deny, allow))
-    assert approved.misfit({"path": "/work/a"}, "dyn:t:write") is None
-    assert approved.misfit({"path": "/work/.git/config"}, "dyn:t:write") is not None
-    assert approved.misfit({"path": "/else"}, "dyn:t:write") is not None
+    assert approved.mismatch({"path": "/work/a"}, "dyn:t:write") is None
+    assert approved.mismatch({"path": "/work/.git/config"}, "dyn:t:write") is not None
+    assert approved.mismatch({"path": "/else"}, "dyn:t:write") is not None
 
 
-def test_a_capabilitys_parameters_are_what_its_call_hands_over() -> None:
+def test_a_capabilitys_parameters_are_the_arguments_of_its_call() -> None:
     inner = nested(
         CAPABILITY,
         task(path=parameter("to"), mode=parameter("mode", default=(7,)), repeats=False),
@@ -407,19 +409,19 @@ def test_a_capabilitys_parameters_are_what_its_call_hands_over() -> None:
         nested=[inner],
         results={"n9": [{"mode": 3}], "n1/n1": [{"path": "/r"}]},
     )
-    assert approved.misfit({"path": "/safe", "mode": 7}, "n1/n1") is None
-    assert approved.misfit({"path": "/mine", "mode": 7}, "n1/n1") is not None
-    assert approved.misfit({"path": "/safe", "mode": 7}, "n1/n1", occurrence=1) is not None
-    assert approved.misfit({"path": "/mine", "mode": 3}, "n2/n1") is None
-    assert approved.misfit({"path": "/mine", "mode": 7}, "n2/n1", occurrence=2) is None
-    assert approved.misfit({"path": "/mine", "mode": 4}, "n2/n1") is not None
-    assert approved.misfit({"path": "/any", "mode": 7}, "n3/n1") is None
-    assert approved.misfit({"path": "/top", "mode": 7}, "n4/n1") is None
-    assert approved.misfit({"path": "/r"}, "n1/n2") is None
-    assert approved.misfit({"path": "/r"}, "n2/n2") is not None
+    assert approved.mismatch({"path": "/safe", "mode": 7}, "n1/n1") is None
+    assert approved.mismatch({"path": "/mine", "mode": 7}, "n1/n1") is not None
+    assert approved.mismatch({"path": "/safe", "mode": 7}, "n1/n1", occurrence=1) is not None
+    assert approved.mismatch({"path": "/mine", "mode": 3}, "n2/n1") is None
+    assert approved.mismatch({"path": "/mine", "mode": 7}, "n2/n1", occurrence=2) is None
+    assert approved.mismatch({"path": "/mine", "mode": 4}, "n2/n1") is not None
+    assert approved.mismatch({"path": "/any", "mode": 7}, "n3/n1") is None
+    assert approved.mismatch({"path": "/top", "mode": 7}, "n4/n1") is None
+    assert approved.mismatch({"path": "/r"}, "n1/n2") is None
+    assert approved.mismatch({"path": "/r"}, "n2/n2") is not None
 
 
-def test_parts_of_what_a_call_hands_over_are_followed() -> None:
+def test_parts_of_a_calls_arguments_are_followed() -> None:
     inner = nested(
         CAPABILITY,
         task(
@@ -443,11 +445,11 @@ def test_parts_of_what_a_call_hands_over_are_followed() -> None:
         nested=[inner],
     )
     fits: JsonObject = {"path": "/safe", "first": "/safe", "any": "/two", "rest": 5}
-    assert approved.misfit(fits, "n1/n1") is None
-    assert approved.misfit({**fits, "any": "/three"}, "n1/n1") is not None
-    assert approved.misfit({**fits, "first": "/two"}, "n1/n1") is not None
-    assert approved.misfit({**fits, "gone": 1}, "n1/n1") is not None
-    assert approved.misfit({**fits, "none": 1}, "n1/n1") is not None
+    assert approved.mismatch(fits, "n1/n1") is None
+    assert approved.mismatch({**fits, "any": "/three"}, "n1/n1") is not None
+    assert approved.mismatch({**fits, "first": "/two"}, "n1/n1") is not None
+    assert approved.mismatch({**fits, "gone": 1}, "n1/n1") is not None
+    assert approved.mismatch({**fits, "none": 1}, "n1/n1") is not None
 
 
 def test_capabilities_that_lead_to_no_bound_tool_are_left_out_and_deep_ones_kept() -> None:
@@ -467,20 +469,20 @@ def test_capabilities_that_lead_to_no_bound_tool_are_left_out_and_deep_ones_kept
         f"{INNER}/n1",
     }
     approved = Approved(*nodes, nested=deep)
-    assert approved.misfit({"path": "/safe"}, "n1/n1/n1") is None
-    assert approved.misfit({"path": "/evil"}, "n1/n1/n1") is not None
+    assert approved.mismatch({"path": "/safe"}, "n1/n1/n1") is None
+    assert approved.mismatch({"path": "/evil"}, "n1/n1/n1") is not None
 
 
 def test_a_digest_is_not_looked_into() -> None:
     inner = nested(CAPABILITY, task(path=parameter("text", 0)))
     long = LiteralArgument(value=None, sha256=sha256_of(["a"]))
     approved = Approved(capability(CAPABILITY, text=long), nested=[inner])
-    assert approved.misfit({"path": "anything"}, "n1/n1") is None
+    assert approved.mismatch({"path": "anything"}, "n1/n1") is None
 
 
 def test_a_parameter_without_a_path_is_computed() -> None:
     approved = Approved(task(path=ParameterArgument(parameter_name="path")))
-    assert approved.misfit({"path": "anything"}) is None
+    assert approved.mismatch({"path": "anything"}) is None
 
 
 def test_canonical_json_is_that_of_javascript() -> None:
@@ -491,7 +493,7 @@ def test_canonical_json_is_that_of_javascript() -> None:
     assert sha256_of(2**53 + 1) == sha256_of(float(2**53))
 
 
-def test_a_text_has_a_digest_whatever_it_holds() -> None:
+def test_any_text_has_a_digest() -> None:
     assert sha256_of_text("a\ud800") != sha256_of_text("a")
 
 
@@ -505,9 +507,9 @@ def test_parts_of_what_a_spread_may_set_are_followed() -> None:
         results={"n9": [{"a": {"o": {"path": "/a"}}, "b": {}}]},
     )
     whole: JsonValue = {"path": "/a"}
-    assert approved.misfit({"path": "/a", "or_": whole}, "n1/n1") is None
-    assert approved.misfit({"or_": 2}, "n1/n1") is None
-    assert approved.misfit({"path": "/b", "or_": 2}, "n1/n1") is not None
+    assert approved.mismatch({"path": "/a", "or_": whole}, "n1/n1") is None
+    assert approved.mismatch({"or_": 2}, "n1/n1") is None
+    assert approved.mismatch({"path": "/b", "or_": 2}, "n1/n1") is not None
 
 
 def test_known_arguments_are_the_literals_and_whether_they_are_all() -> None:

@@ -1,4 +1,4 @@
-"""What travels, and what becomes of a delivery."""
+"""The wire format, and the disposition of deliveries."""
 
 from uuid import UUID, uuid4
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pml_common.bus import codec
 from pml_common.bus.delivery import DeadLetter, Leave, Retry, dispose
 from pml_common.bus.errors import BusUnavailable, Fenced, Rejected, Retryable
-from pml_common.bus.identity import SIGNATURE, everyone
+from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, MessageType
@@ -25,7 +25,7 @@ CONSUMER = Consumer(
 
 
 class Shelf:
-    """Payloads on a shelf that counts what it is asked to keep."""
+    """A payload store that counts its writes."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -48,21 +48,23 @@ def test_a_contract_comes_back_as_it_was_sent(description: str, event_id: UUID) 
     assert codec.decode(ToolsListed, codec.encode(message)) == message
 
 
-def test_a_contract_travels_under_its_published_names() -> None:
+def test_a_contract_is_encoded_under_its_published_names() -> None:
     edge = Edge.model_validate({"from": "n1", "to": "n2", "type": "sequence"})
     assert b'"from":"n1"' in codec.encode(edge)
     assert codec.decode(Edge, codec.encode(edge)) == edge
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"server": 7}', b"\xff"])
-def test_what_is_no_contract_is_rejected(data: bytes) -> None:
+def test_an_invalid_body_is_rejected(data: bytes) -> None:
     with pytest.raises(Rejected, match="not a ToolsListed"):
         codec.decode(ToolsListed, data)
 
 
-async def test_a_small_body_travels_inline() -> None:
+async def test_a_small_body_is_sent_inline() -> None:
     shelf = Shelf()
-    sealed = await codec.seal(message := tools_listed(), {"a": "b"}, shelf, None, everyone())
+    sealed = await codec.seal(
+        message := tools_listed(), {"a": "b"}, shelf, None, all_services_identity()
+    )
     assert sealed.subject == "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
     told = {"a": "b", "Nats-Msg-Id": str(message.event_id)}
     assert {**sealed.headers, SIGNATURE: ""} == {**told, SIGNATURE: ""}
@@ -70,11 +72,11 @@ async def test_a_small_body_travels_inline() -> None:
     assert shelf.kept == {}
 
 
-async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
+async def test_a_large_body_is_stored_once_however_often_it_is_sent() -> None:
     shelf = Shelf()
     message = tools_listed("x" * codec.INLINE_LIMIT)
-    first = await codec.seal(message, {}, shelf, 3, everyone())
-    second = await codec.seal(message, {}, shelf, 3, everyone())
+    first = await codec.seal(message, {}, shelf, 3, all_services_identity())
+    second = await codec.seal(message, {}, shelf, 3, all_services_identity())
     for sealed in (first, second):
         assert sealed.data == b""
         assert sealed.headers["Nats-Expected-Last-Subject-Sequence"] == "3"
@@ -86,10 +88,10 @@ async def test_a_big_body_is_checked_in_once_however_often_it_is_sent() -> None:
 
 
 @pytest.mark.parametrize("entry", catalog.MESSAGES, ids=lambda entry: entry.name)
-def test_a_subject_tells_its_message_type(entry: MessageType[Message]) -> None:
+def test_a_subject_identifies_its_message_type(entry: MessageType[Message]) -> None:
     prefix = f"pml.{entry.kind}.{entry.owner}.{entry.name}"
-    assert codec.type_on(f"{prefix}.v{entry.version}.acme.webapp.x") is entry
-    assert codec.type_on(f"{prefix}.v{entry.version + 1}.acme.webapp.x") is None
+    assert codec.type_of_subject(f"{prefix}.v{entry.version}.acme.webapp.x") is entry
+    assert codec.type_of_subject(f"{prefix}.v{entry.version + 1}.acme.webapp.x") is None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_subject_tells_its_message_type(entry: MessageType[Message]) -> None:
         (Fenced("s", 1), 4, Leave()),
     ],
 )
-def test_what_becomes_of_a_delivery_follows_from_its_error(
+def test_the_disposition_of_a_delivery_follows_from_its_error(
     error: Exception, deliveries: int, expected: object
 ) -> None:
     assert dispose(error, CONSUMER, deliveries) == expected

@@ -1,4 +1,4 @@
-"""The twin on a clock that stands still: times to the tick."""
+"""The in-memory bus on a manual clock: exact times."""
 
 import asyncio
 from dataclasses import replace
@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
 from pml_common.bus.clock import ManualClock
 from pml_common.bus.errors import BusUnavailable, QueryFailed, Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
-from pml_common.bus.testing import Hanging, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -35,15 +35,15 @@ def broker(clock: ManualClock) -> MemoryBroker:
 
 
 async def let_run() -> None:
-    """Let every task that can run do so."""
+    """Run every task that is ready."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-async def test_a_retry_comes_at_its_time_and_not_before(
+async def test_a_retry_is_delivered_at_its_time_and_not_before(
     clock: ManualClock, broker: MemoryBroker
 ) -> None:
-    bus, recorder = MemoryBus(broker), Recorder(Retryable("a"), Retryable("b"))
+    bus, recorder = MemoryBus(broker), RecordingHandler(Retryable("a"), Retryable("b"))
     await bus.consume(CONSUMER, recorder)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
@@ -61,7 +61,12 @@ async def test_a_retry_comes_at_its_time_and_not_before(
 async def test_a_dead_replicas_message_waits_for_the_ack_wait(
     clock: ManualClock, broker: MemoryBroker
 ) -> None:
-    doomed, heir, hanging, recorder = MemoryBus(broker), MemoryBus(broker), Hanging(), Recorder()
+    doomed, heir, hanging, recorder = (
+        MemoryBus(broker),
+        MemoryBus(broker),
+        HangingHandler(),
+        RecordingHandler(),
+    )
     await doomed.consume(CONSUMER, hanging)
     await doomed.publish(tools_listed())
     await hanging.has_begun()
@@ -77,7 +82,12 @@ async def test_a_dead_replicas_message_waits_for_the_ack_wait(
 async def test_a_living_replica_keeps_its_message_past_every_ack_wait(
     clock: ManualClock, broker: MemoryBroker
 ) -> None:
-    bus, other, hanging, recorder = MemoryBus(broker), MemoryBus(broker), Hanging(), Recorder()
+    bus, other, hanging, recorder = (
+        MemoryBus(broker),
+        MemoryBus(broker),
+        HangingHandler(),
+        RecordingHandler(),
+    )
     await bus.consume(CONSUMER, hanging)
     await bus.publish(tools_listed())
     await hanging.has_begun()
@@ -89,20 +99,20 @@ async def test_a_living_replica_keeps_its_message_past_every_ack_wait(
     await recorder.has_seen(1)
 
 
-async def test_settled_waits_for_what_is_at_work_and_says_when_it_never_ends(
+async def test_settled_waits_for_running_handlers_and_times_out(
     broker: MemoryBroker,
 ) -> None:
     bus = MemoryBus(broker)
     await broker.settled()
     await bus.publish(tools_listed())
     await broker.settled()
-    await bus.consume(CONSUMER, Hanging())
+    await bus.consume(CONSUMER, HangingHandler())
     with pytest.raises(TimeoutError):
         await broker.settled(0.01)
     await bus.drain(0)
 
 
-async def test_a_question_times_out_on_the_same_clock(
+async def test_a_request_times_out_on_the_same_clock(
     clock: ManualClock, broker: MemoryBroker
 ) -> None:
     bus, begun = MemoryBus(broker), asyncio.Event()
@@ -122,7 +132,7 @@ async def test_a_question_times_out_on_the_same_clock(
     await bus.drain(0)
 
 
-async def test_a_server_that_is_away_fails_everything_until_it_is_back(
+async def test_an_unreachable_server_fails_everything_until_it_is_back(
     broker: MemoryBroker,
 ) -> None:
     bus = MemoryBus(broker)

@@ -1,4 +1,4 @@
-"""Subjects name what they carry, whatever the entity is called."""
+"""Subjects encode type, scope and any entity name."""
 
 from uuid import uuid4
 
@@ -43,7 +43,7 @@ def test_an_id_stays_readable() -> None:
 
 
 @pytest.mark.parametrize("entity", ["", "a" * (names.TOKEN_LIMIT + 1), "." * names.TOKEN_LIMIT])
-def test_an_entity_that_fits_no_subject_is_refused(entity: str) -> None:
+def test_an_entity_that_does_not_fit_a_subject_is_refused(entity: str) -> None:
     with pytest.raises(ValueError, match="an entity takes 1 to"):
         names.entity_token(entity)
 

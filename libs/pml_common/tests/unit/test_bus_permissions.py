@@ -1,4 +1,4 @@
-"""Who may do what on the server: the table that the catalogue makes."""
+"""Permissions on the server, derived from the catalog."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_one_service_alone_takes_from_a_durable_consumer(consumer: Consumer[Mess
         assert [each for each in SERVICES if may(each, end)] == [consumer.service]
 
 
-def test_an_inbox_is_read_by_its_service_alone() -> None:
+def test_replies_are_read_by_their_service_alone() -> None:
     inboxes = [
         subject
         for service in SERVICES
@@ -36,7 +36,7 @@ def test_an_inbox_is_read_by_its_service_alone() -> None:
     assert inboxes == [f"_INBOX.{service}.>" for service in SERVICES]
 
 
-def test_only_the_executor_asks_for_tool_calls() -> None:
+def test_only_the_executor_requests_tool_calls() -> None:
     asked = names.query_subject(catalog.CALL_TOOL)
     assert [each for each in SERVICES if asked in permissions_of(each).publish] == ["executor"]
 
@@ -51,7 +51,7 @@ def test_nobody_deletes_purges_or_reads_without_need(service: Service) -> None:
     assert (journal in allowed.publish) == (service in ("gateway", "executor"))
 
 
-def test_the_gateway_alone_reads_what_was_given_up() -> None:
+def test_the_gateway_alone_reads_dead_letters() -> None:
     letters = [
         subject
         for service in SERVICES

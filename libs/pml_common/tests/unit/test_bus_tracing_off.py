@@ -1,4 +1,4 @@
-"""What crosses the bus where this process exports no spans."""
+"""Propagation of traces in a process that exports no spans."""
 
 from opentelemetry import trace
 
@@ -15,11 +15,11 @@ SENT = {
 }
 
 
-def test_a_trace_that_others_began_is_handed_on() -> None:
+def test_a_received_trace_is_propagated() -> None:
     with (
         tracing.receiving("serve", "call-tool", "pml.qry", SENT),
         spanning(trace.get_tracer(__name__), "call tool", {}),
-        tracing.asking(CALL_TOOL) as headers,
+        tracing.requesting(CALL_TOOL) as headers,
     ):
         assert in_a_trace()
     assert headers["traceparent"].split("-")[1] == TRACE

@@ -1,4 +1,4 @@
-"""What may be chosen for a capability's results."""
+"""Cache settings of a capability."""
 
 import pytest
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from pml_common.contracts.caching import CachePolicy, CacheSettings
         ({"policy": "persistent", "ttl_s": 30 * 24 * 3600, "force": True}, 30 * 24 * 3600),
     ],
 )
-def test_results_are_kept_as_long_as_is_said_or_is_usual(
+def test_results_are_cached_for_the_given_or_default_time(
     given: dict[str, object], kept_s: int | None
 ) -> None:
     assert CacheSettings.model_validate(given).ttl_s == kept_s
@@ -33,7 +33,7 @@ def test_results_are_kept_as_long_as_is_said_or_is_usual(
         ("memoize", "valid dictionary"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_reason(given: object, why: str) -> None:
+def test_inconsistent_settings_are_refused_with_the_reason(given: object, why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         CacheSettings.model_validate(given)
 

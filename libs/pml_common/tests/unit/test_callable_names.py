@@ -1,4 +1,4 @@
-"""What capabilities are called in a program."""
+"""Callable names of capabilities in a program."""
 
 from uuid import UUID
 
@@ -27,7 +27,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,6}:[a-z][a-z0-9_]{0,6}", fullmatch=True
         ("", ""),
     ],
 )
-def test_what_cannot_stand_in_an_identifier_becomes_an_underscore(name: str, called: str) -> None:
+def test_invalid_characters_become_underscores(name: str, called: str) -> None:
     assert callable_name(name) == called
 
 

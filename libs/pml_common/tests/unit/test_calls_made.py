@@ -1,4 +1,4 @@
-"""What a run has done so far, in words."""
+"""Descriptions of a run's calls so far."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ def call(tool: str, error: WorkflowError | None = None) -> TaskResult:
     )
 
 
-def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
+def test_calls_with_unknown_outcomes_are_listed_apart() -> None:
     lost = WorkflowError(kind="outcome_unknown", message="the run ended before")
     failed = WorkflowError(kind="tool_error", message="no such file")
     assert calls_made([]) == "It has called nothing."
@@ -29,7 +29,7 @@ def test_what_was_done_is_told_apart_from_what_nobody_knows() -> None:
         "It has called fs:stat (2 times), fs:read."
     )
     assert calls_made([call("fs:write", lost)]) == (
-        "It has called nothing. Nobody knows how these calls ended: fs:write."
+        "It has called nothing. The outcome of these calls is unknown: fs:write."
     )
 
 
@@ -43,7 +43,7 @@ def end(n: int, tool: str, error: WorkflowError | None = None) -> ToolEnd:
     )
 
 
-def test_a_journal_tells_of_calls_though_some_of_it_is_missing() -> None:
+def test_calls_are_listed_from_an_incomplete_journal() -> None:
     unknown = WorkflowError(kind="outcome_unknown", message="who knows")
     entries: list[TraceEvent] = [
         start(1, "fs:stat"),
@@ -54,6 +54,6 @@ def test_a_journal_tells_of_calls_though_some_of_it_is_missing() -> None:
         end(4, "fs:move", unknown),
     ]
     assert calls_recorded(entries) == (
-        "It has called fs:stat, fs:read. Nobody knows how these calls ended: fs:write, fs:move."
+        "It has called fs:stat, fs:read. The outcome of these calls is unknown: fs:write, fs:move."
     )
     assert calls_recorded([]) == "It has called nothing."

@@ -1,4 +1,4 @@
-"""The catalogue is whole: an example and a schema for every message, names that fit the bus."""
+"""The catalog is complete: an example for every message, names that fit the bus."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def test_fields_that_a_newer_sender_added_are_ignored(name: str) -> None:
     assert model.model_validate(newer) == model.model_validate_json(_example(name))
 
 
-def test_every_kind_of_node_stands_in_an_example_with_the_ways_that_lead_to_it() -> None:
+def test_every_kind_of_node_is_in_an_example_with_its_invocation_path() -> None:
     page = CapabilityPage.model_validate_json(_example("qry.registry.list-capabilities.v1.reply"))
     nodes = [node for record in page.capabilities for node in record.structure.nodes]
     kinds = get_args(get_args(Node)[0])
@@ -69,7 +69,7 @@ def test_every_message_name_is_a_subject_token() -> None:
         assert entry.owner in catalog.SERVICES
 
 
-def test_consumers_read_what_others_state_and_commands_reach_their_owner() -> None:
+def test_consumers_read_events_of_others_and_commands_of_their_own() -> None:
     durables = [consumer.durable for consumer in catalog.CONSUMERS]
     assert len(set(durables)) == len(durables)
     for consumer in catalog.CONSUMERS:
@@ -78,7 +78,7 @@ def test_consumers_read_what_others_state_and_commands_reach_their_owner() -> No
         assert commanded == (consumer.service == consumer.message.owner)
 
 
-def test_the_type_of_a_message_is_its_catalogue_entry() -> None:
+def test_the_type_of_a_message_is_its_catalog_entry() -> None:
     finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
     assert catalog.type_of(finished) is catalog.RUN_FINISHED
     assert catalog.RUN_FINISHED.kind == "evt"
@@ -86,12 +86,12 @@ def test_the_type_of_a_message_is_its_catalogue_entry() -> None:
     assert catalog.LEARNER_ON_RUN_FINISHED.durable == "learner-on-run-finished"
 
 
-def test_a_model_outside_the_catalogue_has_no_type() -> None:
+def test_a_model_outside_the_catalog_has_no_type() -> None:
     with pytest.raises(KeyError):
         catalog.type_of(Message(scope=SCOPE))
 
 
-def test_the_entity_of_a_message_is_what_it_speaks_of() -> None:
+def test_the_entity_of_a_message_is_the_value_of_its_entity_field() -> None:
     requested = ExecutionRequested.model_validate_json(
         _example("evt.gateway.execution-requested.v1")
     )
@@ -102,7 +102,7 @@ def test_the_entity_of_a_message_is_what_it_speaks_of() -> None:
     assert learned.entity == str(learned.capability_id)
 
 
-def test_a_message_is_known_by_its_own_id() -> None:
+def test_the_message_id_is_the_event_or_command_id() -> None:
     run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v2"))
     finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
     assert run.message_id == run.command_id

@@ -1,4 +1,4 @@
-"""Structures in Mermaid and in Graphviz's language: what is drawn, and that no text breaks it."""
+"""Structures in Mermaid and Graphviz: their content, and robustness against any text."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_common.tests.structures import structure
+from libs.pml_common.tests.support.builders import structure
 from pml_common.contracts.decision import Decision, ToolDecision
 from pml_common.contracts.structure import (
     Argument,
@@ -50,7 +50,7 @@ HOSTILE = [
 
 
 def everything(text: str) -> tuple[StaticStructure, list[DynamicCall], Decision]:
-    """A structure of every kind of node and edge, with one text wherever text may stand."""
+    """Build a structure of every kind of node and edge, with one text wherever text is allowed."""
     value = LiteralArgument(value=text)
     given = ArrayArgument(items=(ObjectArgument(fields={text: value}),))
     nodes = (
@@ -102,7 +102,7 @@ DOT = [
 
 
 def shown_in_mermaid(text: str) -> list[str]:
-    """The lines of the labels of a diagram's boxes, as a viewer shows them."""
+    """Return the lines of the labels of a diagram's boxes, as viewers show them."""
     labels = re.findall(rf"^  \w+[^\w ]+({LABEL})[^\w ]+$", text, re.MULTILINE)
     lines = [line for label in labels for line in label[1:-1].split("<br/>")]
     plain = [re.sub(r"#(\d+);", lambda found: chr(int(found[1])), line) for line in lines]
@@ -110,7 +110,7 @@ def shown_in_mermaid(text: str) -> list[str]:
 
 
 def shown_in_dot(text: str) -> list[str]:
-    """The lines of the labels of a graph's boxes, as Graphviz shows them."""
+    """Return the lines of the labels of a graph's boxes, as Graphviz shows them."""
     labels = re.findall(rf"^  \w+ \[label=({QUOTED})", text, re.MULTILINE)
     plain = [
         re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], label[1:-1])
@@ -140,7 +140,7 @@ def test_no_text_breaks_a_drawing(text: str) -> None:
 
 
 @given(st.text(max_size=200) | st.text('\\"#&$`_<>n;%', max_size=20))
-def test_any_text_is_shown_as_it_is(text: str) -> None:
+def test_any_text_is_shown_unchanged(text: str) -> None:
     check(text)
 
 
@@ -185,12 +185,12 @@ def test_without_a_decision_nothing_is_coloured() -> None:
     assert "color=" not in dot(structure("n1"), dynamic=dynamic)
 
 
-def test_nothing_is_drawn_as_that() -> None:
+def test_an_empty_structure_is_drawn_as_one_box() -> None:
     assert mermaid(StaticStructure()) == 'flowchart TD\n  none("no tool is called")\n'
     assert "no tool is called" in dot(StaticStructure())
 
 
-def test_each_kind_says_what_it_is() -> None:
+def test_each_kind_of_node_has_its_caption() -> None:
     fork = ForkNode(id="f1", **AT, kind="allSettled", over="urls")
     join = JoinNode(id="j1", **AT)
     other = JoinNode(id="j2", **AT)
@@ -210,7 +210,7 @@ def test_each_kind_says_what_it_is() -> None:
     ]
 
 
-def test_arguments_say_where_they_come_from_and_are_cut() -> None:
+def test_arguments_show_their_source_and_are_cut() -> None:
     arguments: dict[str, Argument] = {
         "a": LiteralArgument(value="<path>"),
         "b": ParameterArgument(parameter_name="path"),

@@ -1,4 +1,4 @@
-"""What schemas say of values that are matched."""
+"""Descriptions of values by JSON Schemas."""
 
 import pytest
 from pydantic import JsonValue
@@ -12,7 +12,7 @@ NUMBER: JsonObject = {"type": "number"}
 
 
 def needs(**required: JsonValue) -> JsonObject:
-    """An object of these fields, all required."""
+    """Return the schema of an object with these fields, all required."""
     return {"type": "object", "properties": required, "required": list(required)}
 
 
@@ -49,7 +49,7 @@ DEFINITIONS: JsonObject = {
 
 
 @pytest.mark.parametrize(("output", "wanted", "compatible"), KINDS.values(), ids=KINDS)
-def test_types_are_read_wherever_a_schema_says_them(
+def test_types_are_found_in_every_part_of_a_schema(
     output: JsonObject, wanted: JsonObject, compatible: bool
 ) -> None:
     outputs: JsonObject = {"properties": {"x": output}, "$defs": DEFINITIONS}
@@ -58,7 +58,7 @@ def test_types_are_read_wherever_a_schema_says_them(
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
-def test_fields_and_elements_of_all_parts_count(keyword: str) -> None:
+def test_fields_and_elements_of_all_parts_are_found(keyword: str) -> None:
     parts: list[JsonValue] = [{"type": "array", "items": needs(url=STRING)}, {"type": "array"}]
     outputs: JsonObject = {"properties": {"links": {keyword: parts}, "odd": 1, "file": {}}}
     (mapping,) = compute_coverage(outputs, needs(url=STRING)).field_mapping
@@ -67,7 +67,7 @@ def test_fields_and_elements_of_all_parts_count(keyword: str) -> None:
     assert compute_coverage(merged, needs(path=STRING)).coverage == "strict"
 
 
-def test_fields_that_parts_demand_are_required() -> None:
+def test_fields_required_by_parts_are_required() -> None:
     inputs: JsonObject = {"allOf": [needs(a=STRING)], "properties": {"b": {}}, "required": ["b"]}
     assert compute_coverage(needs(a=STRING), inputs).coverage == "partial"
     assert compute_coverage(needs(a=STRING, b=STRING), inputs).coverage == "strict"

@@ -1,4 +1,4 @@
-"""Postgres being away: which errors say so, and what askers hear."""
+"""Outages of Postgres: the driver's errors that mean one, and the mapping for clients."""
 
 import asyncio
 from functools import partial
@@ -7,13 +7,17 @@ import asyncpg
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.storage.errors import StorageUnavailable, outage_in
-from pml_common.storage.pool import reachable
-from pml_common.storage.unavailable import map_unavailable
+from pml_common.storage.errors import StorageUnavailable, map_unavailable, outage_in
+from pml_common.storage.pool import storage_errors
+
+INVALID_ARGUMENT = next(
+    kind for kind in asyncpg.InterfaceError.__subclasses__() if kind.__name__ == "DataError"
+)
+"""The driver's error for a query argument; asyncpg exports another class under this name."""
 
 
 class _Postgres:
-    """Away for the first `outages` questions."""
+    """Unavailable for the first `outages` queries."""
 
     def __init__(self, outages: int) -> None:
         self.outages = outages
@@ -26,7 +30,7 @@ class _Postgres:
         return question.upper()
 
 
-async def test_an_outage_is_reported_in_the_askers_terms() -> None:
+async def test_an_outage_is_mapped_to_the_given_error() -> None:
     answer = map_unavailable(_Postgres(outages=1).answer, partial(QueryFailed, "unavailable"))
     with pytest.raises(QueryFailed, match="does not answer") as failure:
         await answer("yes")
@@ -60,7 +64,7 @@ async def test_an_outage_is_reported_in_the_askers_terms() -> None:
 )
 def test_a_connection_that_is_gone_is_an_outage(error: Exception) -> None:
     assert str(outage_in(error)).startswith("Postgres does not answer: ")
-    with pytest.raises(StorageUnavailable, match="does not answer"), reachable():
+    with pytest.raises(StorageUnavailable, match="does not answer"), storage_errors():
         raise error
 
 
@@ -77,7 +81,7 @@ def test_a_connection_that_is_gone_is_an_outage(error: Exception) -> None:
 )
 def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception) -> None:
     assert outage_in(error) == f"Postgres cannot store anything: {error}"
-    with pytest.raises(StorageUnavailable, match="cannot store anything"), reachable():
+    with pytest.raises(StorageUnavailable, match="cannot store anything"), storage_errors():
         raise error
 
 
@@ -87,7 +91,7 @@ def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception
         asyncpg.UniqueViolationError("duplicate key"),
         asyncpg.UndefinedTableError("no such table"),
         asyncpg.exceptions.DataError("invalid input for query argument $1"),
-        asyncpg.exceptions._base.DataError("invalid input for query argument $1"),  # pyright: ignore[reportPrivateUsage]
+        INVALID_ARGUMENT("invalid input for query argument $1"),
         asyncpg.exceptions.ClientConfigurationError("invalid DSN"),
         asyncpg.exceptions.UnsupportedServerFeatureError("no such feature"),
         asyncpg.exceptions.OutdatedSchemaCacheError("cached plan"),
@@ -97,12 +101,12 @@ def test_a_server_that_stores_nothing_is_an_outage_and_says_why(error: Exception
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_fault_of_ours_is_no_outage(error: Exception) -> None:
+def test_a_bug_is_not_an_outage(error: Exception) -> None:
     assert outage_in(error) is None
-    with pytest.raises(type(error)), reachable():
+    with pytest.raises(type(error)), storage_errors():
         raise error
 
 
 def test_a_cancelled_statement_stays_cancelled() -> None:
-    with pytest.raises(asyncio.CancelledError), reachable():
+    with pytest.raises(asyncio.CancelledError), storage_errors():
         raise asyncio.CancelledError

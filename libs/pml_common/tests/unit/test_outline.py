@@ -1,4 +1,4 @@
-"""A structure as an outline: what stands under a branch, and what after it."""
+"""Outlines of structures: rows under a branch, and rows after it."""
 
 from itertools import pairwise
 
@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_common.tests.structures import structure
+from libs.pml_common.tests.support.builders import structure
 from pml_common.drawing.outline import outline
-from pml_common.drawing.rows import GoRow, NodeRow, Row
+from pml_common.drawing.rows import JumpRow, NodeRow, Row
 
 
 def said(row: Row) -> str:
-    """Dots for the depth; the node, the way or the way back; what is told of it."""
+    """Render a row: dots for the depth; the node, branch or jump; its marks."""
     dots = "." * row.depth
-    if isinstance(row, GoRow):
+    if isinstance(row, JumpRow):
         return f"{dots}{'back' if row.back else 'on'} to {row.node_id}"
     ends = " ends" if row.ends else ""
     if isinstance(row, NodeRow):
@@ -202,7 +202,7 @@ CASES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("nodes", "ways", "expected"), CASES.values(), ids=CASES)
-def test_what_stands_under_a_branch_and_what_after_it(nodes: str, ways: str, expected: str) -> None:
+def test_rows_are_nested_under_branches(nodes: str, ways: str, expected: str) -> None:
     assert " / ".join(map(said, outline(structure(nodes, ways)))) == expected
 
 

@@ -1,4 +1,4 @@
-"""Parts of text, as JavaScript indexes, spreads and iterates it."""
+"""Parts of text by JavaScript's rules of indexing, spreading and iterating."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The policy's word on single tools."""
+"""The policy's verdicts on tools and capabilities."""
 
 import pytest
 

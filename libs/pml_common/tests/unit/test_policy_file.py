@@ -1,4 +1,4 @@
-"""The policy file: what it may say, and how it is told that it says something else."""
+"""The policy file: its fields, and reports of its faults."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_an_empty_file_is_the_default_policy_for_all() -> None:
     assert _parsed({}).of(OURS) == Policy()
 
 
-def test_everything_may_be_said() -> None:
+def test_a_file_may_use_every_field() -> None:
     policies = _parsed(
         {
             "rules": [{"pattern": "fs:write_*", "verdict": "allow"}],
@@ -36,7 +36,7 @@ def test_everything_may_be_said() -> None:
     )
 
 
-def test_a_scope_that_is_named_follows_its_own_policy_alone() -> None:
+def test_a_listed_scope_has_only_its_own_policy() -> None:
     policies = _parsed(
         {
             "rules": [{"pattern": "fs:*", "verdict": "allow"}],
@@ -50,10 +50,10 @@ def test_a_scope_that_is_named_follows_its_own_policy_alone() -> None:
 FAULTS: dict[str, tuple[str, list[str]]] = {
     "no JSON": ("{", ["not JSON: Expecting property name"]),
     "no object": ("[]", ["Input should be a valid dictionary"]),
-    "an unknown field": ('{"rule": []}', ["rule: is not known here"]),
+    "an unknown field": ('{"rule": []}', ["rule: is not a known field"]),
     "an unknown field of a rule": (
         '{"rules": [{"pattern": "fs:*", "verdict": "ask", "tool": "x"}]}',
-        ["rules.0.tool: is not known here"],
+        ["rules.0.tool: is not a known field"],
     ),
     "an unknown verdict": (
         '{"rules": [{"pattern": "fs:*", "verdict": "maybe"}]}',
@@ -69,12 +69,15 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     ),
     "a field given twice": (
         '{"rules": [], "otherwise": "deny", "otherwise": "ask"}',
-        ["otherwise: stands there twice"],
+        ["otherwise: is given twice"],
     ),
-    "no scope": ('{"scopes": {"acme": {}}}', ["scopes.acme: is no scope: write <org>.<project>"]),
+    "no scope": (
+        '{"scopes": {"acme": {}}}',
+        ["scopes.acme: is not a scope: write <org>.<project>"],
+    ),
     "a scope in a scope": (
         '{"scopes": {"acme.webapp": {"scopes": {}}}}',
-        ["scopes.acme.webapp.scopes: is not known here"],
+        ["scopes.acme.webapp.scopes: is not a known field"],
     ),
     "several at once": (
         '{"otherwise": "no", "scopes": {"acme.webapp": {"read_only": 1}}}',
@@ -84,7 +87,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("text", "faults"), FAULTS.values(), ids=FAULTS)
-def test_every_fault_is_told_with_its_place(text: str, faults: list[str]) -> None:
+def test_every_fault_is_reported_with_its_place(text: str, faults: list[str]) -> None:
     with pytest.raises(PolicyInvalid) as refused:
         parse_policies(text)
     assert len(refused.value.faults) == len(faults)

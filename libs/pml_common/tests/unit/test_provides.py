@@ -1,4 +1,4 @@
-"""Which result can feed which call, told by schemas alone."""
+"""Provides edges from schemas alone."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from pml_common.contracts.provides import ProvidesEdge
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.provides.catalogue import create_provides_edges
 from pml_common.provides.coverage import Provision, compute_coverage
+from pml_common.provides.tool_edges import create_provides_edges
 
 STRING: JsonObject = {"type": "string"}
 NUMBER: JsonObject = {"type": "number"}
@@ -28,18 +28,18 @@ CHART: JsonObject = {
 
 
 def fields(*required: str, **optional: JsonObject) -> JsonObject:
-    """An object of text fields that are required, and others that are not."""
+    """Return the schema of an object with required and optional text fields."""
     properties: dict[str, JsonValue] = {**dict.fromkeys(required, STRING), **optional}
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
 def needs(**required: JsonValue) -> JsonObject:
-    """An object of these fields, all required."""
+    """Return the schema of an object with these fields, all required."""
     return {"type": "object", "properties": required, "required": list(required)}
 
 
 def shown(found: Provision) -> str:
-    """`strict: content>json`; a question mark behind a field whose type is wrong."""
+    """Render a provision: `strict: content>json`; a question mark marks a wrong type."""
     parts = [
         f"{part.from_field}>{part.to_field}{'' if part.type_compatible else '?'}"
         for part in found.field_mapping
@@ -136,7 +136,7 @@ CASES: dict[str, tuple[JsonObject, JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("outputs", "inputs", "expected"), CASES.values(), ids=CASES)
-def test_a_result_covers_what_its_schema_says(
+def test_coverage_follows_from_the_schemas(
     outputs: JsonObject, inputs: JsonObject, expected: str
 ) -> None:
     found = compute_coverage(outputs, inputs)
@@ -174,12 +174,12 @@ def tool(tool_id: str, takes: JsonObject, gives: JsonObject | None = None) -> To
 
 
 def edges(*tools: ToolDefinition) -> list[str]:
-    """`fs:read>json:parse:strict`."""
+    """Render an edge: `fs:read>json:parse:strict`."""
     found = create_provides_edges(tools)
     return [f"{edge.from_}>{edge.to}:{edge.coverage}" for edge in found]
 
 
-def test_a_catalogue_has_an_edge_for_every_pair_that_fits() -> None:
+def test_a_catalog_has_an_edge_for_every_pair_that_fits() -> None:
     assert edges(
         tool("fs:read", fields("path"), READ),
         tool("json:parse", PARSE, PARSED),
@@ -212,7 +212,7 @@ def test_a_tool_does_not_feed_itself() -> None:
     assert edges(tool("fs:touch", fields("path"), fields("path"))) == []
 
 
-def test_between_servers_a_name_that_means_something_else_in_each_is_not_enough() -> None:
+def test_between_servers_a_relative_name_is_not_enough() -> None:
     user = tool("users:get", fields("name"), fields("id", "name", "email"))
     order = tool("orders:get", fields("id"))
     mail = tool("mail:send", fields("name", "email"))
@@ -224,7 +224,7 @@ def test_names_that_meet_with_the_wrong_types_make_no_edge() -> None:
     assert edges(tool("a:give", {}, needs(url=NUMBER)), tool("b:take", fields("url"))) == []
 
 
-def test_a_large_result_is_looked_at_from_outside() -> None:
+def test_of_a_large_result_the_outer_fields_count() -> None:
     many: dict[str, JsonValue] = {f"f{number}": STRING for number in range(400)}
     outputs: JsonObject = {"properties": {**many, "url": STRING}}
     assert compute_coverage(outputs, fields("f255")).coverage == "strict"

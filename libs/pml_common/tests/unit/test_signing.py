@@ -1,4 +1,4 @@
-"""Keys of services: what a signature proves, files, rotation."""
+"""Keys of services: signatures, files, rotation."""
 
 import json
 import stat
@@ -13,7 +13,7 @@ from pml_common.signing import KeyUnreadable, PublicKey, SigningKey, TrustedKeys
 CONTENT = b"pml-test\nsomething stated"
 
 
-def test_a_signature_is_of_its_service_its_key_and_its_content() -> None:
+def test_a_signature_binds_service_key_and_content() -> None:
     gateway, analyzer = SigningKey.generate("gateway"), SigningKey.generate("analyzer")
     trusted = TrustedKeys([gateway.public, analyzer.public])
     signature = gateway.sign(CONTENT)
@@ -25,7 +25,7 @@ def test_a_signature_is_of_its_service_its_key_and_its_content() -> None:
 
 
 @pytest.mark.parametrize("signature", ["", "A", "é", "A" * 86, "A" * 200, "=" * 86, "+/" * 43])
-def test_what_is_no_signature_verifies_nothing(signature: str) -> None:
+def test_an_invalid_signature_does_not_verify(signature: str) -> None:
     key = SigningKey.generate("gateway")
     assert not TrustedKeys([key.public]).verify("gateway", key.kid, CONTENT, signature)
 

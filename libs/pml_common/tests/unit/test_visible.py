@@ -1,4 +1,4 @@
-"""Nothing that steers a terminal, or hides, is left as it is."""
+"""Control characters and invisible characters are escaped."""
 
 import json
 import unicodedata
@@ -28,16 +28,16 @@ SHOWN = {
 
 
 @pytest.mark.parametrize(("text", "shown"), SHOWN.values(), ids=SHOWN)
-def test_a_text_is_shown(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
-def test_layout_is_kept_where_there_is_room_for_it() -> None:
+def test_layout_characters_are_kept_on_request() -> None:
     assert visible("a\r\n\tb\x1b", LAYOUT) == "a\\x0d\n\tb\\x1b"
 
 
 @given(st.text())
-def test_what_is_shown_has_a_shape_and_no_say_over_the_terminal(text: str) -> None:
+def test_escaped_text_is_visible_and_controls_no_terminal(text: str) -> None:
     shown = visible(text)
     assert shown.isprintable()
     assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -45,7 +45,7 @@ def test_what_is_shown_has_a_shape_and_no_say_over_the_terminal(text: str) -> No
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=0xFFFF, exclude_characters='"\\')))
-def test_in_quotes_it_is_still_the_same_text(text: str) -> None:
+def test_an_escaped_text_in_quotes_is_the_same_text(text: str) -> None:
     escaped = visible(text)
     for code in range(0x100):
         escaped = escaped.replace(f"\\x{code:02x}", f"\\u{code:04x}")
@@ -55,5 +55,5 @@ def test_in_quotes_it_is_still_the_same_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("char", "letter"), [("\u0430", "a"), ("\uff41", "a"), ("a", "a"), ("\u6587", "\u6587")]
 )
-def test_a_character_is_read_as(char: str, letter: str) -> None:
+def test_a_confusable_character_maps_to_ascii(char: str, letter: str) -> None:
     assert read_as(char) == letter

@@ -10,14 +10,14 @@ from nats.errors import TimeoutError as NoReplyInTime
 
 from pml_common.bus import names
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.migrations import inbox_migrations, migrate
 from pml_common.storage.pool import open_pool, transaction
-from pml_common.storage.schema import answers
+from pml_common.storage.schema import storage_check
 from pml_local.nats import NatsServer
 from pml_local.parts import start_part
 from pml_local.small_disk import MIB, small_disk
@@ -48,7 +48,7 @@ async def test_one_write_without_room_stops_a_stream_until_the_server_is_restart
     with small_disk(tmp_path / "disk", 64) as disk:
         server = NatsServer(disk.folder / "nats", tmp_path / "nats.log", secrets.token_hex())
         process = await start_part(server)
-        bus = await NatsBus.connect(server.url, service="gateway", identity=everyone())
+        bus = await NatsBus.connect(server.url, service="gateway", identity=all_services_identity())
         try:
             assert await bus.refusal() is None
             assert await server.refusal() is None
@@ -78,9 +78,9 @@ async def test_a_postgres_whose_disk_is_full_is_an_outage_that_health_tells_and_
             await migrate(server.dsn(), "room", inbox_migrations())
             pool = await open_pool(server.dsn(), "room", max_size=2)
             try:
-                assert await answers(pool)() is None
+                assert await storage_check(pool)() is None
                 disk.fill()
-                assert "No space left" in str(await answers(pool)())
+                assert "No space left" in str(await storage_check(pool)())
                 with pytest.raises(StorageUnavailable, match="cannot store anything"):
                     async with transaction(pool) as held:
                         await held.execute(
@@ -88,6 +88,6 @@ async def test_a_postgres_whose_disk_is_full_is_an_outage_that_health_tells_and_
                             "generate_series(1, 5000)"
                         )
                 disk.make_room()
-                assert await answers(pool)() is None
+                assert await storage_check(pool)() is None
             finally:
                 pool.terminate()

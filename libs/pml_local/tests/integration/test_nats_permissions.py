@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NoReplyInTime
 
 from pml_common.bus.connection import subscribe
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import SERVICES
@@ -30,7 +30,9 @@ SCOPE = Scope(org="acme", project="webapp")
 @pytest.fixture
 async def operator(nats_server: RunningNats) -> AsyncIterator[Client]:
     """Sees everything, on a server that has all streams."""
-    bus = await NatsBus.connect(nats_server.url, service="gateway", identity=everyone())
+    bus = await NatsBus.connect(
+        nats_server.url, service="gateway", identity=all_services_identity()
+    )
     await bus.drain()
     client = Client()
     await client.connect(nats_server.url)
@@ -167,7 +169,7 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
     heard: asyncio.Queue[ToolsListed] = asyncio.Queue()
     buses = {
         service: await NatsBus.connect(
-            nats_server.url_of(service), service=service, identity=everyone()
+            nats_server.url_of(service), service=service, identity=all_services_identity()
         )
         for service in reversed(SERVICES)
     }

@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from pml_analysis.analysis import Analysis
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.binding.granting import granted_nodes
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
@@ -41,8 +41,8 @@ def misfits(analysis: Analysis, ran: dict[str, Any], args: JsonObject = ARGS) ->
             continue
         sent: JsonObject = json.loads(text)
         occurrence = seen[node_id] = seen.get(node_id, -1) + 1
-        made = MadeCall(node_id, occurrence, tool, sent, "")
-        wrong = binding.misfit(made, lambda node, n=number: _results(ran, node, n))
+        made = ActualCall(node_id, occurrence, tool, sent, "")
+        wrong = binding.mismatch(made, lambda node, n=number: _results(ran, node, n))
         if wrong is not None:
             yield f"call {number} at {node_id} with {given}: {wrong}"
 

@@ -19,7 +19,7 @@ from pml_analyzer.adapters.workers import WorkerLimits, workers
 from pml_analyzer.app import serve
 from pml_analyzer.ports import WorkersUnavailable
 from pml_analyzer.settings import AnalyzerSettings
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import DryRun
@@ -139,7 +139,7 @@ async def test_short_programs_are_read_where_they_are_asked_for() -> None:
 
 
 async def test_one_scopes_monsters_hold_up_no_other_scope(
-    world: BusWorld, registry: Registry
+    world: BusHarness, registry: Registry
 ) -> None:
     registry.known = {str(SCOPE): TOOLS, str(RIVAL): TOOLS}
     settings = AnalyzerSettings(analyzer_deadline_s=0.2)

@@ -8,7 +8,7 @@ from deno import find_deno_bin
 
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_local.testing import eventually
@@ -22,7 +22,7 @@ DENO = find_deno_bin()
 CODE = "\nreturn await mcp.fs.read({ path: 1 });"
 
 
-async def _answer(world: BusWorld) -> Message:
+async def _answer(world: BusHarness) -> Message:
     gateway = await world.connect("gateway")
     request = requested(CODE)
     await gateway.publish(request)
@@ -41,7 +41,7 @@ def _settings(mode: Literal["off", "warn", "reject"], deno: str = DENO) -> Analy
     )
 
 
-async def test_warn_tells_errors_with_the_analysis(world: BusWorld, registry: Registry) -> None:
+async def test_warn_tells_errors_with_the_analysis(world: BusHarness, registry: Registry) -> None:
     registry.known = {str(SCOPE): TOOLS}
     async with serve(_settings("warn"), await world.connect("analyzer")) as checks:
         event = await _answer(world)
@@ -52,7 +52,7 @@ async def test_warn_tells_errors_with_the_analysis(world: BusWorld, registry: Re
     assert told.message.startswith("Type 'number' is not assignable to type 'string'.")
 
 
-async def test_reject_refuses_the_program(world: BusWorld, registry: Registry) -> None:
+async def test_reject_refuses_the_program(world: BusHarness, registry: Registry) -> None:
     registry.known = {str(SCOPE): TOOLS}
     async with serve(_settings("reject"), await world.connect("analyzer")):
         event = await _answer(world)
@@ -61,7 +61,7 @@ async def test_reject_refuses_the_program(world: BusWorld, registry: Registry) -
 
 
 async def test_a_checker_that_cannot_start_is_bad_health_and_a_warning(
-    world: BusWorld, registry: Registry, tmp_path: Path
+    world: BusHarness, registry: Registry, tmp_path: Path
 ) -> None:
     registry.known = {str(SCOPE): TOOLS}
     only_compiles = tmp_path / "deno"
@@ -75,7 +75,7 @@ async def test_a_checker_that_cannot_start_is_bad_health_and_a_warning(
     assert [told.severity for told in event.diagnostics] == ["warning"]
 
 
-async def test_off_starts_no_checker(world: BusWorld, registry: Registry) -> None:
+async def test_off_starts_no_checker(world: BusHarness, registry: Registry) -> None:
     registry.known = {str(SCOPE): TOOLS}
     async with serve(_settings("off"), await world.connect("analyzer")) as checks:
         event = await _answer(world)

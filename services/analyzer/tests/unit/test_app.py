@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
-from pml_common.bus.testing import BusWorld
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTION_ANALYZED
@@ -18,12 +18,12 @@ from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 
-async def _analyzer(world: BusWorld) -> AbstractAsyncContextManager[Checks]:
+async def _analyzer(world: BusHarness) -> AbstractAsyncContextManager[Checks]:
     settings = AnalyzerSettings(analyzer_catalog_max_age_s=3600)
     return serve(settings, await world.connect("analyzer"))
 
 
-async def _answers(world: BusWorld, request: Message) -> list[Message]:
+async def _answers(world: BusHarness, request: Message) -> list[Message]:
     """Publish a request and wait for what the analyzer says to it."""
     gateway = await world.connect("gateway")
     await gateway.publish(request)
@@ -35,7 +35,7 @@ async def _answers(world: BusWorld, request: Message) -> list[Message]:
     return await eventually(answered)
 
 
-async def test_a_request_is_answered(world: BusWorld, registry: Registry) -> None:
+async def test_a_request_is_answered(world: BusHarness, registry: Registry) -> None:
     registry.known = {str(SCOPE): TOOLS}
     async with await _analyzer(world):
         (event,) = await _answers(world, requested(SOURCES_EXAMPLE))
@@ -43,13 +43,13 @@ async def test_a_request_is_answered(world: BusWorld, registry: Registry) -> Non
     assert event.decision.verdict == "ask"
 
 
-async def test_a_rejection_is_answered_too(world: BusWorld, registry: Registry) -> None:
+async def test_a_rejection_is_answered_too(world: BusHarness, registry: Registry) -> None:
     async with await _analyzer(world):
         (event,) = await _answers(world, requested("const = 1;"))
     assert isinstance(event, AnalysisRejected)
 
 
-async def test_a_change_of_the_catalogue_is_heard(world: BusWorld, registry: Registry) -> None:
+async def test_a_change_of_the_catalogue_is_heard(world: BusHarness, registry: Registry) -> None:
     async with await _analyzer(world):
         await _answers(world, requested("return 1;"))
         registry.known = {str(SCOPE): TOOLS}
@@ -60,7 +60,7 @@ async def test_a_change_of_the_catalogue_is_heard(world: BusWorld, registry: Reg
 
 
 async def test_capabilities_are_asked_for_and_their_changes_are_heard(
-    world: BusWorld, registry: Registry
+    world: BusHarness, registry: Registry
 ) -> None:
     registry.known = {str(SCOPE): TOOLS}
     registry.capabilities = {str(SCOPE): [meaning("fs_read_json", READ_JSON)]}
@@ -82,7 +82,7 @@ async def test_capabilities_are_asked_for_and_their_changes_are_heard(
     assert isinstance(event, AnalysisRejected)
 
 
-async def test_a_registry_that_comes_late_only_delays(world: BusWorld, registry: Registry) -> None:
+async def test_a_registry_that_comes_late_only_delays(world: BusHarness, registry: Registry) -> None:
     registry.known = None
     async with await _analyzer(world):
         gateway = await world.connect("gateway")

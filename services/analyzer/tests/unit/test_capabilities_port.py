@@ -10,7 +10,7 @@ from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import BusWorld, MemoryWorld
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
 from pml_common.contracts.registry import (
     CapabilityChanged,
@@ -53,7 +53,7 @@ Pair = tuple[Capabilities, Source]
 
 
 @pytest.fixture(params=["twin", "bus"])
-async def pair(request: pytest.FixtureRequest, world: BusWorld, registry: Registry) -> Pair:
+async def pair(request: pytest.FixtureRequest, world: BusHarness, registry: Registry) -> Pair:
     """The port, and where it reads."""
     if request.param == "twin":
         twin = MemoryCapabilities()
@@ -132,7 +132,7 @@ async def test_only_a_change_of_names_makes_what_is_known_be_asked_again(
 
 @pytest.fixture
 async def bus() -> Bus:
-    return await MemoryWorld().connect("analyzer")
+    return await MemoryBusHarness().connect("analyzer")
 
 
 async def test_only_what_is_missing_is_asked_for(bus: Bus) -> None:

@@ -6,7 +6,7 @@ from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import BusWorld, MemoryWorld
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
@@ -29,7 +29,7 @@ class Clock:
 
 @pytest.fixture(params=["twin", "bus"])
 async def catalog(
-    request: pytest.FixtureRequest, world: BusWorld, registry: Registry
+    request: pytest.FixtureRequest, world: BusHarness, registry: Registry
 ) -> tuple[Catalog, MemoryCatalog | Registry]:
     """A catalogue, and where it reads."""
     if request.param == "twin":
@@ -80,7 +80,7 @@ async def test_a_registry_that_does_not_answer_is_waited_for(catalog: Pair) -> N
 
 @pytest.fixture
 async def bus() -> Bus:
-    return await MemoryWorld().connect("analyzer")
+    return await MemoryBusHarness().connect("analyzer")
 
 
 async def test_a_copy_grows_too_old(bus: Bus) -> None:

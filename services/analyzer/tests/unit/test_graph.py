@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_common.tests.structures import node, structure
+from libs.pml_common.tests.support.builders import node, structure
 from pml_analysis.structure.graph import FLOW, digraph, dominators, layers, reachable
 from pml_common.contracts.structure import StaticStructure
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed

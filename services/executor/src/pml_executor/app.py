@@ -14,7 +14,7 @@ from pml_common.contracts.catalog import (
     EXECUTOR_ON_RUN_WORKFLOW,
 )
 from pml_common.contracts.grant import Grant
-from pml_common.health import Checks, told
+from pml_common.health import Checks, fixed_detail
 from pml_common.service import CannotStart, trusted_keys_of
 from pml_common.signing import TrustedKeys
 from pml_executor.adapters.bus_journal import BusJournal
@@ -83,4 +83,4 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.listen(CANCEL_RUN, running.stop)
         await bus.consume(work, running.run)
         await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, executor=executor))
-        yield {"sandbox": pool.check, "walls": told(str(command.walls))}
+        yield {"sandbox": pool.check, "walls": fixed_detail(str(command.walls))}

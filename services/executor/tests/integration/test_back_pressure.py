@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handler, M
-from pml_common.bus.testing import key_files
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, Consumer
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
@@ -30,7 +30,7 @@ class Noting(MemoryBus):
 async def test_an_executor_takes_as_many_runs_at_a_time_as_it_may_have_processes(
     most: int, tmp_path: Path
 ) -> None:
-    trusted = Path(key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
+    trusted = Path(write_key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
     settings = ExecutorSettings(
         executor_walls="off",
         executor_pool_size=0,

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.testing import key_files
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.health import report
 from pml_common.service import CannotStart
 from pml_executor.adapters.walls import (
@@ -90,7 +90,7 @@ async def test_walls_may_be_left_out_in_so_many_words() -> None:
 
 
 async def test_an_executor_tells_what_stands_and_is_healthy_without(tmp_path: Path) -> None:
-    trusted = Path(key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
+    trusted = Path(write_key_files(tmp_path, "executor")["PML_TRUSTED_KEYS"])
     settings = ExecutorSettings(executor_walls="off", executor_pool_size=1, trusted_keys=trusted)
     async with serve(settings, MemoryBus()) as checks:
         status, body = await report(checks)

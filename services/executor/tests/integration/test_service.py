@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pml_common.bus.identity import everyone
+from libs.pml_common.tests.support.harness import write_key_files
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import key_files
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
@@ -34,7 +34,7 @@ return [await __pml.at("n3", mcp.api.c)({ b, id: crypto.randomUUID() }), Date.no
 async def executor(nats_url: str) -> AsyncGenerator[Process]:
     """A running executor."""
     with tempfile.TemporaryDirectory() as folder:
-        keys = key_files(Path(folder), "executor")
+        keys = write_key_files(Path(folder), "executor")
         told = {"PML_NATS_URL": nats_url, "PML_SHUTDOWN_TIMEOUT_S": "0.2"}
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "pml_executor", env={**os.environ, **keys, **told}, stdout=DEVNULL
@@ -77,7 +77,10 @@ async def fact_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
 async def test_a_command_is_run_to_its_end(
     nats_url: str, make_command: Callable[..., RunWorkflow]
 ) -> None:
-    bus, tools = await NatsBus.connect(nats_url, service="test", identity=everyone()), MemoryTools()
+    bus, tools = (
+        await NatsBus.connect(nats_url, service="test", identity=all_services_identity()),
+        MemoryTools(),
+    )
     await bus.serve(CALL_TOOL, tools.call)
     async with executor(nats_url):
         command = make_command(THREE)
@@ -102,7 +105,10 @@ async def test_a_command_is_run_to_its_end(
 async def test_a_run_outlives_its_executor_and_each_tool_runs_once(
     nats_url: str, make_command: Callable[..., RunWorkflow], tool: str, number: signal.Signals
 ) -> None:
-    bus, held = await NatsBus.connect(nats_url, service="test", identity=everyone()), Held(tool)
+    bus, held = (
+        await NatsBus.connect(nats_url, service="test", identity=all_services_identity()),
+        Held(tool),
+    )
     await bus.serve(CALL_TOOL, held.tools.call)
     command = make_command(THREE, timeout_s=60.0)
     async with executor(nats_url) as first:
@@ -123,7 +129,10 @@ async def test_a_run_outlives_its_executor_and_each_tool_runs_once(
 async def test_a_frozen_executor_loses_its_run_and_states_nothing(
     nats_url: str, make_command: Callable[..., RunWorkflow]
 ) -> None:
-    bus, held = await NatsBus.connect(nats_url, service="test", identity=everyone()), Held("api:b")
+    bus, held = (
+        await NatsBus.connect(nats_url, service="test", identity=all_services_identity()),
+        Held("api:b"),
+    )
     await bus.serve(CALL_TOOL, held.tools.call)
     command = make_command(THREE, timeout_s=60.0)
     async with executor(nats_url) as first:

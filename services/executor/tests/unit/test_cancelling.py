@@ -78,7 +78,7 @@ async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unkno
     assert fact.error is not None
     assert fact.error.kind == "cancelled"
     assert fact.error.message == (
-        "mira cancelled it. It has called fs:read. Nobody knows how these calls ended: fs:write."
+        "mira cancelled it. It has called fs:read. The outcome of these calls is unknown: fs:write."
     )
     assert await ended(cancel(command), executor) == fact
     assert await finish(command, executor) == fact
@@ -109,7 +109,7 @@ async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown(
     assert fact.error.kind == "timeout"
     assert fact.error.message == (
         "the run took longer than the 0.3 s it had. It has called fs:read. "
-        "Nobody knows how these calls ended: fs:write."
+        "The outcome of these calls is unknown: fs:write."
     )
 
 

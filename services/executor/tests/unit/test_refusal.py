@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from pml_common.bus.identity import everyones_keys
+from pml_common.bus.identity import all_services_keys
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.scope import Scope
@@ -71,7 +71,7 @@ async def test_a_run_whose_grant_no_gateway_signed_does_not_start(
 
 
 def test_a_grant_is_as_a_gateway_signed_it(make_command: MakeCommand) -> None:
-    trusted = TrustedKeys(key.public for key in everyones_keys())
+    trusted = TrustedKeys(key.public for key in all_services_keys())
     grant = make_command(OWN).grant
     assert is_signed(trusted, grant)
     assert not is_signed(trusted, grant.model_copy(update={"approved_by": "mallory"}))

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import DeadLetter, Retry, dispose
-from pml_common.bus.errors import Fenced, Lost, Unreadable
+from pml_common.bus.errors import Fenced, MessageLost, Unreadable
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Recorded
+from pml_common.bus.port import StoredMessage
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, TRACE_RECORDED, MessageType
 from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow, TraceRecorded
@@ -64,7 +64,7 @@ class LaggingBus(MemoryBus):
 
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[StoredMessage]:
         found = await super().history(scope, entity, of=of)
         self.unseen, is_late = max(0, self.unseen - 1), self.unseen > 0
         return found[:-2] if is_late else found
@@ -166,12 +166,14 @@ async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
         await tools.begun.wait()
         gone = bus.broker.stream("evt", "executor").messages.pop()
         tools.release.set()
-        with pytest.raises(Lost, match=f"message {gone.sequence} cannot be read: it was stored"):
+        with pytest.raises(
+            MessageLost, match=f"message {gone.sequence} cannot be read: it was stored"
+        ):
             await running
 
 
 def test_what_is_lost_is_given_up_at_its_first_delivery() -> None:
-    assert isinstance(dispose(Lost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), DeadLetter)
+    assert isinstance(dispose(MessageLost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), DeadLetter)
 
 
 async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(

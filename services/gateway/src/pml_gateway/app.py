@@ -16,8 +16,8 @@ from pml_common.contracts.gateway import WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
-from pml_common.service import Served
-from pml_common.storage.schema import answers, open_schema
+from pml_common.service import RunningService
+from pml_common.storage.schema import open_schema, storage_check
 from pml_gateway.adapters.background import background, keep_doing
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
@@ -47,7 +47,7 @@ _LOOK_EVERY_S = 1.0
 
 
 @asynccontextmanager
-async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
+async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningService]:
     """Be the gateway for as long as the block runs."""
     fd = settings.gateway_listen_fd
     handed_on = None if fd is None else inherited(fd)  # before any child is started
@@ -66,7 +66,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
     ):
         stubs = [StubTools()] if settings.gateway_stub_tools else []
         stores = postgres_stores(pool, settings.gateway_storage_patience_s)
-        checks = {"postgres": answers(pool)}
+        checks = {"postgres": storage_check(pool)}
         tools = ToolRouter([*stubs, servers])
         parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
         face = mcp_face(parts)
@@ -78,7 +78,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
             for stub in stubs:
                 for name, listed in stub.list_tools().items():
                     await announcer.state(name, listed)
-            yield Served(parts.checks, parts.readiness, partial(_drain, parts, face, http))
+            yield RunningService(parts.checks, parts.readiness, partial(_drain, parts, face, http))
 
 
 async def subscribe(parts: Parts) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
@@ -41,7 +41,7 @@ async def results(keeper: str, stores: Stores) -> AsyncGenerator[KeptResults]:
     bus = (
         MemoryBus()
         if keeper == "twin"
-        else await NatsBus.connect(keeper, service="gateway", identity=everyone())
+        else await NatsBus.connect(keeper, service="gateway", identity=all_services_identity())
     )
     yield BusResults(bus, lambda: AT)
     await bus.drain(1)

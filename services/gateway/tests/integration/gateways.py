@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 
-from pml_common.bus.identity import everyone
+from libs.pml_common.tests.support.harness import write_key_files
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.testing import key_files
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
@@ -74,10 +74,10 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         chosen = chosen.model_copy(
-            update={"signing_key": Path(key_files(folder, "gateway")["PML_SIGNING_KEY"])}
+            update={"signing_key": Path(write_key_files(folder, "gateway")["PML_SIGNING_KEY"])}
         )
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30.0))
-        bus = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
+        bus = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
         await stack.enter_async_context(serve(chosen, bus))
         stack.push_async_callback(bus.drain, 2.0)
         yield Gateway(chosen, bus, http)
@@ -86,7 +86,7 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
 @asynccontextmanager
 async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> AsyncGenerator[Peers]:
     """The other services for as long as the block runs."""
-    bus = await NatsBus.connect(nats_url, service="peers", identity=everyone())
+    bus = await NatsBus.connect(nats_url, service="peers", identity=all_services_identity())
     scripted = Peers(bus, tools)
     await scripted.start()
     try:
@@ -108,7 +108,7 @@ def process_environment(
 ) -> dict[str, str]:
     """What a gateway's own process is told; its keys lie in `folder`."""
     return {
-        **key_files(folder, "gateway"),
+        **write_key_files(folder, "gateway"),
         "PATH": os.defpath,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "PML_NATS_URL": nats_url,

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
@@ -106,7 +106,7 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     servers = {"box": box.stdio().model_dump(include={"command", "args", "trust"})}
     file = str(servers_file(tmp_path, servers))
     environment = process_environment(nats_url, postgres_dsn, port, tmp_path, PML_MCP_SERVERS=file)
-    bus = await NatsBus.connect(nats_url, service="executor", identity=everyone())
+    bus = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     async with process(environment) as first:
         tools = await eventually(lambda: _listed(bus), within=30.0)
         done = await _call(postgres_dsn, tools["count"], {"key": "once"})

@@ -103,7 +103,7 @@ async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change
         health = await w.http.get("/healthz")
         assert (health.status_code, health.json()["policy"]) == (
             200,
-            f"{file}: rule: is not known here",
+            f"{file}: rule: is not a known field",
         )
         assert (await w.http.get("/api/tools")).json()["tools"] == tools
 

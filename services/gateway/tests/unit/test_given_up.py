@@ -17,7 +17,7 @@ from services.gateway.tests.layered import running as at_a_layer
 from services.gateway.tests.parked_runs import by_name, parked, parks
 from services.gateway.tests.steps import after, approve, asking
 
-CALLS = "It has called fs:read. Nobody knows how these calls ended: fs:write."
+CALLS = "It has called fs:read. The outcome of these calls is unknown: fs:write."
 SEEN = JournalSeen(CALLS)
 
 

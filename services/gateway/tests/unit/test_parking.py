@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
@@ -105,11 +105,11 @@ def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
     assert now.grant == command.grant
     binding = Binding(command.grant, {})
     wanted = parked(command).wanted
-    made_as = MadeCall(wanted.node_id, 0, wanted.tool, wanted.args, wanted.args_hash)
-    assert binding.misfit(made_as, lambda _: ()) is None
+    made_as = ActualCall(wanted.node_id, 0, wanted.tool, wanted.args, wanted.args_hash)
+    assert binding.mismatch(made_as, lambda _: ()) is None
     assert binding.definition_hash(made_as) == WRITE.definition_hash
     other = replace(made_as, args=OTHER, args_hash=args_hash(OTHER))
-    assert "was not seen" in (binding.misfit(other, lambda _: ()) or "")
+    assert "was not seen" in (binding.mismatch(other, lambda _: ()) or "")
 
 
 def test_all_calls_that_wait_are_one_question() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pml_common.bus.errors import NobodyThere, QueryFailed
+from pml_common.bus.errors import NoResponder, QueryFailed
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.registry import ListTools, ToolCatalog
@@ -30,7 +30,7 @@ async def test_a_question_waits_for_an_owner_that_is_away() -> None:
 async def test_an_owner_that_stays_away_is_waited_for_so_long() -> None:
     clock = asyncio.get_running_loop().time
     began = clock()
-    with pytest.raises(NobodyThere, match="registry list-tools: nobody is there"):
+    with pytest.raises(NoResponder, match="registry list-tools: no replica is running"):
         await PatientQueryClient(MemoryBus(), 0.2).request(catalog.LIST_TOOLS, QUESTION)
     assert 0.05 < clock() - began < 10.0
 

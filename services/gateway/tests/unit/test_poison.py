@@ -12,7 +12,7 @@ import pytest
 
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
-from pml_common.bus.identity import SIGNATURE, everyone, statement
+from pml_common.bus.identity import SIGNATURE, all_services_identity, signed_content
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
@@ -47,7 +47,9 @@ class Poison:
             headers[codec.PAYLOAD] = self.payload
         if self.signer is not None:
             signer: Any = entry.sender if self.signer == "sender" else self.signer
-            headers[SIGNATURE] = everyone().sign(signer, statement(subject, message_id, digest))
+            headers[SIGNATURE] = all_services_identity().sign(
+                signer, signed_content(subject, message_id, digest)
+            )
         return Envelope(subject, self.data, headers)
 
 

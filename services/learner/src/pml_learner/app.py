@@ -8,8 +8,8 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.storage.schema import answers, open_schema
-from pml_common.storage.unavailable import map_unavailable
+from pml_common.storage.errors import map_unavailable
+from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
@@ -33,4 +33,4 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             catalog.LEARNER_ON_RUN_FINISHED,
             partial(on_run_finished, traces=traces, rule=TdRule()),
         )
-        yield {"postgres": answers(pool)}
+        yield {"postgres": storage_check(pool)}

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.identity import everyone
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import ForgetfulBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
@@ -50,10 +50,11 @@ async def _traces(bus: Bus) -> TracePage:
 
 
 async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgres_dsn: str) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
+    executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     try:
         async with _learner(
-            await NatsBus.connect(nats_url, service="learner", identity=everyone()), postgres_dsn
+            await NatsBus.connect(nats_url, service="learner", identity=all_services_identity()),
+            postgres_dsn,
         ):
             run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)])
             await executor.publish(run)
@@ -74,16 +75,20 @@ async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgre
 
 
 async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
+    executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     runs = [finished() for _ in range(20)]
     try:
         async with (
             _learner(
-                await NatsBus.connect(nats_url, service="learner", identity=everyone()),
+                await NatsBus.connect(
+                    nats_url, service="learner", identity=all_services_identity()
+                ),
                 postgres_dsn,
             ),
             _learner(
-                await NatsBus.connect(nats_url, service="learner", identity=everyone()),
+                await NatsBus.connect(
+                    nats_url, service="learner", identity=all_services_identity()
+                ),
                 postgres_dsn,
             ),
         ):
@@ -105,10 +110,12 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
 async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
     nats_url: str, postgres_dsn: str
 ) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
+    executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     run = finished()
     try:
-        bus = await ForgetfulBus.connect(nats_url, service="learner", identity=everyone())
+        bus = await CrashAfterCommitBus.connect(
+            nats_url, service="learner", identity=all_services_identity()
+        )
         async with _learner(bus, postgres_dsn):
             await executor.publish(run)
 
@@ -125,13 +132,16 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
 async def test_an_outage_of_postgres_is_said_and_outlasted(
     nats_url: str, postgres_dsn: str
 ) -> None:
-    executor = await NatsBus.connect(nats_url, service="executor", identity=everyone())
+    executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     run = finished()
     try:
         async with (
             forwarded(postgres_dsn) as link,
             _learner(
-                await NatsBus.connect(nats_url, service="learner", identity=everyone()), link.dsn
+                await NatsBus.connect(
+                    nats_url, service="learner", identity=all_services_identity()
+                ),
+                link.dsn,
             ),
         ):
             await link.cut()

@@ -8,9 +8,9 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
+from pml_common.storage.errors import map_unavailable
 from pml_common.storage.pool import Pool
-from pml_common.storage.schema import answers, open_schema
-from pml_common.storage.unavailable import map_unavailable
+from pml_common.storage.schema import open_schema, storage_check
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.minilm import MiniLmEmbedder
@@ -43,7 +43,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         capabilities, tools = PostgresCapabilityStore(pool), PostgresToolStore(pool)
         await _answer(bus, pool, capabilities, tools, embedder)
         await _hear(bus, capabilities, tools, embedder)
-        yield {"postgres": answers(pool), "embeddings": embedder.check}
+        yield {"postgres": storage_check(pool), "embeddings": embedder.check}
 
 
 async def _answer(

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pytest
 
-from pml_common.bus.identity import everyone
+from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
-from pml_common.bus.testing import ForgetfulBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
@@ -69,7 +69,7 @@ async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
 @pytest.fixture
 async def outside(nats_url: str) -> AsyncGenerator[NatsBus]:
     """The bus as the other services see it."""
-    bus = await NatsBus.connect(nats_url, service="gateway", identity=everyone())
+    bus = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
     yield bus
     await bus.drain()
 
@@ -98,7 +98,8 @@ async def test_a_capability_is_created_learned_listed_and_found(
     analysis = analysed(name="fs:ensure", intent="make sure that the notes exist")
     entity = str(analysis.capability.capability_id)
     async with _registry(
-        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+        await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
+        postgres_dsn,
     ):
         await outside.publish(lesson())
         await outside.publish(analysis)
@@ -135,7 +136,8 @@ async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
     outside: NatsBus, nats_url: str, postgres_dsn: str, intent: str
 ) -> None:
     async with _registry(
-        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+        await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
+        postgres_dsn,
     ):
         await outside.publish(listed(*FILES))
         for other in OTHERS:
@@ -153,7 +155,8 @@ async def test_questions_asked_before_the_model_is_loaded_are_answered(
     outside: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
     async with _registry(
-        await NatsBus.connect(nats_url, service="registry", identity=everyone()), postgres_dsn
+        await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
+        postgres_dsn,
     ):
         assert await _discover(outside, "read a file") == DiscoveryPage(hits=(), total=0)
 
@@ -163,7 +166,9 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
 ) -> None:
     analysis, observed = analysed(), edges(("fs:stat", "fs:read"))
     entity = str(analysis.capability.capability_id)
-    bus = await ForgetfulBus.connect(nats_url, service="registry", identity=everyone())
+    bus = await CrashAfterCommitBus.connect(
+        nats_url, service="registry", identity=all_services_identity()
+    )
     async with _registry(bus, postgres_dsn):
         for message in (analysis, lesson(), observed, listed(tool("fs:read"))):
             await outside.publish(message)
@@ -185,7 +190,7 @@ async def test_replicas_that_start_and_work_side_by_side_agree(
     hashes = [f"a7f3{number:060x}" for number in range(12)]
     async with AsyncExitStack() as replicas:
         buses = [
-            await NatsBus.connect(nats_url, service="registry", identity=everyone())
+            await NatsBus.connect(nats_url, service="registry", identity=all_services_identity())
             for _ in range(2)
         ]
         await asyncio.gather(

@@ -19,7 +19,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.drawing.outline import outline
-from pml_common.drawing.rows import GoRow, NodeRow, Row, WayRow
+from pml_common.drawing.rows import BranchRow, JumpRow, NodeRow, Row
 from pml_common.drawing.text import Captions, argument_text, arguments_of, short
 
 MARKS: Final[dict[Verdict, tuple[str, str]]] = {
@@ -81,7 +81,7 @@ class _Line:
 
     depth: int
     row: Row
-    way: WayRow | None = None
+    way: BranchRow | None = None
 
 
 def _joined(rows: Sequence[Row]) -> list[_Line]:
@@ -90,14 +90,14 @@ def _joined(rows: Sequence[Row]) -> list[_Line]:
     lines: list[_Line] = []
     under: list[int] = []
     """Depths of the ways that share a line with the row below them."""
-    way: WayRow | None = None
+    way: BranchRow | None = None
     for place, row in enumerate(rows):
         while under and row.depth <= under[-1]:
             under.pop()
         below = rows[place + 1] if place + 1 < len(rows) else None
-        if isinstance(row, WayRow) and not row.ends and below and not has_next[place + 1]:
+        if isinstance(row, BranchRow) and not row.ends and below and not has_next[place + 1]:
             is_decision = isinstance(below, NodeRow) and isinstance(below.node, DecisionNode)
-            if isinstance(below, GoRow) or is_decision:
+            if isinstance(below, JumpRow) or is_decision:
                 way = row
                 continue
         if way is None:
@@ -175,10 +175,10 @@ class _Words:
         """The lines of one row, none wider than there is room."""
         way = Text() if line.way is None else Text(f"{short(line.way.label, 40)} → ", "cyan")
         match line.row:
-            case WayRow(label=label, ends=ends):
+            case BranchRow(label=label, ends=ends):
                 words = Text(short(label, room), "cyan")
                 return [words.append(" → ends here", "dim") if ends else words]
-            case GoRow(node_id=node_id, back=back):
+            case JumpRow(node_id=node_id, back=back):
                 return [way.append(f"{'back' if back else 'on'} to {short(node_id, 20)}", "dim")]
             case NodeRow(node=TaskNode() | CapabilityNode() as node, ends=ends):
                 return self._call(node, room, ends=ends)

@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785), by which large values are told and compared."""
+"""Canonical JSON (RFC 8785), for digests and comparison of large values."""
 
 import hashlib
 from typing import Final
@@ -10,22 +10,22 @@ _SAFE: Final = 2**53
 
 
 def canonical(value: JsonValue) -> bytes:
-    """Its one form. Raises ValueError for text that is no Unicode."""
+    """Return the canonical form. Raises ValueError for text that is not valid Unicode."""
     return rfc8785.dumps(_doubles(value))
 
 
 def sha256_of(value: JsonValue) -> str:
-    """Digest of a value, hex. Raises ValueError for text that is no Unicode."""
+    """Return the digest of a value, hex. Raises ValueError for text that is not valid Unicode."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def sha256_of_text(text: str) -> str:
-    """Digest of a text in UTF-8, hex; a lone surrogate counts as it is written in JSON."""
+    """Return the digest of a text in UTF-8, hex; a lone surrogate is encoded as such."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _doubles(value: JsonValue) -> JsonValue:
-    """The same value with integers that JavaScript cannot hold as what it makes of them."""
+    """Convert integers that JavaScript cannot represent to the doubles it uses instead."""
     match value:
         case bool():
             return value

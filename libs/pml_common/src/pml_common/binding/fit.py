@@ -1,4 +1,4 @@
-"""Comparison of a call with what was approved."""
+"""Comparison of a call with its approval."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from pml_common.contracts.tool import JsonObject
 
 
 @dataclass(frozen=True)
-class MadeCall:
-    """A call of a tool as the run makes it."""
+class ActualCall:
+    """A tool call with the arguments that the run passes."""
 
     node_id: str
     occurrence: int
@@ -39,7 +39,7 @@ class MadeCall:
 
 
 class Binding:
-    """What one grant allows, under the arguments of its run's caller."""
+    """The calls that one grant allows, given the arguments of the run's caller."""
 
     def __init__(self, grant: Grant, args: JsonObject) -> None:
         self._grant = grant
@@ -51,21 +51,21 @@ class Binding:
         }
         self._rest = {(one.node_id, one.tool): one.definition_hash for one in grant.rest}
 
-    def definition_hash(self, call: MadeCall) -> str | None:
-        """The hash of the definition by which a tool was granted, to this call at least."""
+    def definition_hash(self, call: ActualCall) -> str | None:
+        """Return the definition hash under which the tool was granted, at least to this call."""
         granted = self._grant.tools.get(call.tool)
         return granted if granted is not None else self._allowed_later(call)
 
-    def is_approved(self, call: MadeCall) -> bool:
-        """Whether a person was asked about the tool: with the whole program, or at this call."""
+    def is_approved(self, call: ActualCall) -> bool:
+        """Return whether a person approved the tool: with the whole program, or at this call."""
         whole = call.tool in self._bound and self._grant.approved_by is not None
         return whole or self._allowed_later(call) is not None
 
-    def misfit(
-        self, call: MadeCall, outcomes: Outcomes, *, beside_mocks: bool = False
+    def mismatch(
+        self, call: ActualCall, outcomes: Outcomes, *, beside_mocks: bool = False
     ) -> str | None:
-        """Why a call is not what was approved, in words; None: it is. `beside_mocks`: what mocks
-        answered is not known here, so parts of results of which there are none fit."""
+        """Return why a call differs from what was approved; None if it does not. `beside_mocks`:
+        results of mocks are unknown here, so arguments from a node without results match."""
         tool = call.tool
         if self._allowed_later(call) is not None:
             return None
@@ -83,25 +83,25 @@ class Binding:
         faults = list(fit.faults(node.arguments, call.args))
         return None if not faults else f"{tool} is called with other arguments: {faults[0]}"
 
-    def is_source(self, call: MadeCall) -> bool:
-        """Whether bound arguments of other nodes are parts of what calls at this node give."""
+    def is_source(self, call: ActualCall) -> bool:
+        """Return whether bound arguments of other nodes are parts of this node's results."""
         node = self._nodes.node(call.node_id)
         return node is not None and node.source
 
-    def _is_free(self, call: MadeCall) -> bool:
-        """Whether its arguments may be any."""
+    def _is_free(self, call: ActualCall) -> bool:
+        """Return whether the call may have any arguments."""
         standing = self._grant.standing
         return call.tool not in self._bound or _allowed(standing, call.tool, call.args)
 
-    def _allowed_later(self, call: MadeCall) -> str | None:
-        """The definition by which a person allowed this call, or all further ones of its node,
-        while the run was parked."""
+    def _allowed_later(self, call: ActualCall) -> str | None:
+        """Return the definition hash under which a person allowed this call, or all further calls
+        of its node, while the run was parked."""
         very = self._calls.get((call.node_id, call.occurrence, call.tool, call.args_hash))
         return self._rest.get((call.node_id, call.tool)) if very is None else very
 
 
 def _allowed(standing: Sequence[PolicyRule], tool: str, args: JsonObject) -> bool:
-    """Whether the first rule that speaks of this very call allows it."""
+    """Return whether the first rule that matches this call allows it."""
     for rule in standing:
         if rule.matches(tool, args, is_all=True):
             return rule.verdict == "allow"
@@ -115,14 +115,14 @@ class _Fit:
         self._computed_parks = computed_parks
 
     def faults(self, pattern: Fields, args: JsonObject) -> Iterator[str]:
-        """What is wrong with each argument, in the order of their names."""
+        """Describe each argument that differs, in the order of their names."""
         for name in sorted(args.keys() | pattern.fields.keys()):
             expected = field_of(pattern, name)
             value: Value = args.get(name, ABSENT)
             if not self._fits(expected, value):
                 yield f"{name} {_expected(expected)}"
             elif value is not ABSENT and self._computed_parks and _is_computed(expected):
-                yield f"{name} is computed, and the policy wants such calls to be asked about"
+                yield f"{name} is computed, and the policy requires approval of such calls"
 
     def _fits(self, pattern: Pattern, value: Value) -> bool:
         match pattern:
@@ -152,7 +152,7 @@ class _Fit:
                 return any(self._fits(one, value) for one in pattern.patterns)
 
     def _fits_item(self, pattern: Pattern, value: JsonValue) -> bool:
-        """In a list JSON has null for what is not there."""
+        """Match an item of a list, where JSON has null for an absent value."""
         return self._fits(pattern, value) or (value is None and self._fits(pattern, ABSENT))
 
 
@@ -185,7 +185,7 @@ def _is_computed(pattern: Pattern) -> bool:
 
 
 def _expected(pattern: Pattern) -> str:
-    """What was approved, in few words."""
+    """Describe what was approved, briefly."""
     match pattern:
         case Known(values=(only,)) if only is ABSENT:
             return "was not to be given"

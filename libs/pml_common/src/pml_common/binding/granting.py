@@ -1,4 +1,4 @@
-"""The nodes of a grant, from what the analysis states of a program."""
+"""The nodes of a grant, from the analysis of a program."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -22,14 +22,14 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject
 
 LONGEST: Final = 1024
-"""Bytes of canonical JSON of a literal that travels in a grant; longer ones do as their digest."""
+"""Most bytes of canonical JSON of a literal in a grant; longer ones are replaced by a digest."""
 
 
 def granted_nodes(
     nodes: Iterable[Node], nested: Sequence[NestedCapability], bound: Collection[str]
 ) -> dict[str, GrantedNode]:
-    """The calls of bound tools, those of capabilities that lead to such, and those of whose results
-    their arguments are parts."""
+    """Return the calls of bound tools, those of capabilities that lead to them, and those whose
+    results appear in their arguments."""
     calls = {capability.capability_id: capability.nodes for capability in nested}
     leading = _leading(calls, bound)
     own = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
@@ -47,7 +47,7 @@ def granted_nodes(
 
 
 def _sources(wanted: Sequence[CallNode], nodes: Mapping[str, CallNode]) -> set[str]:
-    """The nodes of whose results arguments of the wanted ones are parts, and theirs in turn."""
+    """Return the nodes whose results appear in arguments of the wanted ones, transitively."""
     found: set[str] = set()
     left = list(wanted)
     while left:
@@ -60,7 +60,7 @@ def _sources(wanted: Sequence[CallNode], nodes: Mapping[str, CallNode]) -> set[s
 
 
 def _named(argument: Argument) -> Iterator[str]:
-    """The nodes that a bound argument is part of a result of."""
+    """Yield the nodes whose results appear in a bound argument."""
     match argument:
         case ReferenceArgument(node_id=str(node_id), path=tuple()):
             yield node_id
@@ -81,7 +81,7 @@ def _is_wanted(node: CallNode, bound: Collection[str], leading: Collection[UUID]
 
 
 def _leading(calls: Mapping[UUID, Sequence[CallNode]], bound: Collection[str]) -> set[UUID]:
-    """The capabilities from which calls lead to a bound tool."""
+    """Return the capabilities from which calls lead to a bound tool, transitively."""
     leading: set[UUID] = set()
     while True:
         more = {
@@ -118,7 +118,7 @@ def _short(argument: Argument) -> Argument:
 
 
 def known_arguments(arguments: Mapping[str, Argument]) -> tuple[JsonObject, bool]:
-    """The arguments of a call that are known before the run, and whether they are all."""
+    """Return the arguments of a call that are known before the run, and whether they are all."""
     known = {
         name: argument.value
         for name, argument in arguments.items()

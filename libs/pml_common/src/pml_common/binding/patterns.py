@@ -1,4 +1,4 @@
-"""Patterns: what an argument of a call must be like, once everything known is filled in."""
+"""Patterns that arguments of a call must match, with all known values filled in."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Steps = tuple[ResultStep, ...]
 
 
 class Absent(Enum):
-    """A value that is not there: what JavaScript calls undefined."""
+    """An absent value: JavaScript's undefined."""
 
     ABSENT = "absent"
 
@@ -24,7 +24,7 @@ Value = JsonValue | Absent
 
 @dataclass(frozen=True)
 class Known:
-    """One of these values; `parameter` is the caller's argument that they come from, if one is."""
+    """One of these values; `parameter` is the caller's argument that they come from, if any."""
 
     values: tuple[Value, ...]
     parameter: str | None = None
@@ -39,7 +39,7 @@ class Digested:
 
 @dataclass(frozen=True)
 class FromResult:
-    """The part at `path` of some earlier successful result of the node; None steps: any element."""
+    """The part at `path` of any earlier successful result of the node; None steps: any element."""
 
     node_id: str
     path: Steps
@@ -47,14 +47,14 @@ class FromResult:
 
 @dataclass(frozen=True)
 class Computed:
-    """Anything: nobody can say before the run."""
+    """Any value: unknown before the run."""
 
     expression: str
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What `...value` may set: `keys`, None for any, each to a part of the value."""
+    """The fields that `...value` may set: `keys`, None for any, each to a part of the value."""
 
     value: "Pattern"
     keys: tuple[str, ...] | None
@@ -63,7 +63,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Fields:
-    """An object with these fields, and such as a spread sets; no others."""
+    """An object with these fields and those that a spread sets; no others."""
 
     fields: Mapping[str, "Pattern"]
     spreads: tuple[Spread, ...] = ()
@@ -71,14 +71,14 @@ class Fields:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of just these items."""
+    """A list of exactly these items."""
 
     items: tuple["Pattern", ...]
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """What fits one of these."""
+    """A value that matches one of these patterns."""
 
     patterns: tuple["Pattern", ...]
 
@@ -86,15 +86,15 @@ class AnyOf:
 Pattern = Known | Digested | FromResult | Computed | Fields | Items | AnyOf
 
 Outcomes = Callable[[str], Sequence[JsonValue]]
-"""The results of the successful calls of a node so far, in any order."""
+"""Returns the results of a node's successful calls so far, in any order."""
 
 NOTHING: Final = Known((ABSENT,))
 
 
 @dataclass(frozen=True)
 class BoundNode:
-    """A call of a tool as it was shown: at most once in a run unless it `repeats`. Of the results
-    of a `source` other nodes' arguments are parts."""
+    """A tool call as shown to the approver: at most once in a run unless it `repeats`. Results of a
+    `source` appear in other nodes' arguments."""
 
     tool: str
     arguments: Fields = field(default_factory=lambda: Fields({}))
@@ -103,7 +103,7 @@ class BoundNode:
 
 
 def at(value: Value, step: str | int) -> Value:
-    """The member of a JSON value, as JavaScript finds it."""
+    """Return a member of a JSON value by JavaScript's rules."""
     if isinstance(value, list | str):
         items = value if isinstance(value, list) else _units(value)
         index = int(step) if str(step).isdecimal() else -1
@@ -114,15 +114,15 @@ def at(value: Value, step: str | int) -> Value:
 
 
 def _units(text: str) -> list[str]:
-    """The UTF-16 units of a text, which an index counts."""
+    """Split a text into UTF-16 code units, which JavaScript's indices count."""
     raw = text.encode("utf-16-le", "surrogatepass")
     pairs = (raw[start : start + 2] for start in range(0, len(raw), 2))
     return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
 def parts(value: Value, path: Steps) -> list[Value]:
-    """The values at a path: one, or for each None step those of all elements; those of a text are
-    its code points."""
+    """Return the values at a path: one, or for each None step those of all elements (of a text:
+    its code points)."""
     found: list[Value] = [value]
     for step in path:
         if step is None:

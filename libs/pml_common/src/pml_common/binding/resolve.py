@@ -1,7 +1,7 @@
 """Resolution: the patterns of a node's arguments, with the caller's arguments filled in.
 
 A node of a nested capability is named by the calls that lead to it (`n2/n1`): its parameters are
-what the call at `n2` hands over. One link that is computed makes a parameter computed.
+the arguments of the call at `n2`. One computed link makes a parameter computed.
 """
 
 from collections.abc import Mapping
@@ -38,16 +38,16 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject
 
 SPREAD: Final = "..."
-"""Begins the key of what is given as a whole."""
+"""Prefix of the key of a spread."""
 
 
 def node_key(capability_id: UUID | None, node_id: str) -> str:
-    """The key of a node in a grant: the program's own, or a capability's."""
+    """Return the key of a node in a grant: the program's own, or a capability's."""
     return node_id if capability_id is None else f"{capability_id}/{node_id}"
 
 
 class Resolver:
-    """The nodes of one grant under the caller's arguments; each node is resolved once."""
+    """The nodes of one grant, given the caller's arguments; each node is resolved once."""
 
     def __init__(self, nodes: Mapping[str, GrantedNode], args: JsonObject) -> None:
         self._nodes = nodes
@@ -55,8 +55,7 @@ class Resolver:
         self._known: dict[str, BoundNode | None] = {}
 
     def node(self, path: str) -> BoundNode | None:
-        """The call of a tool at a node, `n2/n1` through calls of capabilities; None: there is no
-        such."""
+        """Return the tool call at a node (`n2/n1` through calls of capabilities), or None."""
         if path not in self._known:
             self._known[path] = self._resolve(path)
         return self._known[path]
@@ -80,8 +79,8 @@ class Resolver:
 
 
 def fields_of(arguments: Mapping[str, Argument], given: Pattern, prefix: str) -> Fields:
-    """What an object may hold. What a spread may set over a field that stands before it, the
-    field's own value or the spread's, is either."""
+    """Return the pattern of an object. A field that a later spread may overwrite matches its own
+    value or the spread's."""
     fields: dict[str, Pattern] = {}
     spreads: list[Spread] = []
     for key, argument in arguments.items():
@@ -102,7 +101,7 @@ def fields_of(arguments: Mapping[str, Argument], given: Pattern, prefix: str) ->
 
 
 def _object(pattern: Pattern) -> JsonObject | None:
-    """The one object that a pattern stands for."""
+    """Return the object, if a pattern has exactly one value and it is an object (or nothing)."""
     values = pattern.values if isinstance(pattern, Known) else ()
     if len(values) != 1:
         return None
@@ -114,8 +113,8 @@ def _of(pattern: Pattern, value: JsonValue) -> Known:
 
 
 def resolve(argument: Argument, given: Pattern, prefix: str) -> Pattern:
-    """The pattern of one argument; `given` is what the caller hands over, `prefix` leads to the
-    nodes of the same program."""
+    """Return the pattern of one argument; `given` is the pattern of the caller's arguments,
+    `prefix` the path of the program's nodes."""
     match argument:
         case LiteralArgument():
             digest = argument.sha256
@@ -135,10 +134,10 @@ def resolve(argument: Argument, given: Pattern, prefix: str) -> Pattern:
 
 
 def _parameter(argument: ParameterArgument, found: Pattern) -> Pattern:
-    """The caller's value, or the program's default where the caller gives none.
+    """Return the pattern of the caller's value, or of the program's default without one.
 
-    JavaScript takes defaults for undefined (destructuring), for null too (`??`), or for all that is
-    falsy (`||`): of a falsy value both may come.
+    JavaScript applies defaults to undefined (destructuring), also to null (`??`), or to all falsy
+    values (`||`): a falsy value may stay or be replaced.
     """
     match found:
         case Known():
@@ -162,7 +161,7 @@ def _defaulted(value: Value, default: JsonValue) -> tuple[Value, ...]:
 
 
 def pick(pattern: Pattern, path: Steps) -> Pattern:
-    """The pattern of a part of what fits a pattern."""
+    """Return the pattern of the part at `path` of values that match a pattern."""
     for step in path:
         pattern = _step(pattern, step)
     return pattern
@@ -191,7 +190,7 @@ def _step(pattern: Pattern, step: str | int | None) -> Pattern:
 
 
 def _item(pattern: Pattern) -> Pattern:
-    """What may come of an item of a list that was handed on: null of one that is not there."""
+    """Return the pattern of an item of a list passed as JSON: null for an absent value."""
     match pattern:
         case Known(values) if ABSENT in values:
             return Known((*values, None), pattern.parameter)
@@ -204,7 +203,7 @@ def _item(pattern: Pattern) -> Pattern:
 
 
 def field_of(pattern: Fields, key: str) -> Pattern:
-    """The pattern of one field, there or not; NOTHING where nothing sets it."""
+    """Return the pattern of one field, present or not; NOTHING if nothing sets it."""
     if key in pattern.fields:
         return pattern.fields[key]
     may_set = [one for one in pattern.spreads if one.keys is None or key in one.keys]

@@ -1,1 +1,1 @@
-"""The bus: typed messages over NATS JetStream, with every hard part in sight (ADR 0001)."""
+"""The bus: typed messages over NATS JetStream (ADR 0001)."""

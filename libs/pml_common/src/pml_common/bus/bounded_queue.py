@@ -1,4 +1,4 @@
-"""A queue that can end, to iterate over."""
+"""An async queue that can be closed and is bounded by weight."""
 
 import asyncio
 from enum import Enum
@@ -10,14 +10,14 @@ from pml_common.bus.errors import Overrun
 T = TypeVar("T")
 
 MOST_FOLLOWED = 16 * 1024 * 1024
-"""How much, by `weight`, a follower may leave unread."""
+"""The total `weight` that a follower may leave unread."""
 _EACH = 1024
 _ELSEWHERE = 1024 * 1024
 
 
 def weight(envelope: Envelope) -> int:
-    """About how many bytes a message takes while it waits; a body that is kept elsewhere does not
-    say how long it is."""
+    """Estimate the bytes that a queued message takes; the size of a body in the object store is
+    unknown."""
     return _EACH + (_ELSEWHERE if PAYLOAD in envelope.headers else len(envelope.data))
 
 
@@ -27,8 +27,8 @@ class _End(Enum):
 
 
 class BoundedQueue(Generic[T]):
-    """An async iterator fed from callbacks; abandoning one wait for it loses nothing. With `most`,
-    what would weigh more than that together is left out: after what is there, Overrun is raised."""
+    """An async iterator fed from callbacks; cancelling a wait loses nothing. Items beyond a total
+    weight of `most` are dropped: after the queued ones, Overrun is raised."""
 
     def __init__(self, most: int | None = None) -> None:
         self._items: asyncio.Queue[tuple[T, int] | _End] = asyncio.Queue()
@@ -47,7 +47,7 @@ class BoundedQueue(Generic[T]):
         self._items.put_nowait((item, weight))
 
     def close(self) -> None:
-        """End the iteration after what is already there."""
+        """End the iteration after the queued items."""
         self._end(_End.CLOSED)
 
     def _end(self, how: _End) -> None:

@@ -1,9 +1,11 @@
-"""nats-py's client with fewer turns of the event loop between a question and its answer.
+"""nats-py's client with fewer turns of the event loop between a request and its reply.
 
-Its own hands what is sent to one task, what comes to another, and waits with a third's help; a
-turn of the loop costs as much as the work that is done in it, and a tool call asks three times.
+nats-py writes in one task, parses in another, and waits for the reply through a third; a turn of
+the loop costs as much as the work done in it, and a tool call makes three requests in a row. ADR
+0001 has the figures. No upstream option covers this, so private methods are overridden here and in
+no other module: nats-py is pinned to 2.16, and test_bus_client.py covers what must stay true.
 """
-# What is shortened is private there, and not all of it typed:
+# The overridden methods are private in nats-py, and not all of them typed:
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 import asyncio
@@ -20,7 +22,7 @@ _MOST_UNSENT = 64 * 1024
 
 
 class DirectClient(Client):
-    """Sends at once, and gives a reply at once to who waits for it."""
+    """Writes immediately, and resolves a request where its reply is parsed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,8 +38,8 @@ class DirectClient(Client):
         payload_size: int,
         headers: dict[str, str] | None,
     ) -> None:
-        """As the library does, for headers that need no mending."""
-        # Joined, not formatted: the library has names that are members of an enumeration.
+        """Send like nats-py, without its header normalisation if the headers need none."""
+        # Joined, not formatted: nats-py passes header names that are enumeration members.
         lines = "".join(
             part for line in (headers or {}).items() for part in (line[0], ": ", line[1], "\r\n")
         )
@@ -53,7 +55,7 @@ class DirectClient(Client):
         await self._flush_pending()
 
     async def _flush_pending(self, force_flush: bool = False) -> None:
-        """Write what is pending; left to the library's task where that might have to wait."""
+        """Write pending data; if that might block, leave it to nats-py's flusher task."""
         writer = None if force_flush else self._writer()
         if writer is None:
             with _cancellable():
@@ -63,7 +65,7 @@ class DirectClient(Client):
         writer.writelines(pending)
 
     def _writer(self) -> asyncio.StreamWriter | None:
-        """What takes more at once, if it does."""
+        """Return the stream to write to, or None if a write might block."""
         if not self.is_connected or not isinstance(self._transport, TcpTransport):
             return None
         writer = self._transport._io_writer
@@ -80,7 +82,7 @@ class DirectClient(Client):
     ) -> Msg:
         if not self._replies_to:
             await self._expect_replies()
-        # Nobody who answered one question can tell where the answer to the next one is awaited.
+        # Unguessable, so that a responder cannot forge the reply to the next request.
         token = token_hex(12)
         key = token.encode()
         reply: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
@@ -115,8 +117,8 @@ class DirectClient(Client):
 
 @contextmanager
 def _cancellable() -> Generator[None]:
-    """Around what of the library ends quietly where it is cancelled: a timeout that ended there
-    would count as used, and what comes next be waited for without end."""
+    """Re-raise a cancellation that nats-py swallowed inside the block: a timeout that fired there
+    would count as consumed, and the next wait would never end."""
     task = asyncio.current_task()
     before = task.cancelling() if task else 0
     yield
@@ -125,4 +127,4 @@ def _cancellable() -> Generator[None]:
 
 
 async def _ignore(message: Msg) -> None:
-    """Never called: replies go to those who wait for them."""
+    """Never called: `_process_msg` delivers replies to their requests."""

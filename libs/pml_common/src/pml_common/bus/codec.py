@@ -1,4 +1,4 @@
-"""What travels: a contract's JSON as the body, identity and cause as headers."""
+"""The wire format: a contract's JSON as the body, identity and cause as headers."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pml_common.bus import names
 from pml_common.bus.errors import Rejected
-from pml_common.bus.identity import SIGNATURE, Identity, statement
+from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.catalog import MessageType
@@ -36,32 +36,32 @@ class Envelope:
 
 
 class Payloads(Protocol):
-    """Where bodies over `INLINE_LIMIT` wait, by their SHA-256."""
+    """A store of bodies over `INLINE_LIMIT`, by their SHA-256."""
 
     async def put(self, key: str, data: bytes) -> None:
-        """Keep a body; keeping it twice writes nothing twice. Raises BusUnavailable."""
+        """Store a body; a stored one is not written again. Raises BusUnavailable."""
         ...
 
     async def get(self, key: str) -> bytes | None:
-        """The body, or None once it has expired. Raises BusUnavailable."""
+        """Return the body, or None once it has expired. Raises BusUnavailable."""
         ...
 
 
 def encode(contract: Contract) -> bytes:
-    """Serialise a contract as its published schema says."""
+    """Serialise a contract according to its published schema."""
     return contract.model_dump_json(by_alias=True).encode()
 
 
 def decode(model: type[C], data: bytes) -> C:
-    """Parse a body; Rejected says what does not fit the contract."""
+    """Parse a body. Raises Rejected with the mismatch."""
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
         raise Rejected(f"not a {model.__name__}: {error}") from error
 
 
-def type_on(subject: str) -> MessageType[Message] | None:
-    """What is published on a subject; None for a type or version we do not know."""
+def type_of_subject(subject: str) -> MessageType[Message] | None:
+    """Return the message type of a subject; None for an unknown type or version."""
     return _BY_PREFIX.get(".".join(subject.split(".", 5)[:5]))
 
 
@@ -72,15 +72,15 @@ async def seal(
     expected_last: int | None,
     identity: Identity,
 ) -> Envelope:
-    """A message ready to store, signed where it has to be; `headers` already say who caused it.
-    Raises NotOurs."""
+    """Encode a message for storing, signed if its type requires it; adds to `headers`, which
+    already hold the cause. Raises WrongSender."""
     entry = catalog.type_of(message)
     subject = names.subject_of(entry, message.scope, message.entity)
     data, message_id = encode(message), str(message.message_id)
     headers[MSG_ID] = message_id
     identity.require(entry.sender)
     if entry.signed:
-        content = statement(subject, message_id, _digest(data))
+        content = signed_content(subject, message_id, _digest(data))
         headers[SIGNATURE] = identity.sign(entry.sender, content)
     if expected_last is not None:
         headers[EXPECTED_LAST] = str(expected_last)
@@ -88,13 +88,13 @@ async def seal(
 
 
 def require_signature(entry: MessageType[Message], envelope: Envelope, identity: Identity) -> None:
-    """Raise Rejected unless the one that may publish this has signed it, where it has to be signed:
-    subject, id and body, or the digest by which the body waits elsewhere."""
+    """Raise Rejected unless the type's sender has signed subject, id and body (or the digest of a
+    body in the store); unsigned types pass."""
     if not entry.signed:
         return
     headers = envelope.headers
     digest = headers.get(PAYLOAD) or _digest(envelope.data)
-    content = statement(envelope.subject, headers.get(MSG_ID, ""), digest)
+    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest)
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
         raise Rejected(f"not believed: {fault}")
@@ -105,7 +105,7 @@ def _digest(data: bytes) -> str:
 
 
 async def check_in(data: bytes, headers: dict[str, str], payloads: Payloads) -> bytes:
-    """Leave a big body in the store and its reference in `headers`; returns what to send."""
+    """Store a large body and put its reference into `headers`; returns the body to send."""
     if len(data) <= INLINE_LIMIT:
         return data
     key = _digest(data)
@@ -115,8 +115,8 @@ async def check_in(data: bytes, headers: dict[str, str], payloads: Payloads) -> 
 
 
 async def check_out(data: bytes, headers: Mapping[str, str], payloads: Payloads) -> bytes:
-    """The body itself, wherever it is. Raises Rejected when the store no longer has it, or has
-    another under its name."""
+    """Return the body, fetched from the store if needed. Raises Rejected if the store no longer has
+    it, or has another under its name."""
     key = headers.get(PAYLOAD)
     if key is None:
         return data

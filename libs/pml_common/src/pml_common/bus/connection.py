@@ -1,4 +1,4 @@
-"""The connection to the server, and its errors in our words."""
+"""The connection to the server, and the mapping of its errors to ours."""
 
 import asyncio
 import logging
@@ -22,10 +22,10 @@ PATIENCE_S = 10.0
 REPLY_TIMEOUT_S = 5.0
 _RECONNECT_WAIT_S = 0.2
 _PING_INTERVAL_S = 3
-"""A server that answers no three of them is left for another: one that froze, say."""
+"""After three unanswered pings the client reconnects to another server."""
 _NOT_NOW = (10009, 10010, 10118, 10119, 10158, 10164)
-"""Errors of a cluster that is electing a leader, or storing this very message or another one on its
-subject already."""
+"""Error codes of a cluster that is electing a leader, or is already storing this message or another
+one on its subject."""
 
 
 async def connect(
@@ -36,12 +36,12 @@ async def connect(
     *,
     inbox: str,
 ) -> Client:
-    """Connect, within `patience_s` of trying, and stay connected; `url` may name several servers
-    of a cluster, with commas; `on_reconnect` runs each time a server is back; replies come below
-    the subject `inbox`. Raises BusUnavailable."""
+    """Connect, retrying for `patience_s`, and stay connected; `url` may name several servers of a
+    cluster, separated by commas; `on_reconnect` runs after each reconnect; reply subjects begin
+    with `inbox`. Raises BusUnavailable."""
     client = DirectClient()
     urls = url.split(",")
-    server = ",".join(each.rpartition("@")[2] for each in urls)  # before that stands a secret
+    server = ",".join(each.rpartition("@")[2] for each in urls)  # without the credentials
     user = urlsplit(urls[0])
 
     async def disconnected() -> None:
@@ -60,7 +60,7 @@ async def connect(
             await client.connect(
                 urls,
                 name=name,
-                # Said once for all: servers that a cluster tells of come without them.
+                # Given explicitly: discovered servers of a cluster come without credentials.
                 user=user.username if user.password else None,
                 password=user.password,
                 token=user.username if not user.password else None,
@@ -69,9 +69,9 @@ async def connect(
                 disconnected_cb=disconnected,
                 reconnected_cb=reconnected,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=_RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - sleeps on it: any number does
+                reconnect_time_wait=_RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType] - passed to sleep, which takes floats
                 ping_interval=_PING_INTERVAL_S,
-                skip_subject_validation=True,  # they are made in `names`
+                skip_subject_validation=True,  # all subjects are built in `names`
             )
     except (TimeoutError, NatsError, OSError) as error:
         await client.close()
@@ -87,7 +87,7 @@ async def subscribe(
 
 
 async def drain(subscription: Subscription, timeout: float) -> None:
-    """Receive nothing new and finish what has come; without a server there is nothing to do."""
+    """Stop receiving and finish what was received; logs a warning without a server."""
     try:
         async with asyncio.timeout(timeout):
             await subscription.drain()
@@ -96,16 +96,16 @@ async def drain(subscription: Subscription, timeout: float) -> None:
 
 
 async def flush(client: Client) -> None:
-    """Return once the server has processed what was sent; without the pause, the question
-    whether it has could overtake a subscription."""
+    """Return once the server has processed what was sent; without the pause, the ping could
+    overtake a subscription."""
     await asyncio.sleep(0)
     await client.flush(int(REPLY_TIMEOUT_S))
 
 
 @contextmanager
 def server_errors(client: Client, what: str) -> Generator[None]:
-    """Around anything that waits for the server: fail at once while it is away, and say what was
-    tried."""
+    """Wrap an operation on the server: fail immediately while disconnected, and map its errors to
+    BusError with the operation `what`."""
     if not client.is_connected:
         raise BusUnavailable(f"{what}: not connected to NATS")
     try:
@@ -120,5 +120,5 @@ def server_errors(client: Client, what: str) -> Generator[None]:
 
 
 def envelope_of(message: Msg) -> Envelope:
-    """Subject, body and headers of a delivered message."""
+    """Build the envelope of a delivered message."""
     return Envelope(message.subject, message.data, message.headers or {})

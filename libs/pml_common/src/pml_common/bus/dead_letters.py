@@ -1,4 +1,4 @@
-"""Dead letters: messages that a consumer gave up, stored with the reason, and read again."""
+"""Dead letters: messages that a consumer gave up, stored with the reason, and read back."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
 from pml_common.bus.errors import Rejected
-from pml_common.bus.identity import SIGNATURE, Identity, NotOurs, statement
+from pml_common.bus.identity import SIGNATURE, Identity, WrongSender, signed_content
 from pml_common.bus.journal import read_stored
-from pml_common.bus.port import DeadMessage, OnDeadMessage
+from pml_common.bus.port import DeadLetterHandler, DeadMessage
 from pml_common.bus.publish import NatsPublisher
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -27,9 +27,9 @@ REASON = "Pml-Dead-Reason"
 SUBJECT = "Pml-Dead-Subject"
 DELIVERIES = "Pml-Dead-Deliveries"
 MESSAGE_ID = "Pml-Dead-Message-Id"
-BURIER = "Pml-Dead-Signature"
-"""Header: the signature of the service that gave the message up."""
-_NOT_KEPT = (codec.MSG_ID, codec.EXPECTED_LAST)
+DEAD_LETTER_SIGNATURE = "Pml-Dead-Signature"
+"""Header: the signature of the service that dead-lettered the message."""
+_DROPPED_HEADERS = (codec.MSG_ID, codec.EXPECTED_LAST)
 _REASON_LIMIT = 4000
 _CONSUMERS = {consumer.durable: consumer for consumer in catalog.CONSUMERS}
 
@@ -40,11 +40,11 @@ def _no_headers() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class DeadLetterEntry:
-    """A message that `durable` gave up; `data` and `headers` as it was delivered, its id under
-    another name.
+    """A message that `durable` gave up; `data` and `headers` as delivered, the message id under
+    another header name.
 
-    The server's own burials (a replica died on the last delivery) have no data, and their
-    subject is `<stream>/<sequence>`: the message is still there.
+    The server's own dead letters (a replica died on the last delivery) have no data, and their
+    subject is `<stream>/<sequence>`: the message is still in its stream.
     """
 
     durable: str
@@ -56,17 +56,17 @@ class DeadLetterEntry:
     by_server: bool = False
 
 
-def write_letter(
+def build_dead_letter(
     consumer: Consumer[Message],
     identity: Identity,
     envelope: Envelope,
     reason: str,
     deliveries: int,
 ) -> Envelope:
-    """The letter that stores a delivery with the reason why it is dead, signed by its consumer's
-    service; who has no such key leaves it unsigned."""
+    """Build the dead letter of a delivery, signed by the consumer's service; unsigned without its
+    key."""
     subject = names.dead_subject(consumer.durable)
-    kept = {name: value for name, value in envelope.headers.items() if name not in _NOT_KEPT}
+    kept = {name: value for name, value in envelope.headers.items() if name not in _DROPPED_HEADERS}
     headers = kept | {
         REASON: " ".join(reason.split())[:_REASON_LIMIT],
         SUBJECT: envelope.subject,
@@ -74,15 +74,15 @@ def write_letter(
         MESSAGE_ID: envelope.headers.get(codec.MSG_ID, ""),
     }
     try:
-        content = _vouched(subject, headers, envelope.data)
-        headers[BURIER] = identity.sign(consumer.service, content)
-    except NotOurs as error:
-        log.warning("%s: the letter goes unsigned: %s", subject, error)
+        content = _signed_letter(subject, headers, envelope.data)
+        headers[DEAD_LETTER_SIGNATURE] = identity.sign(consumer.service, content)
+    except WrongSender as error:
+        log.warning("%s: the dead letter is not signed: %s", subject, error)
     return Envelope(subject, envelope.data, headers)
 
 
-def read_letter(envelope: Envelope) -> DeadLetterEntry:
-    """The letter inside."""
+def parse_dead_letter(envelope: Envelope) -> DeadLetterEntry:
+    """Parse a stored dead letter or the server's advisory."""
     if envelope.subject.startswith(names.MAX_DELIVERIES_ADVISORIES):
         advisory = json.loads(envelope.data)
         return DeadLetterEntry(
@@ -104,17 +104,17 @@ def read_letter(envelope: Envelope) -> DeadLetterEntry:
     )
 
 
-def _vouched(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
-    """The signed content of a letter: everything but the words of the reason."""
+def _signed_letter(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
+    """Return the signed content of a dead letter: everything but the text of the reason."""
     told = (SUBJECT, DELIVERIES, MESSAGE_ID, SIGNATURE, codec.PAYLOAD)
     body = hashlib.sha256(data).hexdigest()
     listed = json.dumps([*(headers.get(name, "") for name in told), body])
     digest = hashlib.sha256(listed.encode()).hexdigest()
-    return statement(subject, headers.get(MESSAGE_ID, ""), digest)
+    return signed_content(subject, headers.get(MESSAGE_ID, ""), digest)
 
 
-async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None:
-    """Store a letter in `PML_DEAD`, once however often the delivery is buried. Raises
+async def store_dead_letter(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None:
+    """Store a dead letter in `PML_DEAD`; a repeated call for one delivery stores nothing. Raises
     BusUnavailable."""
     delivered = message.metadata
     stored = f"{delivered.stream}/{delivered.sequence.stream}"
@@ -123,21 +123,23 @@ async def bury(publisher: NatsPublisher, message: Msg, letter: Envelope) -> None
     await publisher.store(letter.subject, letter.data, headers)
 
 
-async def read_dead(client: Client) -> list[DeadLetterEntry]:
-    """All dead letters, oldest first. Raises BusUnavailable."""
+async def read_dead_letters(client: Client) -> list[DeadLetterEntry]:
+    """Return all dead letters, oldest first. Raises BusUnavailable."""
     stored = await read_stored(client, names.DEAD_STREAM, ">")
     return [
-        read_letter(Envelope((each.headers or {})["Nats-Subject"], each.data, each.headers or {}))
+        parse_dead_letter(
+            Envelope((each.headers or {})["Nats-Subject"], each.data, each.headers or {})
+        )
         for each in stored
     ]
 
 
 Fetch = Callable[[str, int], Awaitable[Envelope | None]]
-"""Reads one stored message by stream and sequence; None where it is gone."""
+"""Reads one stored message by stream and sequence; None if it is gone."""
 
 
 class DeadLetterReader:
-    """Hands on what was buried, where its sender did publish it and its reader did give it up."""
+    """Handles dead letters whose message its sender published and its consumer gave up."""
 
     def __init__(self, receiver: Receiver, fetch: Fetch) -> None:
         self._receiver = receiver
@@ -146,35 +148,36 @@ class DeadLetterReader:
     async def handle(
         self,
         consumer: DeadLetterConsumer,
-        handler: OnDeadMessage,
+        handler: DeadLetterHandler,
         envelope: Envelope,
         deliveries: int,
     ) -> Disposition:
-        """Handle a letter and publish its facts; its errors become a disposition."""
+        """Handle a dead letter and publish the returned messages; errors become a disposition."""
         with tracing.receiving(
             "handle", "dead-letter", names.DEAD_STREAM, envelope.headers
         ) as span:
             try:
-                buried = await self.open(read_letter(envelope))
-                if buried is not None:
-                    for fact in await handler(buried):
-                        await self._receiver.publish(fact)
+                dead = await self.open(parse_dead_letter(envelope))
+                if dead is not None:
+                    for message in await handler(dead):
+                        await self._receiver.publish(message)
             except Exception as error:
                 tracing.mark_failed(span, error)
                 outcome = dispose(error, consumer, deliveries)
-                log.warning("a letter of %s: %s", envelope.subject, outcome, exc_info=error)
+                log.warning("a dead letter of %s: %s", envelope.subject, outcome, exc_info=error)
                 return outcome
         return Done()
 
     async def open(self, letter: DeadLetterEntry) -> DeadMessage | None:
-        """The message in a letter; None, and a warning, without its writer's valid signature."""
+        """Return the message in a dead letter; None, and log a warning, if the letter or message
+        has no valid signature."""
         consumer = _CONSUMERS.get(letter.durable)
         if consumer is None or not consumer.message.signed:
             return None
         try:
             envelope = await self._delivered(letter, consumer)
         except Rejected as error:
-            log.warning("a letter of %s changes nothing: %s", letter.durable, error)
+            log.warning("a dead letter of %s is ignored: %s", letter.durable, error)
             return None
         try:
             message = await self._receiver.open(consumer.message.model, envelope)
@@ -191,23 +194,27 @@ class DeadLetterReader:
         )
 
     async def _delivered(self, letter: DeadLetterEntry, consumer: Consumer[Message]) -> Envelope:
-        """The message as it was delivered. Raises Rejected where it, or the letter, is not its
-        sender's."""
+        """Return the message as delivered. Raises Rejected if it, or the letter, was not signed by
+        its sender."""
         identity = self._receiver.identity
         if letter.by_server:
             stream, _, sequence = letter.subject.rpartition("/")
             found = await self._fetch(stream, int(sequence))
             if found is None:
-                raise Rejected(f"{letter.subject} is no longer there")
+                raise Rejected(f"{letter.subject} is no longer stored")
         else:
-            content = _vouched(names.dead_subject(letter.durable), letter.headers, letter.data)
-            fault = identity.fault(consumer.service, content, letter.headers.get(BURIER))
+            content = _signed_letter(
+                names.dead_subject(letter.durable), letter.headers, letter.data
+            )
+            fault = identity.fault(
+                consumer.service, content, letter.headers.get(DEAD_LETTER_SIGNATURE)
+            )
             if fault is not None:
-                raise Rejected(f"the letter is not believed: {fault}")
+                raise Rejected(f"the dead letter is not valid: {fault}")
             message_id = letter.headers.get(MESSAGE_ID, "")
             headers = {**letter.headers, codec.MSG_ID: message_id}
             found = Envelope(letter.subject, letter.data, headers)
-        if codec.type_on(found.subject) is not consumer.message:
+        if codec.type_of_subject(found.subject) is not consumer.message:
             raise Rejected(f"{found.subject} is not for {consumer.durable}")
         codec.require_signature(consumer.message, found, identity)
         return found

@@ -1,4 +1,4 @@
-"""From bytes received to what becomes of them; shared by the server's bus and its twin."""
+"""Handling of received messages and its dispositions; shared by NatsBus and MemoryBus."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -10,9 +10,9 @@ from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
 from pml_common.bus.errors import Fenced, QueryFailed, Rejected, Retryable, Unreadable
 from pml_common.bus.identity import Identity
-from pml_common.bus.port import Handler, Recorded
+from pml_common.bus.port import Handler, StoredMessage
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, Delivering, MessageType, QueryType
+from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType, QueryType
 
 log = logging.getLogger(__name__)
 
@@ -23,41 +23,41 @@ R = TypeVar("R", bound=Contract)
 
 @dataclass(frozen=True)
 class Done:
-    """Handled, its facts stored: acknowledge."""
+    """Handled, its messages published: acknowledge."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """Deliver it again after `delay_s`."""
+    """Redeliver after `delay_s`."""
 
     delay_s: float
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """Put it among the dead letters and never deliver it again."""
+    """Store as a dead letter and never redeliver."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Leave:
-    """Somebody else has taken it over: neither acknowledge nor refuse what is theirs."""
+    """Taken over by another replica: neither acknowledge nor reject."""
 
 
 _UNREADABLE_TRIES = 3
-"""Few tries: only a replica that lags makes a message unreadable for a while."""
+"""Few: only a lagging replica makes a message unreadable temporarily."""
 
 Disposition = Done | Retry | DeadLetter | Leave
 
 
-def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposition:
-    """What becomes of a delivery whose handling raised; `deliveries` counts from 1."""
+def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Disposition:
+    """Return the disposition of a delivery whose handler raised; `deliveries` counts from 1."""
     if isinstance(error, Fenced):
         return Leave()
     if isinstance(error, Rejected):
         return DeadLetter(str(error))
-    # What only waits for another part may wait long; a bug is the same the next time.
+    # A missing dependency may be missing for long; a bug stays the same on every delivery.
     foreseen = isinstance(error, Retryable)
     limit = consumer.max_deliver if foreseen else min(consumer.max_failures, consumer.max_deliver)
     if isinstance(error, Unreadable):
@@ -71,7 +71,7 @@ def dispose(error: Exception, consumer: Delivering, deliveries: int) -> Disposit
 
 @dataclass(frozen=True)
 class Receiver:
-    """Runs handlers on what one replica receives."""
+    """Verifies, decodes and handles what one replica receives."""
 
     payloads: Payloads
     identity: Identity
@@ -80,7 +80,7 @@ class Receiver:
     async def handle(
         self, consumer: Consumer[M], handler: Handler[M], envelope: Envelope, deliveries: int
     ) -> Disposition:
-        """Handle a delivery and publish its facts; its errors become a disposition."""
+        """Handle a delivery and publish the returned messages; errors become a disposition."""
         headers = envelope.headers
         destination = names.prefix_of(consumer.message)
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
@@ -96,20 +96,20 @@ class Receiver:
                 return outcome
         return Done()
 
-    async def hear(
+    async def handle_broadcast(
         self,
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
         envelope: Envelope,
     ) -> None:
-        """Hand on a message nobody waits for; its errors are logged."""
+        """Handle a message received at most once; errors are logged."""
         destination = names.prefix_of(message_type)
         with tracing.receiving("hear", message_type.name, destination, envelope.headers) as span:
             try:
                 await handler(await self.open_signed(message_type, envelope))
             except Exception as error:
                 tracing.mark_failed(span, error)
-                log.exception("%s was heard but not handled", envelope.subject)
+                log.exception("%s was received but not handled", envelope.subject)
 
     async def answer(
         self,
@@ -117,7 +117,7 @@ class Receiver:
         handler: Callable[[Q], Awaitable[R]],
         envelope: Envelope,
     ) -> bytes:
-        """Answer a question; whatever fails is a QueryFailed."""
+        """Handle a query and return the encoded reply. Raises QueryFailed for every failure."""
         with tracing.receiving(
             "serve", query_type.name, envelope.subject, envelope.headers
         ) as span:
@@ -136,7 +136,7 @@ class Receiver:
                 raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
 
     async def receive_broadcast(self, envelope: Envelope) -> Message | None:
-        """The message inside; None, and a warning, where it cannot be read."""
+        """Return the message; None, and log a warning, if it cannot be read."""
         try:
             return await self._known(envelope)
         except Rejected as error:
@@ -145,37 +145,38 @@ class Receiver:
 
     async def record(
         self, envelope: Envelope, sequence: int, stored_at: datetime
-    ) -> Recorded | None:
-        """A stored message; None for a type or version we do not know. Raises Unreadable: a journal
-        with a gap is worse than none."""
+    ) -> StoredMessage | None:
+        """Return a stored message; None for an unknown type or version. Raises Unreadable: a
+        journal with a gap is worse than none."""
         try:
             message = await self._known(envelope)
         except Rejected as error:
             raise Unreadable(envelope.subject, sequence, str(error)) from error
-        return None if message is None else Recorded(sequence, stored_at, message)
+        return None if message is None else StoredMessage(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:
-        entry = codec.type_on(envelope.subject)
+        entry = codec.type_of_subject(envelope.subject)
         return None if entry is None else await self.open_signed(entry, envelope)
 
     async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
-        """The message inside, once its sender's signature is seen. Raises Rejected."""
+        """Verify the sender's signature and return the message. Raises Rejected."""
         codec.require_signature(entry, envelope, self.identity)
         return await self.open(entry.model, envelope)
 
     async def open_reply(self, query_type: QueryType[Q, R], envelope: Envelope) -> R:
-        """The answer inside. Raises QueryFailed where it is none."""
+        """Return the decoded reply. Raises QueryFailed if it cannot be read."""
         try:
             return await self.open(query_type.reply, envelope)
         except Rejected as error:
             raise QueryFailed("internal", f"{query_type.owner} answered: {error}") from error
 
     async def open(self, model: type[codec.C], envelope: Envelope) -> codec.C:
-        """The contract inside, its body fetched where it waits elsewhere. Raises Rejected."""
+        """Return the decoded contract, its body fetched from the store if needed. Raises
+        Rejected."""
         data = await codec.check_out(envelope.data, envelope.headers, self.payloads)
         return codec.decode(model, data)
 
 
-def no_answer(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
-    """The owner did not answer."""
+def no_reply(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
+    """Build the error for a query whose owner did not reply."""
     return QueryFailed("unavailable", f"{query_type.owner} {query_type.name}: {why}")

@@ -1,21 +1,21 @@
-"""What can go wrong on the bus, and what a handler can say went wrong."""
+"""Errors of the bus, and those that handlers raise."""
 
 from typing import Literal
 
 from pml_common.errors import Rejected, Retryable
 
 __all__ = [
-    "Behind",
     "BusError",
     "BusUnavailable",
     "Fenced",
-    "Lost",
-    "NobodyThere",
+    "MessageLost",
+    "NoResponder",
     "Overrun",
     "QueryErrorCode",
     "QueryFailed",
     "Rejected",
     "Retryable",
+    "StaleServer",
     "TooFewServers",
     "Unreadable",
 ]
@@ -24,33 +24,33 @@ QueryErrorCode = Literal["not_found", "invalid", "conflict", "unavailable", "int
 
 
 class BusError(Exception):
-    """The bus could not do what was asked."""
+    """An operation on the bus failed."""
 
 
 class BusUnavailable(BusError, Retryable):
-    """No answer from the server in time; nothing is known to be stored. Try again later."""
+    """No answer from the server in time; whether a message was stored is unknown. Retry later."""
 
 
 class TooFewServers(BusError):
-    """More replicas are configured than the NATS servers can hold; `may_pass` where they are a
-    cluster, of which some may not be there yet."""
+    """More replicas are configured than the NATS servers can hold; `may_pass` in a cluster whose
+    servers may not all have started."""
 
     def __init__(self, stream: str, replicas: int, said: str, *, may_pass: bool = False) -> None:
         super().__init__(
-            f"{stream} cannot have {replicas} replicas on the servers that are there ({said}): "
+            f"{stream} cannot have {replicas} replicas on the available servers ({said}): "
             "start more NATS servers, as one cluster, or configure fewer replicas "
             "(PML_STREAM_REPLICAS)"
         )
         self.may_pass = may_pass
 
 
-class Behind(BusUnavailable):
-    """The server that answered does not have what we saw stored: it was parted from its cluster and
-    catches up, or has lost it. Nothing was stored."""
+class StaleServer(BusUnavailable):
+    """The server that answered lacks a message we know to be stored: it was partitioned from its
+    cluster and is catching up, or has lost it. Nothing was stored."""
 
 
 class Fenced(BusError):
-    """Somebody else appended to this subject since we last saw it: stop, it is theirs now."""
+    """Another process appended to this subject since our last read: stop, it has taken over."""
 
     def __init__(self, subject: str, expected: int) -> None:
         super().__init__(f"{subject}: the last sequence is no longer {expected}")
@@ -59,7 +59,7 @@ class Fenced(BusError):
 
 
 class Unreadable(BusError):
-    """A stored message cannot be read, or is missing: whoever needs the whole past has none."""
+    """A stored message cannot be read, or is missing: the history is incomplete."""
 
     def __init__(self, subject: str, sequence: int, why: str) -> None:
         super().__init__(f"{subject} message {sequence} cannot be read: {why}")
@@ -67,19 +67,20 @@ class Unreadable(BusError):
         self.why = why
 
 
-class Lost(Unreadable, Rejected):
-    """A stored message is gone though nothing that follows it is there to tell: asking again would
-    only forget that."""
+class MessageLost(Unreadable, Rejected):
+    """The last stored messages are gone, so no later message shows the gap: a retry would hide
+    the loss."""
 
 
 class Overrun(BusError):
-    """Its reader fell too far behind: what came later was left out. Read the past, follow anew."""
+    """A follower fell too far behind and later messages were dropped: read the history, then
+    follow again."""
 
 
 class QueryFailed(BusError):
-    """The owner answered a query with an error; raised by its handler and again at the client.
+    """The owner replied to a query with an error; raised by its handler and again at the client.
 
-    `unavailable` also stands for an owner that did not answer in time.
+    `unavailable` also means that the owner did not reply in time.
     """
 
     def __init__(self, code: QueryErrorCode, message: str) -> None:
@@ -88,8 +89,8 @@ class QueryFailed(BusError):
         self.message = message
 
 
-class NobodyThere(QueryFailed):
-    """No replica of the owner runs: nobody got the question."""
+class NoResponder(QueryFailed):
+    """No replica of the owner is running: the request was not delivered."""
 
-    def __init__(self, question: str) -> None:
-        super().__init__("unavailable", f"{question}: nobody is there to answer")
+    def __init__(self, query: str) -> None:
+        super().__init__("unavailable", f"{query}: no replica is running")

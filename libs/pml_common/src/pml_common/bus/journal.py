@@ -1,4 +1,4 @@
-"""Reading what is stored: batches of direct gets, no consumer on the server."""
+"""Reading stored messages: batches of direct gets, without a consumer on the server."""
 
 import asyncio
 import heapq
@@ -8,13 +8,14 @@ from datetime import datetime
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from typing_extensions import override
 
 from pml_common.bus import names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable
-from pml_common.bus.port import Recorded
+from pml_common.bus.port import Journal, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import MessageType
@@ -25,7 +26,7 @@ _OWNERS = sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "ev
 
 
 async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
-    """Every stored message on a subject (wildcards allowed), oldest first."""
+    """Return all stored messages on a subject (wildcards allowed), oldest first."""
     found: list[Msg] = []
     start = 1
     with server_errors(client, f"read {subject} from {stream}"):
@@ -41,7 +42,7 @@ async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
 async def _read_batch(
     client: Client, stream: str, subject: str, start: int, found: list[Msg]
 ) -> Msg:
-    """Append one batch to `found`; returns the status message that ends it."""
+    """Append one batch to `found`; return the status message that ends it."""
     ended: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
 
     async def receive(message: Msg) -> None:
@@ -68,17 +69,17 @@ async def _read_batch(
     return end
 
 
-class NatsJournal:
-    """Reads the past of one entity."""
+class NatsJournal(Journal):
+    """Reads the stored messages about one entity."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
         self._receiver = receiver
 
+    @override
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
-        """See `port.Journal`."""
+    ) -> Sequence[StoredMessage]:
         if of is not None:
             subject = names.subject_of(of, scope, entity)
             return await self._read(names.stream_of(of.kind, of.owner), subject)
@@ -90,10 +91,10 @@ class NatsJournal:
         )
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
+    @override
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
-        """See `port.Journal`: one direct get."""
+    ) -> StoredMessage | None:
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
         with server_errors(self._client, f"read the last of {subject}"):
@@ -107,13 +108,13 @@ class NatsJournal:
             raise BusUnavailable(f"read the last of {subject}: server status {status}")
         return await self._record(stored)
 
+    @override
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
-        """See `port.Journal`."""
+    ) -> Sequence[StoredMessage | Unreadable]:
         subject = names.subject_of(message_type, scope, entity)
         stream = names.stream_of(message_type.kind, message_type.owner)
-        found: list[Recorded | Unreadable] = []
+        found: list[StoredMessage | Unreadable] = []
         for stored in await read_stored(self._client, stream, subject):
             try:
                 record = await self._record(stored)
@@ -124,7 +125,7 @@ class NatsJournal:
         return found
 
     async def fetch(self, stream: str, sequence: int) -> Envelope | None:
-        """One stored message; None where it is gone. Raises BusUnavailable."""
+        """Return one stored message, or None. Raises BusUnavailable."""
         with server_errors(self._client, f"read {stream}/{sequence}"):
             stored = await self._client.request(
                 f"$JS.API.DIRECT.GET.{stream}",
@@ -138,12 +139,12 @@ class NatsJournal:
             raise BusUnavailable(f"read {stream}/{sequence}: server status {headers['Status']}")
         return Envelope(headers["Nats-Subject"], stored.data, headers)
 
-    async def _read(self, stream: str, subject: str) -> list[Recorded]:
+    async def _read(self, stream: str, subject: str) -> list[StoredMessage]:
         stored = await read_stored(self._client, stream, subject)
         records = [await self._record(message) for message in stored]
         return [record for record in records if record is not None]
 
-    async def _record(self, stored: Msg) -> Recorded | None:
+    async def _record(self, stored: Msg) -> StoredMessage | None:
         headers = stored.headers or {}
         envelope = Envelope(headers["Nats-Subject"], stored.data, headers)
         stored_at = datetime.fromisoformat(headers["Nats-Time-Stamp"])

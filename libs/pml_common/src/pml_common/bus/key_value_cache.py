@@ -1,4 +1,4 @@
-"""Small values for a time, in a JetStream key-value bucket."""
+"""Small values with a time to live, in a JetStream key-value bucket."""
 # nats-py leaves its **params untyped:
 # pyright: reportUnknownMemberType=false
 
@@ -6,13 +6,15 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 from nats.js.kv import KeyValue
+from typing_extensions import override
 
 from pml_common.bus import names
 from pml_common.bus.connection import server_errors
+from pml_common.bus.port import KeyValueCache
 
 
-class NatsKeyValueCache:
-    """The bucket that all services share; see `port.KeyValueCache`."""
+class NatsKeyValueCache(KeyValueCache):
+    """The bucket that all services share."""
 
     def __init__(self, client: Client, js: JetStreamContext) -> None:
         self._client = client
@@ -26,14 +28,14 @@ class NatsKeyValueCache:
             direct=True,
         )
 
+    @override
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
-        """See `port.KeyValueCache`."""
         with server_errors(self._client, f"put {key}"):
-            # The bucket's own `put` knows no time to live.
+            # nats-py's `KeyValue.put` has no time to live.
             await self._js.publish(f"{self._prefix}{key}", value, msg_ttl=ttl_s)
 
+    @override
     async def get(self, key: str) -> bytes | None:
-        """See `port.KeyValueCache`."""
         with server_errors(self._client, f"get {key}"):
             try:
                 return (await self._bucket.get(key)).value

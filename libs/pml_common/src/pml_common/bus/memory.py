@@ -1,4 +1,4 @@
-"""The bus without a server, for tests: same promises, same bytes, no waiting."""
+"""The bus without a server, for tests: the same guarantees and bytes, no waiting."""
 
 import asyncio
 import heapq
@@ -9,16 +9,17 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
+from typing_extensions import override
+
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, write_letter
-from pml_common.bus.delivery import Disposition, Receiver, no_answer
-from pml_common.bus.errors import BusUnavailable, NobodyThere, QueryFailed, Unreadable
-from pml_common.bus.identity import Identity, everyone
-from pml_common.bus.memory_broker import MemoryBroker, Replica, Stored
-from pml_common.bus.memory_payloads import MemoryPayloads
-from pml_common.bus.port import Bus, Handler, OnDeadMessage, Recorded, Wants
+from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, build_dead_letter
+from pml_common.bus.delivery import Disposition, Receiver, no_reply
+from pml_common.bus.errors import BusUnavailable, NoResponder, QueryFailed, Unreadable
+from pml_common.bus.identity import Identity, all_services_identity
+from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
+from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, StoredMessage
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
@@ -31,22 +32,23 @@ R = TypeVar("R", bound=Contract)
 
 
 class MemoryBus(Bus):
-    """One replica's view of a `MemoryBroker`; replicas and services that talk share one. Without an
-    identity it may state what any service states."""
+    """One replica's connection to a `MemoryBroker`, which replicas and services share. Without an
+    `identity` it may publish the messages of every service."""
 
     def __init__(
         self, broker: MemoryBroker | None = None, identity: Identity | None = None
     ) -> None:
         self.broker = broker or MemoryBroker()
-        self._identity = identity or everyone()
+        self._identity = identity or all_services_identity()
         self._payloads = MemoryPayloads(self.broker)
         self._receiver = Receiver(self._payloads, self._identity, self.publish)
         self._replicas: list[tuple[Consumer[Message] | DeadLetterConsumer, Replica]] = []
         self._leave: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._inboxes: set[BoundedQueue[Message]] = set()
+        self._followers: set[BoundedQueue[Message]] = set()
         self._closed = False
 
+    @override
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         self._require(f"publish {type(message).__name__}")
         with tracing.publishing(message) as headers:
@@ -55,40 +57,42 @@ class MemoryBus(Bus):
             )
             return self.broker.store(sealed)
 
+    @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
         subject = names.query_subject(query_type)
-        with tracing.asking(query_type) as headers:
+        with tracing.requesting(query_type) as headers:
             try:
                 self._require("ask")
                 data = await codec.check_in(codec.encode(query), headers, self._payloads)
                 reply = await self._reply(query_type, Envelope(subject, data, headers), timeout)
                 return await self._receiver.open_reply(query_type, reply)
             except BusUnavailable as error:
-                raise no_answer(query_type, str(error)) from error
+                raise no_reply(query_type, str(error)) from error
 
     async def _reply(
         self, query_type: QueryType[Query, Contract], question: Envelope, timeout: float
     ) -> Envelope:
-        servers = self.broker.answers[question.subject]
+        servers = self.broker.servers[question.subject]
         if not servers:
-            raise NobodyThere(f"{query_type.owner} {query_type.name}")
+            raise NoResponder(f"{query_type.owner} {query_type.name}")
         servers.rotate(-1)
         reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
         servers[-1](question, reply)
 
         def expire() -> None:
             if not reply.done():
-                reply.set_exception(no_answer(query_type, f"no answer within {timeout:g} s"))
+                reply.set_exception(no_reply(query_type, f"no answer within {timeout:g} s"))
 
-        alarm = self.broker.clock.call_later(timeout, expire)
+        timer = self.broker.clock.call_later(timeout, expire)
         try:
             return await reply
         finally:
-            alarm.cancel()
+            timer.cancel()
 
+    @override
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[StoredMessage]:
         self._require(f"read {entity}")
         tail = f".{scope}.{names.entity_token(entity)}"
         head = "pml.evt." if of is None else f"{names.prefix_of(of)}."
@@ -102,18 +106,20 @@ class MemoryBus(Bus):
         ]
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
+    @override
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
+    ) -> StoredMessage | None:
         stored = await self.history(scope, entity, of=message_type)
         return stored[-1] if stored else None
 
+    @override
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
+    ) -> Sequence[StoredMessage | Unreadable]:
         self._require(f"read {entity}")
         subject = names.subject_of(message_type, scope, entity)
-        found: list[Recorded | Unreadable] = []
+        found: list[StoredMessage | Unreadable] = []
         for stored in self.broker.stream(message_type.kind, message_type.owner).messages:
             if stored.envelope.subject != subject:
                 continue
@@ -125,27 +131,31 @@ class MemoryBus(Bus):
                 found += [] if record is None else [record]
         return found
 
-    async def _record(self, stored: Stored) -> Recorded | None:
+    async def _record(self, stored: Stored) -> StoredMessage | None:
         return await self._receiver.record(stored.envelope, stored.sequence, stored.stored_at)
 
+    @override
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
         self._require(f"put {key}")
         self.broker.put(key, value, ttl_s)
 
+    @override
     async def get(self, key: str) -> bytes | None:
         self._require(f"get {key}")
         return self.broker.cache.get(key)
 
+    @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
             return await self._receiver.handle(consumer, handler, envelope, deliveries)
 
         self._require(f"consume {consumer.durable}")
-        write = partial(write_letter, consumer, self._identity)
+        write = partial(build_dead_letter, consumer, self._identity)
         self._join(consumer, Replica(process, consumer.max_in_flight, write))
 
+    @override
     async def consume_dead_letters(
-        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+        self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
     ) -> None:
         reader = DeadLetterReader(self._receiver, self.broker.fetch)
 
@@ -159,24 +169,26 @@ class MemoryBus(Bus):
         self._replicas.append((consumer, replica))
         self.broker.durable(consumer).join(replica)
 
+    @override
     async def listen(
         self,
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
         *,
-        wants: Wants | None = None,
+        wants: EntityFilter | None = None,
     ) -> None:
         self._require(f"listen to {message_type.name}")
-        inbox: BoundedQueue[Envelope] = BoundedQueue()
+        queue: BoundedQueue[Envelope] = BoundedQueue()
 
         async def hear() -> None:
-            async for envelope in inbox:
+            async for envelope in queue:
                 if names.is_wanted(envelope.subject, wants):
-                    await self._receiver.hear(message_type, handler, envelope)
+                    await self._receiver.handle_broadcast(message_type, handler, envelope)
 
-        self._subscribe(f"{names.prefix_of(message_type)}.", "", inbox)
+        self._subscribe(f"{names.prefix_of(message_type)}.", "", queue)
         self._spawn(hear())
 
+    @override
     async def serve(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
@@ -197,10 +209,11 @@ class MemoryBus(Bus):
         def receive(question: Envelope, reply: asyncio.Future[Envelope]) -> None:
             self._spawn(answer(question, reply))
 
-        servers = self.broker.answers[names.query_subject(query_type)]
+        servers = self.broker.servers[names.query_subject(query_type)]
         servers.append(receive)
         self._leave.append(lambda: servers.remove(receive))
 
+    @override
     @asynccontextmanager
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
         self._require(f"follow {entity}")
@@ -214,18 +227,19 @@ class MemoryBus(Bus):
 
         leave = self._subscribe("pml.evt.", f".{scope}.{names.entity_token(entity)}", envelopes)
         task = self._spawn(receive())
-        self._inboxes.add(messages)
+        self._followers.add(messages)
         try:
             yield messages
         finally:
-            self._inboxes.discard(messages)
+            self._followers.discard(messages)
             leave()
             task.cancel()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
-        """All that was buried, oldest first."""
+        """Return all dead letters, oldest first."""
         return list(self.broker.dead)
 
+    @override
     async def drain(self, timeout: float = 10.0) -> None:
         for leave in self._leave:
             leave()
@@ -236,26 +250,31 @@ class MemoryBus(Bus):
             handling |= replica.tasks
         await finish(handling, timeout)
         self._closed = True
-        for inbox in self._inboxes:
-            inbox.close()
+        for queue in self._followers:
+            queue.close()
 
+    @override
     async def healthy(self) -> bool:
         return self.broker.available and not self._closed
 
+    @override
     def now(self) -> datetime:
         return self.broker.clock.now()
 
+    @override
     def outages(self) -> Sequence[Outage]:
-        return self.broker.outages.until(time.monotonic())
+        return self.broker.outages.as_of(time.monotonic())
 
+    @override
     async def refusal(self) -> str | None:
         return self.broker.refusal if await self.healthy() else None
 
+    @override
     async def shortfall(self) -> str | None:
         return None
 
     def kill(self) -> None:
-        """Vanish as a killed process does: nothing more is heard of what it was handling."""
+        """Disappear as a killed process does: what it was handling is never acknowledged."""
         self._closed = True
         for leave in self._leave:
             leave()
@@ -276,17 +295,17 @@ class MemoryBus(Bus):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _subscribe(self, head: str, tail: str, inbox: BoundedQueue[Envelope]) -> Callable[[], None]:
+    def _subscribe(self, head: str, tail: str, queue: BoundedQueue[Envelope]) -> Callable[[], None]:
         def receive(envelope: Envelope) -> None:
             if envelope.subject.startswith(head) and envelope.subject.endswith(tail):
-                inbox.put(envelope)
+                queue.put(envelope)
 
         self.broker.subscriptions.append(receive)
 
         def leave() -> None:
             if receive in self.broker.subscriptions:
                 self.broker.subscriptions.remove(receive)
-            inbox.close()
+            queue.close()
 
         self._leave.append(leave)
         return leave

@@ -1,4 +1,4 @@
-"""A message server in memory: the rules of JetStream that the bus relies on."""
+"""An in-memory message server: the rules of JetStream that the bus relies on."""
 
 import asyncio
 import json
@@ -10,12 +10,14 @@ from datetime import datetime
 from functools import partial
 from typing import cast
 
+from typing_extensions import override
+
 from pml_common.bus import codec, names
 from pml_common.bus.clock import Cancellable, Clock, ScaledClock
-from pml_common.bus.codec import Envelope
-from pml_common.bus.dead_letters import DeadLetterEntry, read_letter
+from pml_common.bus.codec import Envelope, Payloads
+from pml_common.bus.dead_letters import DeadLetterEntry, parse_dead_letter
 from pml_common.bus.delivery import DeadLetter, Disposition, Done, Leave, Retry
-from pml_common.bus.errors import Behind, BusUnavailable, Fenced
+from pml_common.bus.errors import BusUnavailable, Fenced, StaleServer
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
     CONSUMERS,
@@ -23,7 +25,7 @@ from pml_common.contracts.catalog import (
     Consumer,
     DeadLetterConsumer,
 )
-from pml_common.outages import Outages
+from pml_common.outages import OutageLog
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,18 @@ class Stored:
 
 @dataclass
 class Stream:
-    """Messages in order, and the ids already stored."""
+    """The messages of a stream in order, and their ids."""
 
     messages: list[Stored] = field(default_factory=list[Stored])
     by_id: dict[str, int] = field(default_factory=dict[str, int])
     last: int = 0
 
     def store(self, envelope: Envelope, now: datetime) -> Stored | int:
-        """The new message, or the sequence of the one that has its id. Raises Fenced, and Behind
-        where what was seen is not there."""
+        """Store a message and return it, or return the sequence of the one with the same id.
+        Raises Fenced; StaleServer if the expected last message is not in the stream."""
         expected = envelope.headers.get(codec.EXPECTED_LAST)
         if expected is not None and int(expected) > self.last_on(envelope.subject):
-            raise Behind(f"publish {envelope.subject}: {expected} is not there yet")
+            raise StaleServer(f"publish {envelope.subject}: {expected} is not stored here yet")
         if expected is not None and int(expected) != self.last_on(envelope.subject):
             raise Fenced(envelope.subject, int(expected))
         message_id = envelope.headers[codec.MSG_ID]
@@ -61,7 +63,7 @@ class Stream:
         return stored
 
     def last_on(self, subject: str) -> int:
-        """Sequence of the last message on a subject; 0 without one."""
+        """Return the sequence of the last message on a subject, or 0."""
         found = (m.sequence for m in reversed(self.messages) if m.envelope.subject == subject)
         return next(found, 0)
 
@@ -72,13 +74,13 @@ class Replica:
 
     process: Callable[[Envelope, int], Coroutine[None, None, Disposition]]
     free: int
-    write_letter: Callable[[Envelope, str, int], Envelope] | None = None
+    build_dead_letter: Callable[[Envelope, str, int], Envelope] | None = None
     alive: bool = True
     tasks: set[asyncio.Task[Disposition]] = field(default_factory=set[asyncio.Task[Disposition]])
 
 
 class Durable:
-    """A durable consumer: who has which message, and what is to be delivered again."""
+    """A durable consumer: messages in progress by replica, and pending redeliveries."""
 
     def __init__(
         self, broker: "MemoryBroker", consumer: Consumer[Message] | DeadLetterConsumer
@@ -87,32 +89,32 @@ class Durable:
         self.consumer = consumer
         self.ready: deque[tuple[Stored, int]] = deque()
         self.unsettled = 0
-        self._alarms: dict[int, Cancellable] = {}
+        self._timers: dict[int, Cancellable] = {}
         self._current: dict[int, int] = {}
         self._replicas: deque[Replica] = deque()
 
     @property
-    def attended(self) -> bool:
-        """Whether any replica consumes it."""
+    def has_replicas(self) -> bool:
+        """Whether any replica consumes from it."""
         return bool(self._replicas)
 
     def offer(self, stored: Stored) -> None:
-        """A new message matches."""
+        """Queue a new message for delivery."""
         self.unsettled += 1
         self._queue(stored, 1)
 
     def join(self, replica: Replica) -> None:
-        """A replica wants messages."""
+        """Add a replica."""
         self._replicas.append(replica)
         self.dispatch()
 
     def leave(self, replica: Replica) -> None:
-        """A replica wants no more."""
+        """Remove a replica: it gets no more messages."""
         if replica in self._replicas:
             self._replicas.remove(replica)
 
     def dispatch(self) -> None:
-        """Hand what is ready to whoever is free, in turn."""
+        """Deliver ready messages to replicas with free capacity, in turn."""
         while self.ready and (replica := self._next_free()) is not None:
             stored, deliveries = self.ready.popleft()
             replica.free -= 1
@@ -131,7 +133,7 @@ class Durable:
 
     def _queue(self, stored: Stored, deliveries: int) -> None:
         if deliveries > self.consumer.max_deliver:
-            self._bury(self._advisory(stored, deliveries - 1))
+            self._dead_letter(self._advisory(stored, deliveries - 1))
             return
         self.ready.append((stored, deliveries))
         self.dispatch()
@@ -143,7 +145,7 @@ class Durable:
             else:
                 self._queue(stored, deliveries + 1)
 
-        self._alarms[stored.sequence] = self._broker.clock.call_later(
+        self._timers[stored.sequence] = self._broker.clock.call_later(
             self.consumer.ack_wait_s, expire
         )
 
@@ -163,7 +165,7 @@ class Durable:
     ) -> None:
         if isinstance(outcome, Leave):
             return
-        self._alarms.pop(stored.sequence).cancel()
+        self._timers.pop(stored.sequence).cancel()
         match outcome:
             case Done():
                 self._settled()
@@ -171,13 +173,13 @@ class Durable:
                 self._queue(stored, deliveries + 1)
             case Retry(delay_s):
                 again = partial(self._queue, stored, deliveries + 1)
-                self._alarms[stored.sequence] = self._broker.clock.call_later(delay_s, again)
+                self._timers[stored.sequence] = self._broker.clock.call_later(delay_s, again)
             case DeadLetter(reason):
-                write = replica.write_letter
-                self._bury(write(stored.envelope, reason, deliveries) if write else None)
+                write = replica.build_dead_letter
+                self._dead_letter(write(stored.envelope, reason, deliveries) if write else None)
 
     def _advisory(self, stored: Stored, deliveries: int) -> Envelope | None:
-        """The server's own letter; there is none about letters."""
+        """Build the server's advisory; there is none for the dead-letter consumer."""
         if isinstance(self.consumer, DeadLetterConsumer):
             return None
         stream = names.stream_of(self.consumer.message.kind, self.consumer.message.owner)
@@ -191,9 +193,9 @@ class Durable:
         subject = f"{names.MAX_DELIVERIES_ADVISORIES}.{stream}.{durable}"
         return Envelope(subject, json.dumps(told).encode(), {})
 
-    def _bury(self, letter: Envelope | None) -> None:
+    def _dead_letter(self, letter: Envelope | None) -> None:
         if letter is not None:
-            self._broker.bury(letter)
+            self._broker.add_dead_letter(letter)
         self._settled()
 
     def _settled(self) -> None:
@@ -201,53 +203,53 @@ class Durable:
         self._broker.changed.set()
 
 
-Answer = Callable[[Envelope, asyncio.Future[Envelope]], None]
-"""Starts answering a question into a future."""
+QueryHandler = Callable[[Envelope, asyncio.Future[Envelope]], None]
+"""Starts serving a request; the reply resolves the future."""
 
 
 class MemoryBroker:
-    """What replicas share: streams, durable consumers, subscriptions, queries, dead letters."""
+    """State shared by replicas: streams, consumers, subscriptions, queries, dead letters."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or ScaledClock()
-        self.outages = Outages()
+        self.outages = OutageLog()
         self._available = True
         self.refusal: str | None = None
         self.dead: list[DeadLetterEntry] = []
         self.payloads: dict[str, bytes] = {}
         self.cache: dict[str, bytes] = {}
-        self._memo_ends: dict[str, Cancellable] = {}
+        self._cache_timers: dict[str, Cancellable] = {}
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
-        self.answers: defaultdict[str, deque[Answer]] = defaultdict(deque)
+        self.servers: defaultdict[str, deque[QueryHandler]] = defaultdict(deque)
         self.changed = asyncio.Event()
         self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
         self._letters = Durable(self, GATEWAY_ON_DEAD_LETTER)
 
     @property
     def available(self) -> bool:
-        """Whether the server is said to be there."""
+        """Whether the simulated server is reachable."""
         return self._available
 
     @available.setter
     def available(self, is_there: bool) -> None:
         self._available = is_there
-        (self.outages.found if is_there else self.outages.lost)(time.monotonic())
+        (self.outages.end if is_there else self.outages.begin)(time.monotonic())
 
     def require(self, what: str) -> None:
-        """Raise BusUnavailable while the server is said to be away."""
+        """Raise BusUnavailable while the simulated server is unreachable."""
         if not self.available:
             raise BusUnavailable(f"{what}: not connected to NATS")
 
     def put(self, key: str, value: bytes, ttl_s: float) -> None:
-        """Keep a value for a time instead of what the key had."""
-        if key in self._memo_ends:
-            self._memo_ends[key].cancel()
+        """Store a value for `ttl_s` seconds, replacing the key's value."""
+        if key in self._cache_timers:
+            self._cache_timers[key].cancel()
         self.cache[key] = value
-        self._memo_ends[key] = self.clock.call_later(ttl_s, partial(self.cache.__delitem__, key))
+        self._cache_timers[key] = self.clock.call_later(ttl_s, partial(self.cache.__delitem__, key))
 
     def durable(self, consumer: Consumer[Message] | DeadLetterConsumer) -> Durable:
-        """The durable consumer of that name, with the options given last."""
+        """Return the durable consumer of that name, updated to the given options."""
         if isinstance(consumer, DeadLetterConsumer):
             self._letters.consumer = consumer
             return self._letters
@@ -260,18 +262,18 @@ class MemoryBroker:
         known.consumer = consumer
         return known
 
-    def bury(self, letter: Envelope) -> None:
-        """Keep a letter and deliver it to whoever reads them."""
-        self.dead.append(read_letter(letter))
+    def add_dead_letter(self, letter: Envelope) -> None:
+        """Store a dead letter and deliver it to the dead-letter consumer."""
+        self.dead.append(parse_dead_letter(letter))
         self._letters.offer(Stored(len(self.dead), self.clock.now(), letter))
 
     async def fetch(self, stream: str, sequence: int) -> Envelope | None:
-        """One stored message."""
+        """Return one stored message, or None."""
         stored = self.streams[stream].messages
         return next((each.envelope for each in stored if each.sequence == sequence), None)
 
     def stream(self, kind: names.Kind, owner: str) -> Stream:
-        """An owner's stream."""
+        """Return an owner's stream."""
         return self.streams[names.stream_of(kind, owner)]
 
     def store(self, envelope: Envelope) -> int:
@@ -292,9 +294,26 @@ class MemoryBroker:
         return stored.sequence
 
     async def settled(self, timeout: float = 5.0) -> None:
-        """Wait until every message that some replica consumes was handled or buried."""
+        """Wait until every message with a consuming replica was handled or dead-lettered."""
         async with asyncio.timeout(timeout):
             durables = (*self._durables.values(), self._letters)
-            while any(d.attended and d.unsettled for d in durables):
+            while any(d.has_replicas and d.unsettled for d in durables):
                 self.changed.clear()
                 await self.changed.wait()
+
+
+class MemoryPayloads(Payloads):
+    """The broker's store of large bodies."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+
+    @override
+    async def put(self, key: str, data: bytes) -> None:
+        self._broker.require(f"store payload {key}")
+        self._broker.payloads[key] = data
+
+    @override
+    async def get(self, key: str) -> bytes | None:
+        self._broker.require(f"read payload {key}")
+        return self._broker.payloads.get(key)

@@ -1,4 +1,4 @@
-"""Subjects, streams and consumers: what things are called on the server. Pure."""
+"""Names of subjects, streams and buckets on the server. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ TOKEN_LIMIT = 1024
 
 @dataclass(frozen=True)
 class Address:
-    """A subject taken apart."""
+    """A parsed subject."""
 
     kind: Kind
     owner: str
@@ -34,8 +34,8 @@ class Address:
 
 
 def entity_token(entity: str) -> str:
-    """One subject token for any text; UUIDs stay as they are. Raises ValueError for a name that is
-    empty or, encoded, longer than a server takes in a subject."""
+    """Encode any text as one subject token; UUIDs are unchanged. Raises ValueError for a text that
+    is empty or, encoded, longer than `TOKEN_LIMIT`."""
     token = quote(entity, safe="").replace(".", "%2E")
     if not 0 < len(token) <= TOKEN_LIMIT:
         raise ValueError(f"an entity takes 1 to {TOKEN_LIMIT} characters, encoded: {token[:80]!r}")
@@ -43,64 +43,64 @@ def entity_token(entity: str) -> str:
 
 
 def type_prefix(kind: Kind, owner: str, name: str, version: int) -> str:
-    """The part of a subject that tells the message type."""
+    """Return the part of a subject that identifies the message type."""
     return f"pml.{kind}.{owner}.{name}.v{version}"
 
 
 def prefix_of(message_type: MessageType[Message]) -> str:
-    """The part of its subjects that all messages of a type share."""
+    """Return the common prefix of a message type's subjects."""
     return type_prefix(
         message_type.kind, message_type.owner, message_type.name, message_type.version
     )
 
 
 def subject_of(message_type: MessageType[Message], scope: Scope, entity: str) -> str:
-    """Where a message about `entity` is published."""
+    """Return the subject of a message about `entity`."""
     return f"{prefix_of(message_type)}.{scope}.{entity_token(entity)}"
 
 
 def filter_of(message_type: MessageType[Message]) -> str:
-    """Every message of a type, in all scopes."""
+    """Return the filter for all messages of a type, in all scopes."""
     return f"{prefix_of(message_type)}.>"
 
 
 def entity_filter(scope: Scope, entity: str, owner: str = "*") -> str:
-    """Every event about one entity."""
+    """Return the filter for all events about one entity."""
     return f"pml.evt.{owner}.*.*.{scope}.{entity_token(entity)}"
 
 
 def query_subject(query_type: QueryType[Query, Contract]) -> str:
-    """Where a query is asked."""
+    """Return the subject of a query."""
     return f"pml.qry.{query_type.owner}.{query_type.name}.v{query_type.version}"
 
 
 def stream_of(kind: Kind, owner: str) -> str:
-    """The stream that stores an owner's events or commands."""
+    """Return the name of the stream of an owner's events or commands."""
     return f"PML_{owner.upper()}_{kind.upper()}"
 
 
 def stream_subjects(kind: Kind, owner: str) -> str:
-    """What that stream stores."""
+    """Return the subjects of that stream."""
     return f"pml.{kind}.{owner}.>"
 
 
 def write_check(kind: Kind, owner: str) -> str:
-    """Where that stream is tried; no message type and no consumer has this subject."""
+    """Return the subject of that stream's write check; no message type or consumer uses it."""
     return f"pml.{kind}.{owner}.write-check"
 
 
 def inbox_of(service: str) -> str:
-    """Where replies to a service come; no other may subscribe there."""
+    """Return the prefix of a service's reply subjects; no other may subscribe to it."""
     return f"_INBOX.{service}"
 
 
 def dead_subject(durable: str) -> str:
-    """Where a durable consumer buries what it cannot handle."""
+    """Return the subject of a durable consumer's dead letters."""
     return f"pml.dead.{durable}"
 
 
 def parse_subject(subject: str) -> Address:
-    """Exact inverse of `subject_of`; ValueError says what is wrong."""
+    """Parse a subject: the exact inverse of `subject_of`. Raises ValueError."""
     tokens = subject.split(".")
     if len(tokens) != 8 or tokens[0] != "pml":
         raise ValueError(f"{subject!r} is not pml.<kind>.<owner>.<name>.v<N>.<org>.<project>.<id>")
@@ -114,8 +114,8 @@ def parse_subject(subject: str) -> Address:
 
 
 def is_wanted(subject: str, wants: Callable[[Scope, str], bool] | None) -> bool:
-    """Whether a listener wants what was published here; what is published under no subject of ours
-    is left to whoever reads it, as is an entity that `wants` cannot read (ValueError)."""
+    """Return whether a listener wants a message; true also for a subject that cannot be parsed,
+    and for an entity that `wants` cannot parse (ValueError): the reader decides."""
     if wants is None:
         return True
     try:

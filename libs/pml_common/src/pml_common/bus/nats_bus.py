@@ -14,18 +14,19 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
+from typing_extensions import override
 
 from pml_common.bus import connection, names, streams, write_check
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
-from pml_common.bus.consume import BuryDelivery, Process, PullLoop
+from pml_common.bus.consume import Process, PullLoop, StoreDeadLetter
 from pml_common.bus.dead_letters import (
     DeadLetterEntry,
     DeadLetterReader,
-    bury,
-    read_dead,
-    write_letter,
+    build_dead_letter,
+    read_dead_letters,
+    store_dead_letter,
 )
 from pml_common.bus.delivery import Disposition, Receiver
 from pml_common.bus.errors import BusUnavailable, TooFewServers, Unreadable
@@ -33,7 +34,7 @@ from pml_common.bus.identity import Identity
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.key_value_cache import NatsKeyValueCache
 from pml_common.bus.payloads import NatsPayloads
-from pml_common.bus.port import Bus, Handler, OnDeadMessage, Recorded, Wants
+from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, StoredMessage
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.query import NatsQueryClient, QueryServer
 from pml_common.bus.server_clock import ServerClock, read_clock
@@ -54,7 +55,7 @@ _ENSURE_AGAIN_S = 0.3
 
 
 class NatsBus(Bus):
-    """One service replica's connection; see `port.Bus` for what each method promises."""
+    """One service replica's connection."""
 
     def __init__(
         self,
@@ -63,13 +64,13 @@ class NatsBus(Bus):
         service: str,
         instance: str,
         identity: Identity,
-        kept: StreamSettings = streams.DEFAULTS,
+        stream_settings: StreamSettings = streams.DEFAULTS,
     ) -> None:
         self._client = client
         self._service = service
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
-        self._kept = kept
-        self._check = StreamCheck(client, service, kept)
+        self._stream_settings = stream_settings
+        self._check = StreamCheck(client, service, stream_settings)
         self._payloads = NatsPayloads(client, self._js)
         self._cache = NatsKeyValueCache(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
@@ -78,11 +79,11 @@ class NatsBus(Bus):
         self._query_client = NatsQueryClient(client, self._receiver)
         self._queries = QueryServer(client, self._receiver, service, instance)
         self._loops: list[PullLoop] = []
-        self._heard: list[Subscription] = []
-        self._inboxes: set[BoundedQueue[Message]] = set()
+        self._subscriptions: list[Subscription] = []
+        self._followers: set[BoundedQueue[Message]] = set()
         self._drained = False
         self.clock = ServerClock(partial(read_clock, client, service))
-        self._looking: asyncio.Task[None] | None = None
+        self._clock_task: asyncio.Task[None] | None = None
 
     @classmethod
     async def connect(
@@ -92,12 +93,12 @@ class NatsBus(Bus):
         service: str,
         identity: Identity,
         instance: str | None = None,
-        kept: StreamSettings = streams.DEFAULTS,
+        stream_settings: StreamSettings = streams.DEFAULTS,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
-        """Connect and see that streams and our consumers exist; `identity` signs what is published
-        and verifies what is read, `kept` says how streams that are missing are created, and
-        `patience_s` how long to wait for a server, or for a cluster that elects its leader. Raises
+        """Connect and ensure that the streams and our consumers exist. `identity` signs what is
+        published and verifies what is read; missing streams are created with `stream_settings`;
+        `patience_s` bounds the wait for a server, or for a cluster to elect its leader. Raises
         BusUnavailable, TooFewServers."""
         instance = instance or uuid4().hex[:8]
         give_up, buses = asyncio.get_running_loop().time() + patience_s, list[Self]()
@@ -110,25 +111,31 @@ class NatsBus(Bus):
         client = await connection.connect(
             url, name, reconnected, patience_s, inbox=names.inbox_of(service)
         )
-        bus = cls(client, service=service, instance=instance, identity=identity, kept=kept)
+        bus = cls(
+            client,
+            service=service,
+            instance=instance,
+            identity=identity,
+            stream_settings=stream_settings,
+        )
         try:
             await bus.ensure_until(give_up)
-            await bus.clock.look()
+            await bus.clock.synchronize()
             await bus.shortfall()
         except BaseException:
             await client.close()
             raise
-        bus._looking = asyncio.create_task(bus.clock.keep_looking(), name="server clock")
+        bus._clock_task = asyncio.create_task(bus.clock.keep_synchronized(), name="server clock")
         buses.append(bus)
         return bus
 
     async def ensure(self) -> None:
-        """Create the catalogue's streams, change our own, create or change our consumers."""
+        """Create the catalog's streams, update our own, create or update our consumers."""
         with server_errors(self._client, "create streams"):
-            await streams.ensure_all(self._js, self._service, self._kept)
+            await streams.ensure_all(self._js, self._service, self._stream_settings)
 
     async def ensure_until(self, give_up: float) -> None:
-        """The same, tried again until the loop's clock says `give_up`."""
+        """Call `ensure`, retrying until the event loop's time `give_up`."""
         while True:
             try:
                 return await self.ensure()
@@ -140,66 +147,77 @@ class NatsBus(Bus):
             await asyncio.sleep(_ENSURE_AGAIN_S)
 
     async def restart(self) -> None:
-        """Ask for messages anew after a lost connection."""
+        """Request messages again after a lost connection."""
         for loop in self._loops:
             await loop.restart()
 
+    @override
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         return await self._publisher.publish(message, expected_last=expected_last)
 
+    @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        return await self._query_client.request(query_type, query, timeout)
+        return await self._query_client.request(query_type, query, timeout=timeout)
 
+    @override
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[StoredMessage]:
         return await self._journal.history(scope, entity, of=of)
 
+    @override
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
+    ) -> StoredMessage | None:
         return await self._journal.last_of(message_type, scope, entity)
 
+    @override
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
+    ) -> Sequence[StoredMessage | Unreadable]:
         return await self._journal.salvage(message_type, scope, entity)
 
+    @override
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
         await self._cache.put(key, value, ttl_s)
 
+    @override
     async def get(self, key: str) -> bytes | None:
         return await self._cache.get(key)
 
+    @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
             return await self._receiver.handle(consumer, handler, envelope, deliveries)
 
-        async def bury_it(message: Msg, envelope: Envelope, reason: str) -> None:
+        async def store_letter(message: Msg, envelope: Envelope, reason: str) -> None:
             deliveries = message.metadata.num_delivered
-            letter = write_letter(consumer, self._receiver.identity, envelope, reason, deliveries)
-            await bury(self._publisher, message, letter)
+            letter = build_dead_letter(
+                consumer, self._receiver.identity, envelope, reason, deliveries
+            )
+            await store_dead_letter(self._publisher, message, letter)
 
-        await self._pull(consumer, process, bury_it)
+        await self._pull(consumer, process, store_letter)
 
+    @override
     async def consume_dead_letters(
-        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+        self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
     ) -> None:
         reader = DeadLetterReader(self._receiver, self._journal.fetch)
 
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
             return await reader.handle(consumer, handler, envelope, deliveries)
 
-        async def leave_it(message: Msg, envelope: Envelope, reason: str) -> None:
-            log.error("nothing follows from a letter of %s: %s", envelope.subject, reason)
+        async def drop_letter(message: Msg, envelope: Envelope, reason: str) -> None:
+            log.error("a dead letter of %s is dropped: %s", envelope.subject, reason)
 
-        await self._pull(consumer, process, leave_it)
+        await self._pull(consumer, process, drop_letter)
 
     async def _pull(
         self,
         consumer: Consumer[Message] | DeadLetterConsumer,
         process: Process,
-        bury_it: BuryDelivery,
+        store_letter: StoreDeadLetter,
     ) -> None:
         async def recover() -> None:
             await self.ensure()
@@ -209,94 +227,103 @@ class NatsBus(Bus):
         stream = streams.stream_of(consumer)
         with server_errors(self._client, f"consume {consumer.durable}"):
             await streams.ensure_consumer(self._js, consumer)
-            loop = PullLoop(self._client, stream, consumer, process, bury_it, recover)
+            loop = PullLoop(self._client, stream, consumer, process, store_letter, recover)
             await loop.start()
         self._loops.append(loop)
 
+    @override
     async def serve(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
         with server_errors(self._client, f"serve {query_type.name}"):
             await self._queries.serve(query_type, handler)
 
+    @override
     async def listen(
         self,
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
         *,
-        wants: Wants | None = None,
+        wants: EntityFilter | None = None,
     ) -> None:
         async def receive(message: Msg) -> None:
             if names.is_wanted(message.subject, wants):
-                await self._receiver.hear(message_type, handler, envelope_of(message))
+                await self._receiver.handle_broadcast(message_type, handler, envelope_of(message))
 
         with server_errors(self._client, f"listen to {message_type.name}"):
             subscription = await subscribe(self._client, names.filter_of(message_type), receive)
-            self._heard.append(subscription)
+            self._subscriptions.append(subscription)
             await flush(self._client)
 
+    @override
     @asynccontextmanager
     async def follow(self, scope: Scope, entity: str) -> AsyncGenerator[AsyncIterator[Message]]:
-        inbox: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
+        queue: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
             envelope = envelope_of(message)
             if (event := await self._receiver.receive_broadcast(envelope)) is not None:
-                inbox.put(event, weight(envelope))
+                queue.put(event, weight(envelope))
 
         with server_errors(self._client, f"follow {entity}"):
             subscription = await subscribe(
                 self._client, names.entity_filter(scope, entity), receive
             )
             await flush(self._client)
-        self._inboxes.add(inbox)
+        self._followers.add(queue)
         try:
-            yield inbox
+            yield queue
         finally:
-            self._inboxes.discard(inbox)
+            self._followers.discard(queue)
             if not self._client.is_closed:
                 await subscription.unsubscribe()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
-        """All that was buried, oldest first. Raises BusUnavailable."""
-        return await read_dead(self._client)
+        """Return all dead letters, oldest first. Raises BusUnavailable."""
+        return await read_dead_letters(self._client)
 
+    @override
     async def drain(self, timeout: float = 10.0) -> None:
         if self._drained:
             return
         self._drained = True
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._clock_task is not None:
+            self._clock_task.cancel()
         await asyncio.gather(
             self._queries.stop(timeout),
             *(loop.stop(timeout) for loop in self._loops),
-            *(connection.drain(subscription, timeout) for subscription in self._heard),
+            *(connection.drain(subscription, timeout) for subscription in self._subscriptions),
         )
-        for inbox in self._inboxes:
-            inbox.close()
+        for queue in self._followers:
+            queue.close()
         if self._client.is_connected:
             try:
                 await flush(self._client)
             except NatsError as error:
-                log.warning("closing without the server's word: %s", error)
+                log.warning("closing without the server's confirmation: %s", error)
         await self._client.close()
 
+    @override
     async def healthy(self) -> bool:
         with suppress(NatsError):
             query_client = JetStreamContext(self._client, timeout=1.0)
             return self._client.is_connected and bool(await query_client.account_info())
         return False
 
+    @override
     def now(self) -> datetime:
         return self.clock.now()
 
+    @override
     def outages(self) -> Sequence[Outage]:
         return self.clock.outages()
 
+    @override
     async def refusal(self) -> str | None:
         every = write_check.subjects_of(self._service)
         found = await write_check.refusal(self._client, every, must_exist=True)
         return found if self._client.is_connected else None
 
+    @override
     async def shortfall(self) -> str | None:
         return await self._check.shortfall()

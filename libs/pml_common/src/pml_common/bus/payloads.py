@@ -1,4 +1,4 @@
-"""Big bodies in a JetStream object store, by their SHA-256."""
+"""Large bodies in a JetStream object store, by their SHA-256."""
 
 import asyncio
 import base64
@@ -12,17 +12,19 @@ from nats.js.api import Header, ObjectInfo
 from nats.js.errors import NotFoundError
 from nats.js.kv import MSG_ROLLUP_SUBJECT
 from nats.js.object_store import ObjectStore
+from typing_extensions import override
 
 from pml_common.bus import names, streams
+from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import server_errors
 from pml_common.bus.journal import read_stored
 
 _CHUNK = 128 * 1024
 LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0)
-"""How long a replica may lag behind its leader."""
+"""Delays between reads from a replica that may lag behind its leader."""
 
 
-class NatsPayloads:
+class NatsPayloads(Payloads):
     """The bucket that all services share."""
 
     def __init__(self, client: Client, js: JetStreamContext) -> None:
@@ -31,15 +33,15 @@ class NatsPayloads:
         self._stream = names.PAYLOAD_STREAM
         self._store = ObjectStore(names.PAYLOAD_BUCKET, self._stream, js)
 
+    @override
     async def put(self, key: str, data: bytes) -> None:
-        """See `codec.Payloads`."""
         with server_errors(self._client, f"store payload {key}"):
             if not await self._outlives_a_message(key):
                 await self._put(key, data)
 
     async def _put(self, key: str, data: bytes) -> None:
-        """As the library's own `put`, which would purge chunks of an earlier body of the name: no
-        service may purge, and old chunks expire by themselves."""
+        """Store a body like nats-py's `ObjectStore.put`, without its purge of the chunks of an
+        earlier body of that name: no service may purge, and old chunks expire by themselves."""
         nuid, digest = uuid4().hex, base64.urlsafe_b64encode(bytes.fromhex(key)).decode()
         chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
         for chunk in chunks:
@@ -68,8 +70,8 @@ class NatsPayloads:
         stored_at = datetime.fromisoformat(info.mtime or "")
         return datetime.now(UTC) - stored_at < timedelta(seconds=streams.MESSAGE_AGE_S)
 
+    @override
     async def get(self, key: str) -> bytes | None:
-        """See `codec.Payloads`."""
         with server_errors(self._client, f"read payload {key}"):
             try:
                 info = await self._store.get_info(key)
@@ -78,10 +80,10 @@ class NatsPayloads:
         subject = f"$O.{names.PAYLOAD_BUCKET}.C.{info.nuid}"
         chunks = await read_stored(self._client, self._stream, subject)
         for pause in LAG_DELAYS_S:
-            # The leader knows the body, a replica that lags answers for its chunks.
+            # The leader has the object's info, a lagging replica may serve its chunks.
             if len(chunks) >= (info.chunks or 0):
                 break
             await asyncio.sleep(pause)
             chunks = await read_stored(self._client, self._stream, subject)
-        # One that is gone for good makes the body another than its name says.
+        # A chunk that is lost shows as a wrong digest in `codec.check_out`.
         return b"".join(chunk.data for chunk in chunks)

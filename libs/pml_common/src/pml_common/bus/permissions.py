@@ -1,8 +1,8 @@
-"""What each service may do on the server, derived from the catalogue. Pure.
+"""Each service's permissions on the server, derived from the catalog. Pure.
 
-Everything else is refused by the server: to publish another's message, to answer another's
-questions, to change or delete another's stream, to read another's inbox. Replies are allowed to
-whoever was asked, once per question.
+The server refuses everything else: publishing another's message, serving another's queries,
+changing or deleting another's stream, reading another's replies. A service that received a request
+may reply to it, once.
 """
 
 from collections.abc import Iterator
@@ -23,14 +23,14 @@ class Permissions:
 
 
 def permissions_of(service: Service) -> Permissions:
-    """What one service may do."""
+    """Return the permissions of one service."""
     publish = (
         *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
-        *(names.query_subject(each) for each in catalog.QUERIES if service in each.asked_by),
+        *(names.query_subject(each) for each in catalog.QUERIES if service in each.clients),
         *_streams(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
-        *_burials(service),
+        *_dead_letters(service),
         *_buckets(service),
         *(each for each in write_check.subjects_of(service) if not each.startswith("$")),
     )
@@ -42,11 +42,11 @@ def _consumers(service: Service) -> Iterator[Consumer[Message]]:
 
 
 def _streams(service: Service) -> Iterator[str]:
-    """Any may create what is missing; the server refuses to create an existing one otherwise."""
+    """Any service may create a missing stream; the server refuses to recreate it differently."""
     yield "$JS.API.INFO"
     for name in streams.stream_names():
         yield f"$JS.API.STREAM.CREATE.{name}"
-        if streams.changed_by(service, name):
+        if streams.may_change(service, name):
             yield f"$JS.API.STREAM.INFO.{name}"
             yield f"$JS.API.STREAM.UPDATE.{name}"
 
@@ -60,7 +60,7 @@ def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
 
 
 def _reading(service: Service) -> Iterator[str]:
-    for reader, owner in catalog.HISTORIES:
+    for reader, owner in catalog.STREAM_READERS:
         if reader == service:
             stream = names.stream_of("evt", owner)
             yield f"$JS.API.DIRECT.GET.{stream}"
@@ -68,8 +68,8 @@ def _reading(service: Service) -> Iterator[str]:
             yield f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
-def _burials(service: Service) -> Iterator[str]:
-    """Letters, and the commands that the server gave up, which are still in their queues."""
+def _dead_letters(service: Service) -> Iterator[str]:
+    """Dead letters, and the commands that the server gave up, which are still in their queues."""
     reader = catalog.GATEWAY_ON_DEAD_LETTER
     if reader.service != service:
         return
@@ -82,11 +82,11 @@ def _burials(service: Service) -> Iterator[str]:
 
 
 def _buckets(service: Service) -> Iterator[str]:
-    """Bodies are kept under their own digest, so all services may share the store."""
+    """Bodies are stored under their own digest, so all services may share the store."""
     yield f"$O.{names.PAYLOAD_BUCKET}.>"
     yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
     yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
-    if service == streams.KEEPER:
+    if service == streams.SHARED_STREAMS_OWNER:
         yield f"$KV.{names.CACHE_BUCKET}.>"
         yield f"$JS.API.DIRECT.GET.{names.CACHE_STREAM}.>"
 
@@ -96,7 +96,9 @@ def _subscriptions(service: Service) -> Iterator[str]:
     answered = [each for each in catalog.QUERIES if each.owner == service]
     yield from (names.query_subject(each) for each in answered)
     if answered:
-        yield "$SRV.>"  # the standard tools' questions to a NATS micro service
-    yield from (names.filter_of(entry) for listener, entry in catalog.HEARD if listener == service)
-    if all((service, owner) in catalog.HISTORIES for owner in catalog.SERVICES):
+        yield "$SRV.>"  # requests of the standard tools to a NATS micro service
+    yield from (
+        names.filter_of(entry) for listener, entry in catalog.LISTENERS if listener == service
+    )
+    if all((service, owner) in catalog.STREAM_READERS for owner in catalog.SERVICES):
         yield "pml.evt.>"

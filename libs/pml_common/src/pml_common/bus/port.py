@@ -1,4 +1,4 @@
-"""The bus as services see it. `NatsBus` and `MemoryBus` pass one contract suite."""
+"""Interface of the bus. `NatsBus` and `MemoryBus` pass one contract suite."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -20,17 +20,17 @@ Handler = Callable[[M], Awaitable[Sequence[Message]]]
 """Handles one delivery and returns what to publish; the bus publishes, then acknowledges.
 
 May run twice for one message. Raises `Retryable` or `Rejected`; anything else it raises counts as
-a bug: retried with the consumer's delays, buried after its last delivery.
+a bug: retried with the consumer's delays, dead-lettered after its last delivery.
 """
 
 
-Wants = Callable[[Scope, str], bool]
-"""Whether messages about this entity are of interest now."""
+EntityFilter = Callable[[Scope, str], bool]
+"""Returns whether messages about this entity are wanted now."""
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A stored message, its sequence in its stream, and when the server stored it."""
+class StoredMessage:
+    """A stored message, its sequence in its stream, and the server's time of storing."""
 
     sequence: int
     stored_at: datetime
@@ -39,8 +39,8 @@ class Recorded:
 
 @dataclass(frozen=True)
 class DeadMessage:
-    """A message that its sender published and a consumer gave up for good; `message` is None where
-    its body cannot be read."""
+    """A message that its sender published and a consumer dead-lettered; `message` is None if its
+    body cannot be read."""
 
     consumer: str
     message_id: str
@@ -50,83 +50,84 @@ class DeadMessage:
     reason: str
 
 
-OnDeadMessage = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
-"""Handles one burial and returns what to publish; may run twice for one burial."""
+DeadLetterHandler = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
+"""Handles one dead letter and returns what to publish; may run twice for the same one."""
 
 
 class Publisher(Protocol):
-    """What states facts."""
+    """Publishes messages."""
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
         """Store a message and return its stream sequence; a second publish of the same
         `message_id` within the server's window stores nothing and returns the first sequence.
 
         With `expected_last`, store it only if that is the sequence of the last message on its
-        subject (0: none yet). Raises Fenced; BusUnavailable also where the server knows only
-        earlier ones.
+        subject (0: none yet). Raises Fenced; BusUnavailable also if the server has only earlier
+        messages.
         """
         ...
 
 
 class QueryClient(Protocol):
-    """What asks owners."""
+    """Sends queries to their owners."""
 
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        """Ask the owner and wait `timeout` seconds at most. Raises QueryFailed."""
+        """Send a query and wait for the reply, at most `timeout` seconds. Raises QueryFailed."""
         ...
 
 
 class Journal(Protocol):
-    """What reads the stored past of one entity."""
+    """Reads the stored messages about one entity."""
 
     async def history(
         self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[Recorded]:
-        """Stored events about one entity, oldest first: of one message type (then sequences are
-        comparable), else of every owner, by time stored. Raises Unreadable, BusUnavailable."""
+    ) -> Sequence[StoredMessage]:
+        """Return the stored events about one entity, oldest first: of one message type (then
+        sequences are comparable), else of every owner, by time stored. Raises Unreadable,
+        BusUnavailable."""
         ...
 
     async def last_of(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Recorded | None:
-        """The last stored message of a type about one entity; None without one. Raises
-        Unreadable where it cannot be read, BusUnavailable."""
+    ) -> StoredMessage | None:
+        """Return the last stored message of a type about one entity, or None. Raises Unreadable,
+        BusUnavailable."""
         ...
 
     async def salvage(
         self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> Sequence[Recorded | Unreadable]:
-        """As `history` of one type, with each message that cannot be read told as such in its
-        place. Raises BusUnavailable."""
+    ) -> Sequence[StoredMessage | Unreadable]:
+        """Return the `history` of one type, with an Unreadable in place of each message that
+        cannot be read. Raises BusUnavailable."""
         ...
 
 
 class KeyValueCache(Protocol):
-    """Small values under keys, shared by all services, each for a time."""
+    """Small values under keys, shared by all services, each with a time to live."""
 
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
-        """Keep a value for `ttl_s` seconds (whole ones, a week at most) instead of what the key
-        had; a key is tokens of letters, digits, `-`, `_` and `=`, with dots between them. Raises
+        """Store a value for `ttl_s` seconds (whole ones, at most a week), replacing the key's
+        value; a key is tokens of letters, digits, `-`, `_` and `=`, separated by dots. Raises
         BusUnavailable."""
         ...
 
     async def get(self, key: str) -> bytes | None:
-        """What a key has; None once its time is over. Raises BusUnavailable."""
+        """Return the value of a key; None if it is missing or expired. Raises BusUnavailable."""
         ...
 
 
 class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
-    """Everything a composition root needs."""
+    """The whole bus, as a composition root gets it."""
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         """Start handling a durable consumer's messages until `drain`."""
         ...
 
     async def consume_dead_letters(
-        self, consumer: DeadLetterConsumer, handler: OnDeadMessage
+        self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
     ) -> None:
-        """Start handling what all consumers give up, until `drain`. What its sender did not publish
-        is passed over: a forgery that was buried says nothing of anybody's work."""
+        """Start handling the dead letters of all consumers, until `drain`. Skips a message that its
+        sender did not publish: a dead-lettered forgery must have no effect."""
         ...
 
     async def listen(
@@ -134,52 +135,52 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         message_type: MessageType[M],
         handler: Callable[[M], Awaitable[None]],
         *,
-        wants: Wants | None = None,
+        wants: EntityFilter | None = None,
     ) -> None:
-        """Hear every message of a type in this very replica, at most once, from now until `drain`;
-        for what can be recomputed (caches, notifications). With `wants`, only those about what it
-        returns true for; the others are not even decoded."""
+        """Receive every message of a type in this replica, at most once, from now until `drain`;
+        for state that can be recomputed (caches, notifications). With `wants`, only messages about
+        entities for which it returns true; the others are not decoded."""
         ...
 
     async def serve(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
-        """Answer a query, shared among replicas, until `drain`; the handler may raise
+        """Serve a query, shared among replicas, until `drain`; the handler may raise
         QueryFailed."""
         ...
 
     def follow(
         self, scope: Scope, entity: str
     ) -> AbstractAsyncContextManager[AsyncIterator[Message]]:
-        """Live events about one entity, from every owner; none is missed once entered. Whoever
-        leaves too many unread gets those that are kept, and then Overrun."""
+        """Follow the live events about one entity, from every owner; none is missed once entered.
+        A reader that leaves too many unread gets those queued so far, then Overrun."""
         ...
 
     async def drain(self, timeout: float = 10.0) -> None:
-        """Take nothing new, finish what is being handled, then close; after `timeout` seconds
-        what still runs is cancelled and left to redelivery."""
+        """Stop receiving, finish what is being handled, then close; after `timeout` seconds cancel
+        the handlers that still run and leave their messages to redelivery."""
         ...
 
     async def healthy(self) -> bool:
-        """Whether the server answers, within a second."""
+        """Return whether the server answers within a second."""
         ...
 
     def now(self) -> datetime:
-        """The server's time, for whatever other processes compare with theirs; jumps of our own
-        clock do not change it."""
+        """Return the server's time, for timestamps that processes compare; unaffected by jumps of
+        the local clock."""
         ...
 
     def outages(self) -> Sequence[Outage]:
-        """When the server did not answer since we connected, oldest first; one that goes on ends
+        """Return the server's outages since we connected, oldest first; an ongoing one ends
         now."""
         ...
 
     async def refusal(self) -> str | None:
-        """Why a server that is there does not store what we publish, tried now on each of our
-        streams, within some seconds; else None."""
+        """Return why a reachable server does not store what we publish, or None; tried now on each
+        of our streams, within some seconds."""
         ...
 
     async def shortfall(self) -> str | None:
-        """In which respect our streams are kept less safely than configured; None where they are
-        not, or nobody knows."""
+        """Return in which respect our streams are stored less safely than configured; None if they
+        are not, or it is unknown."""
         ...

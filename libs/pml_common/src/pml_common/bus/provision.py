@@ -1,4 +1,4 @@
-"""Brings the streams, buckets and consumers that exist to what is configured."""
+"""Provisioning: creates streams, buckets and consumers, or updates them to the configuration."""
 # nats-py leaves its **params untyped:
 # pyright: reportUnknownMemberType=false
 
@@ -23,7 +23,7 @@ from pml_common.contracts.catalog import Consumer, DeadLetterConsumer
 COPIED_WITHIN_S = 30.0
 _POLL_S = 0.1
 _FIXED = ("storage", "retention")
-"""Fields that the server does not change in an existing stream."""
+"""Fields that the server cannot change in an existing stream."""
 _OF_CONSUMERS = ("filter_subject", "ack_wait", "max_deliver", "max_ack_pending")
 
 State = Literal["created", "changed", "unchanged", "failed"]
@@ -31,7 +31,7 @@ State = Literal["created", "changed", "unchanged", "failed"]
 
 @dataclass(frozen=True)
 class Change:
-    """One field: what it was, and what it is to be."""
+    """One field's current and wanted value."""
 
     was: object
     wanted: object
@@ -39,7 +39,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Provisioned:
-    """One stream, bucket or consumer: what was done, or would be, and what stays to be done."""
+    """The result for one stream, bucket or consumer: what was or would be changed, and what
+    remains to be done (`problem`)."""
 
     name: str
     state: State
@@ -49,7 +50,7 @@ class Provisioned:
 
 @dataclass(frozen=True)
 class Plan:
-    """The wanted settings; `may_lower` lets replicas be taken away. A dry run changes nothing."""
+    """The wanted settings; `may_lower` allows removing replicas. A dry run changes nothing."""
 
     wanted: StreamSettings
     may_lower: bool = True
@@ -57,16 +58,15 @@ class Plan:
 
 
 class Provisioner:
-    """Finds what differs from the plan and changes it; run again, it changes nothing more. It needs
-    a user that may change every stream: the operator's."""
+    """Applies a plan; idempotent. Needs a user that may change every stream: the operator's."""
 
     def __init__(self, js: JetStreamContext, plan: Plan) -> None:
         self._js = js
         self._plan = plan
 
     async def provision(self, copied_within_s: float = COPIED_WITHIN_S) -> list[Provisioned]:
-        """Streams and buckets first, then their consumers. Waits until new replicas have copied
-        what they hold, and tells of those that take longer."""
+        """Provision streams and buckets, then their consumers. Waits until new replicas have
+        caught up, and reports those that take longer than `copied_within_s`."""
         end = asyncio.get_running_loop().time() + copied_within_s
         done = [await self._stream(config) for config in streams.stream_configs(self._plan.wanted)]
         done = [await self._copied(each, partial(self._group_of, each.name), end) for each in done]
@@ -78,8 +78,8 @@ class Provisioner:
         return done
 
     async def _group_of(self, stream: str, durable: str | None = None) -> Sequence[str] | None:
-        """The servers whose replica of a stream or consumer is behind; None while it has fewer
-        replicas than its stream is to have."""
+        """Return the servers whose replica of a stream or consumer is behind; None while it has
+        fewer replicas than its stream is configured for."""
         info = await self._js.stream_info(stream)
         replicas = info.config.num_replicas or 1
         cluster = info.cluster
@@ -136,7 +136,7 @@ class Provisioner:
     async def _carry_out(
         self, planned: Provisioned, change: Callable[[], Awaitable[None]]
     ) -> Provisioned:
-        """Carry out a planned change; return it, or the reason for its failure."""
+        """Carry out a planned change; return it, as failed with the reason if it fails."""
         if self._plan.dry_run or planned.state not in ("created", "changed"):
             return planned
         try:
@@ -152,7 +152,7 @@ class Provisioner:
         behind: Callable[[], Awaitable[Sequence[str] | None]],
         end: float,
     ) -> Provisioned:
-        """The same; it says so where replicas are behind when the loop's clock says `end`."""
+        """Return `done`, with a problem added if replicas are behind at the loop's time `end`."""
         if self._plan.dry_run or done.state == "failed":
             return done
         while (late := await behind()) is None or late:
@@ -168,8 +168,8 @@ class Provisioner:
 async def provisioner(
     url: str, plan: Plan, patience_s: float = connection.PATIENCE_S
 ) -> AsyncGenerator[Provisioner]:
-    """A provisioner connected to the servers at `url`. Raises BusUnavailable, here and while it is
-    used, where they do not answer, and BusError where they refuse."""
+    """Connect a provisioner to the servers at `url`. Raises, here and inside the block,
+    BusUnavailable if they do not answer and BusError if they refuse."""
 
     async def reconnected() -> None:
         pass
@@ -188,7 +188,7 @@ def _fixed(name: str, what: str, was: object, wanted: object) -> str:
     return (
         f"{what} stays {_plain(was)}: the server cannot make it {_plain(wanted)} in a stream that "
         f"exists. Let every workflow end, stop the services, delete the stream (`nats stream rm "
-        f"{name}`: what it holds is lost) and run this again"
+        f"{name}`: its messages are lost) and run this again"
     )
 
 

@@ -7,20 +7,22 @@ from typing import NotRequired, TypedDict
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import APIError, BadRequestError
+from typing_extensions import override
 
 from pml_common.bus import codec, tracing
 from pml_common.bus.codec import Payloads
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
-from pml_common.bus.errors import Behind, BusError, Fenced
+from pml_common.bus.errors import BusError, Fenced, StaleServer
 from pml_common.bus.identity import Identity
+from pml_common.bus.port import Publisher
 from pml_common.contracts.base import Message
 
 _WRONG_LAST_SEQUENCE = 10071
 _LAST_SEQUENCE = re.compile(r"wrong last sequence: (\d+)")
 
 
-class NatsPublisher:
-    """Publishes contracts under the names of the catalogue."""
+class NatsPublisher(Publisher):
+    """Publishes messages on the subjects of the catalog."""
 
     def __init__(
         self, client: Client, js: JetStreamContext, payloads: Payloads, identity: Identity
@@ -30,8 +32,8 @@ class NatsPublisher:
         self._payloads = payloads
         self._identity = identity
 
+    @override
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        """See `port.Publisher`."""
         with tracing.publishing(message) as headers:
             sealed = await codec.seal(
                 message, headers, self._payloads, expected_last, self._identity
@@ -50,8 +52,8 @@ class NatsPublisher:
                     raise _refused(subject, expected_last, error.description) from error
                 raise
             if ack.get("duplicate") and expected_last is not None:
-                # A lone server checks the expectation before it looks for duplicates; a cluster
-                # answers with what another holder of the same cause has stored meanwhile.
+                # A single server checks the expectation before it looks for duplicates; a cluster
+                # answers with what another process has stored for the same cause meanwhile.
                 last = await self._js.get_last_msg(ack["stream"], subject)
                 if last.seq != expected_last:
                     raise Fenced(subject, expected_last)
@@ -66,20 +68,20 @@ class NatsPublisher:
 
 
 def _refused(subject: str, expected_last: int, said: str | None) -> BusError:
-    """Fenced; unless the server's last sequence is lower than the one we saw: then it was parted
-    from its cluster, does not know yet that another leads, and need not have been the only one to
-    answer."""
+    """Return Fenced; StaleServer if the server's last sequence is lower than the one we know: it
+    was partitioned from its cluster, has not learned of another leader yet, and another server may
+    have answered too."""
     known = _LAST_SEQUENCE.search(said or "")
     if known is not None and int(known[1]) < expected_last:
-        return Behind(
-            f"publish {subject}: a server that only knows {known[1]} answered, {expected_last} is "
-            "stored"
+        return StaleServer(
+            f"publish {subject}: a server with last sequence {known[1]} answered, {expected_last} "
+            "is stored"
         )
     return Fenced(subject, expected_last)
 
 
 class _Ack(TypedDict):
-    """The server's word that it has stored a message."""
+    """The server's acknowledgement of a stored message."""
 
     stream: str
     seq: int

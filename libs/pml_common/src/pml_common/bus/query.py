@@ -1,4 +1,4 @@
-"""Questions to owners: request and reply, served as NATS micro services."""
+"""Queries: request and reply, served as NATS micro services."""
 
 import asyncio
 import logging
@@ -7,22 +7,25 @@ from importlib.metadata import version
 from typing import TypeVar, cast, get_args
 
 from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
 from nats.micro.service import Endpoint, Service, ServiceConfig
+from typing_extensions import override
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, flush
-from pml_common.bus.delivery import Receiver, no_answer
+from pml_common.bus.delivery import Receiver, no_reply
 from pml_common.bus.errors import (
     BusError,
     BusUnavailable,
-    NobodyThere,
+    NoResponder,
     QueryErrorCode,
     QueryFailed,
 )
+from pml_common.bus.port import QueryClient
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
@@ -44,7 +47,7 @@ _STATUS: dict[QueryErrorCode, str] = {
 
 
 def failure_headers(failure: QueryFailed) -> dict[str, str]:
-    """The standard headers, readable by any tool, and our own code."""
+    """Build the standard error headers, readable by any NATS tool, and our own code."""
     return {
         ERROR_CODE_HEADER: _STATUS[failure.code],
         ERROR_HEADER: " ".join(failure.message.split())[:1000],
@@ -52,32 +55,32 @@ def failure_headers(failure: QueryFailed) -> dict[str, str]:
     }
 
 
-class NatsQueryClient:
-    """Asks."""
+class NatsQueryClient(QueryClient):
+    """Sends queries."""
 
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
         self._receiver = receiver
         self._payloads = receiver.payloads
 
-    async def request(self, query_type: QueryType[Q, R], query: Q, timeout: float) -> R:
-        """See `port.QueryClient`."""
-        with tracing.asking(query_type) as headers:
+    @override
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        with tracing.requesting(query_type) as headers:
             try:
                 async with asyncio.timeout(timeout):
                     return await self._request(query_type, query, headers, timeout)
             except NoRespondersError as error:
-                raise NobodyThere(f"{query_type.owner} {query_type.name}") from error
+                raise NoResponder(f"{query_type.owner} {query_type.name}") from error
             except (TimeoutError, NatsError) as error:
-                raise no_answer(query_type, f"no answer within {timeout:g} s") from error
+                raise no_reply(query_type, f"no answer within {timeout:g} s") from error
             except BusUnavailable as error:
-                raise no_answer(query_type, str(error)) from error
+                raise no_reply(query_type, str(error)) from error
 
     async def _request(
         self, query_type: QueryType[Q, R], query: Q, headers: dict[str, str], timeout: float
     ) -> R:
         if not self._client.is_connected:
-            raise no_answer(query_type, "not connected to NATS")
+            raise no_reply(query_type, "not connected to NATS")
         data = await codec.check_in(codec.encode(query), headers, self._payloads)
         reply = await self._client.request(
             names.query_subject(query_type), data, timeout=timeout, headers=headers
@@ -92,7 +95,7 @@ class NatsQueryClient:
 
 
 class QueryServer:
-    """Answers, each question in its own task so that a slow one delays no other."""
+    """Serves queries, each request in its own task so that a slow one delays no other."""
 
     def __init__(self, client: Client, receiver: Receiver, service: str, instance: str) -> None:
         self._client = client
@@ -108,7 +111,7 @@ class QueryServer:
     async def serve(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
-        """See `port.Bus`."""
+        """Serve a query until `stop`."""
 
         async def receive(request: Request) -> None:
             task = asyncio.create_task(self._answer(query_type, handler, request))
@@ -123,13 +126,10 @@ class QueryServer:
         await flush(self._client)
 
     async def stop(self, timeout: float) -> None:
-        """Take no more questions; finish answering, then cancel."""
+        """Stop receiving requests; finish those in progress, cancel them after `timeout`."""
         if self._service is not None:
-            # The service's own stop() would drop the questions that have already come.
-            endpoints = cast("list[Endpoint]", self._service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
-            for endpoint in endpoints:
-                if (subscription := endpoint._subscription) is not None:  # pyright: ignore[reportPrivateUsage]
-                    await drain(subscription, timeout)
+            for subscription in _subscriptions_of(self._service):
+                await drain(subscription, timeout)
         await finish(set(self._answering), timeout)
 
     async def _answer(
@@ -143,9 +143,20 @@ class QueryServer:
         except QueryFailed as failure:
             headers, data = failure_headers(failure), failure.message.encode()
         except BusError as error:
-            failure = no_answer(query_type, str(error))
+            failure = no_reply(query_type, str(error))
             headers, data = failure_headers(failure), failure.message.encode()
         try:
             await request.respond(data, headers or None)
         except NatsError as error:
-            log.warning("%s: the answer was lost: %s", query_type.name, error)
+            log.warning("%s: the reply was lost: %s", query_type.name, error)
+
+
+def _subscriptions_of(service: Service) -> list[Subscription]:
+    """Return the subscriptions of a micro service's endpoints.
+
+    They are private in nats-py: its public `stop()` drops requests that were received and not yet
+    handled, and there is no public way to drain them (ADR 0001).
+    """
+    endpoints = cast("list[Endpoint]", service._endpoints)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    found = (endpoint._subscription for endpoint in endpoints)  # pyright: ignore[reportPrivateUsage]
+    return [subscription for subscription in found if subscription is not None]

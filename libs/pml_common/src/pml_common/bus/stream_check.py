@@ -1,4 +1,4 @@
-"""Whether a service's own streams are kept as safely as configured."""
+"""Check that a service's own streams are stored as safely as configured."""
 
 import asyncio
 import logging
@@ -14,13 +14,13 @@ from pml_common.bus.streams import StreamSettings
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 30.0
+CHECK_EVERY_S = 30.0
 _REPLY_TIMEOUT_S = 1.0
 _ADVICE = "`pml bus provision` changes that (docs/streams.md)"
 
 
 def shortfall(found: Sequence[api.StreamInfo], wanted: StreamSettings) -> str | None:
-    """In which respect streams are kept less safely than wanted, and what to do; None in none."""
+    """Describe how streams are stored less safely than wanted, with advice; else None."""
     fewer: dict[int, list[str]] = defaultdict(list)
     in_memory: list[str] = []
     away: list[str] = []
@@ -37,37 +37,37 @@ def shortfall(found: Sequence[api.StreamInfo], wanted: StreamSettings) -> str | 
         for has, names in sorted(fewer.items())
     ]
     if in_memory and wanted.storage == "file":
-        told.append(f"kept in memory, not in files as configured: {', '.join(in_memory)}")
+        told.append(f"stored in memory, not in files as configured: {', '.join(in_memory)}")
     if away:
-        told.append(f"replicas away: {', '.join(away)}")
+        told.append(f"replicas offline: {', '.join(away)}")
     return "; ".join(told) or None
 
 
 class StreamCheck:
-    """Looks at the streams that a service may change; each stream is some service's."""
+    """Checks the streams that a service may change; every stream belongs to one service."""
 
     def __init__(self, client: Client, service: str, wanted: StreamSettings) -> None:
         self._js = JetStreamContext(client, timeout=_REPLY_TIMEOUT_S)
         self._wanted = wanted
-        self._names = [each for each in streams.stream_names() if streams.changed_by(service, each)]
-        self._told: str | None = None
-        self._look_again = 0.0
+        self._names = [each for each in streams.stream_names() if streams.may_change(service, each)]
+        self._reported: str | None = None
+        self._next_check = 0.0
 
     async def shortfall(self) -> str | None:
-        """The shortfall as of the last look, at most half a minute old while the server answers;
-        logs every change."""
+        """Return the latest shortfall, at most 30 s old while the server answers; logs every
+        change."""
         now = asyncio.get_running_loop().time()
-        if now < self._look_again:
-            return self._told
-        self._look_again = now + LOOK_EVERY_S
+        if now < self._next_check:
+            return self._reported
+        self._next_check = now + CHECK_EVERY_S
         try:
             found = await asyncio.gather(*(self._js.stream_info(name) for name in self._names))
         except NatsError as error:
             log.debug("streams not checked: %r", error)
-            return self._told
-        before, self._told = self._told, shortfall(found, self._wanted)
-        if self._told is not None and self._told != before:
-            log.warning("streams: %s", self._told)
-        elif before is not None and self._told is None:
-            log.info("streams: kept as configured")
-        return self._told
+            return self._reported
+        before, self._reported = self._reported, shortfall(found, self._wanted)
+        if self._reported is not None and self._reported != before:
+            log.warning("streams: %s", self._reported)
+        elif before is not None and self._reported is None:
+            log.info("streams: stored as configured")
+        return self._reported

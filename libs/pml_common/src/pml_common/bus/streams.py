@@ -1,4 +1,4 @@
-"""What exists on the server, derived from the catalogue and created idempotently."""
+"""Streams and consumers on the server, derived from the catalog and created idempotently."""
 # nats-py leaves its **params untyped:
 # pyright: reportUnknownMemberType=false
 
@@ -20,12 +20,12 @@ from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, Service
 DAY = 24 * 3600.0
 MESSAGE_AGE_S = 7 * DAY
 PAYLOAD_AGE_S = 2 * MESSAGE_AGE_S
-"""Twice a message's, so that one stored again after a week may share a body already kept."""
-MEMO_AGE_S = 7 * DAY
+"""Twice a message's, so that one stored again after a week may share a body already stored."""
+CACHE_AGE_S = 7 * DAY
 DEAD_AGE_S = 30 * DAY
 DUPLICATE_WINDOW_S = 300.0
 MAX_ACK_PENDING = 1000
-"""Deliveries of one consumer without an ack, waiting retries included: what bounds a bad day."""
+"""Unacknowledged deliveries of one consumer, pending retries included: bounds a backlog."""
 MAX_REPLICAS = 5
 """The server's own limit."""
 Storage = Literal["file", "memory"]
@@ -38,14 +38,14 @@ _MANAGED = (
     *("allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete"),
     *("num_replicas", "storage"),
 )
-"""The fields of a stream that are ours; others, such as its placement, are the operator's."""
+"""The stream fields that we manage; others, such as its placement, are the operator's."""
 _PROVISIONED = ("num_replicas", "storage")
-"""Fields of an existing stream that no service changes: `pml bus provision` does."""
+"""Fields of an existing stream that only `pml bus provision` changes."""
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """How the server keeps each stream and bucket; consumers are kept as their stream is."""
+    """Replication and storage of every stream and bucket; consumers inherit their stream's."""
 
     replicas: int = 1
     storage: Storage = "file"
@@ -55,7 +55,7 @@ DEFAULTS: Final = StreamSettings()
 
 
 def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
-    """Every stream: one per owner and kind that has messages, one for the dead, the buckets."""
+    """Return every stream: one per owner and kind of message, dead letters, the buckets."""
     subjects = {
         names.stream_of(entry.kind, entry.owner): [names.stream_subjects(entry.kind, entry.owner)]
         for entry in catalog.MESSAGES
@@ -78,18 +78,18 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
         )
         for name, stored in subjects.items()
     ]
-    kept = [*streams, _payload_bucket(), _memo_bucket()]
+    kept = [*streams, _payload_bucket(), _cache_bucket()]
     storage = api.StorageType(settings.storage)
     return [each.evolve(num_replicas=settings.replicas, storage=storage) for each in kept]
 
 
 def stream_names() -> list[str]:
-    """The names of all of them."""
+    """Return the names of all streams."""
     return [config.name or "" for config in stream_configs(StreamSettings())]
 
 
 def _payload_bucket() -> api.StreamConfig:
-    """As nats-py makes an object store."""
+    """Configure the stream of an object store as nats-py does."""
     bucket = names.PAYLOAD_BUCKET
     return api.StreamConfig(
         name=names.PAYLOAD_STREAM,
@@ -101,12 +101,12 @@ def _payload_bucket() -> api.StreamConfig:
     )
 
 
-def _memo_bucket() -> api.StreamConfig:
-    """As nats-py makes a key-value bucket."""
+def _cache_bucket() -> api.StreamConfig:
+    """Configure the stream of a key-value bucket as nats-py does."""
     return api.StreamConfig(
         name=names.CACHE_STREAM,
         subjects=[f"$KV.{names.CACHE_BUCKET}.>"],
-        max_age=MEMO_AGE_S,
+        max_age=CACHE_AGE_S,
         max_msgs_per_subject=1,
         duplicate_window=120.0,
         discard=api.DiscardPolicy.NEW,
@@ -120,7 +120,7 @@ def _memo_bucket() -> api.StreamConfig:
 def differences(
     config: api.StreamConfig, wanted: api.StreamConfig
 ) -> Mapping[str, tuple[object, object]]:
-    """The fields that are ours and differ: what each is, and what it should be."""
+    """Return the managed fields that differ: current and wanted value of each."""
     return {
         name: (is_now, should_be)
         for name in _MANAGED
@@ -130,7 +130,7 @@ def differences(
 
 
 def consumer_config(consumer: Consumer[Message] | DeadLetterConsumer) -> api.ConsumerConfig:
-    """A durable pull consumer; its retries are spaced by delayed refusals, not by the server."""
+    """Configure a durable pull consumer; retries are delayed by naks, not by the server."""
     is_plain = isinstance(consumer, Consumer)
     return api.ConsumerConfig(
         name=consumer.durable,
@@ -144,27 +144,27 @@ def consumer_config(consumer: Consumer[Message] | DeadLetterConsumer) -> api.Con
 
 
 def stream_of(consumer: Consumer[Message] | DeadLetterConsumer) -> str:
-    """The stream a consumer reads."""
+    """Return the stream that a consumer reads."""
     if isinstance(consumer, DeadLetterConsumer):
         return names.DEAD_STREAM
     return names.stream_of(consumer.message.kind, consumer.message.owner)
 
 
-KEEPER: Service = "gateway"
-"""Changes the streams that no service owns: dead letters and buckets."""
+SHARED_STREAMS_OWNER: Service = "gateway"
+"""The service that may change the streams without an owner: dead letters and buckets."""
 
 
-def changed_by(service: str, stream: str) -> bool:
-    """Whether a service may change a stream that exists: its owner may."""
+def may_change(service: str, stream: str) -> bool:
+    """Return whether a service may change an existing stream: only its owner may."""
     owned = {names.stream_of(entry.kind, entry.owner): entry.owner for entry in catalog.MESSAGES}
-    return owned.get(stream, KEEPER) == service
+    return owned.get(stream, SHARED_STREAMS_OWNER) == service
 
 
 async def ensure_all(js: JetStreamContext, service: str, settings: StreamSettings) -> None:
-    """Create the streams that are missing, as any service may start first; change those of the
-    service's own that differ, except what is provisioned, and create or change its consumers.
+    """Create missing streams, as any service may start first; update the service's own where they
+    differ, except provisioned fields, and create or update its consumers.
 
-    Raises TooFewServers where a stream that is needed cannot be created."""
+    Raises TooFewServers if a required stream cannot be created."""
     refused = await asyncio.gather(
         *(_ensure_stream(js, config, service) for config in stream_configs(settings))
     )
@@ -179,18 +179,18 @@ async def ensure_all(js: JetStreamContext, service: str, settings: StreamSetting
 async def ensure_consumer(
     js: JetStreamContext, consumer: Consumer[Message] | DeadLetterConsumer
 ) -> None:
-    """Create or change one durable consumer."""
+    """Create or update one durable consumer."""
     await js.add_consumer(stream_of(consumer), consumer_config(consumer))
 
 
 async def create_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
-    """Create one stream, or find it with this very configuration. Raises TooFewServers."""
+    """Create one stream; no-op if it exists with the same configuration. Raises TooFewServers."""
     with _too_few_servers(config):
         await js.add_stream(config)
 
 
 async def update_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
-    """Change one stream to this configuration. Raises TooFewServers."""
+    """Update one stream to this configuration. Raises TooFewServers."""
     with _too_few_servers(config):
         await js.update_stream(config)
 
@@ -209,7 +209,7 @@ def _too_few_servers(config: api.StreamConfig) -> Generator[None]:
 
 
 async def find_stream(js: JetStreamContext, name: str) -> api.StreamInfo | None:
-    """A stream as the server has it; None where there is none."""
+    """Return the server's description of a stream, or None."""
     try:
         return await js.stream_info(name)
     except NotFoundError:
@@ -219,7 +219,7 @@ async def find_stream(js: JetStreamContext, name: str) -> api.StreamInfo | None:
 async def _ensure_stream(
     js: JetStreamContext, wanted: api.StreamConfig, service: str
 ) -> TooFewServers | None:
-    """Create or change one stream; returns why another's could not be created, if it is missing."""
+    """Create or update one stream; return the error if another service's could not be created."""
     name, refusal = wanted.name or "", None
     try:
         await create_stream(js, wanted)
@@ -229,7 +229,7 @@ async def _ensure_stream(
     except APIError as error:
         if error.err_code != _NAME_IN_USE:
             raise
-    if not changed_by(service, name):
+    if not may_change(service, name):
         return refusal
     found = await find_stream(js, name)
     if found is None:

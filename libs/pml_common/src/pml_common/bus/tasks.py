@@ -1,4 +1,4 @@
-"""Ending what runs."""
+"""Bounded termination of tasks."""
 
 import asyncio
 from collections.abc import Collection
@@ -7,7 +7,7 @@ _GRACE_S = 1.0
 
 
 async def finish(tasks: Collection[asyncio.Task[object]], timeout: float) -> None:
-    """Wait for tasks; after `timeout` seconds cancel them, and do not wait for what resists."""
+    """Wait for tasks; after `timeout` seconds cancel them and wait at most another second."""
     if not tasks:
         return
     _, late = await asyncio.wait(tasks, timeout=timeout)

@@ -1,4 +1,4 @@
-"""Who caused what: trace context and correlation across messages and queries."""
+"""Trace context, correlation and causation across messages and queries."""
 
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -23,7 +23,7 @@ _tracer = trace.get_tracer("pml_common.bus")
 
 @dataclass(frozen=True)
 class Cause:
-    """What is being handled: its id, and the id of what it all began with."""
+    """The id of the message being handled, and the id that its whole chain started with."""
 
     correlation: str
     causation: str
@@ -33,13 +33,12 @@ _cause: ContextVar[Cause | None] = ContextVar("pml_cause", default=None)
 
 
 def current_cause() -> Cause | None:
-    """The message being handled in this task, if any."""
+    """Return the cause of what this task sends, if any."""
     return _cause.get()
 
 
 def _outgoing_headers(correlation: str | None = None) -> dict[str, str]:
-    """Trace context and cause for what is about to be sent; `correlation` where nothing caused
-    it."""
+    """Build the headers for trace context and cause; `correlation` applies without a cause."""
     headers: dict[str, str] = {}
     cause = _cause.get()
     if cause is not None:
@@ -54,7 +53,7 @@ def _outgoing_headers(correlation: str | None = None) -> dict[str, str]:
 
 @contextmanager
 def publishing(message: Message) -> Generator[dict[str, str]]:
-    """Span around a publish; gives the headers that carry it on."""
+    """Open a span around a publish; yields the headers that propagate it."""
     entry = catalog.type_of(message)
     destination = names.prefix_of(entry)
     with _span("publish", entry.name, destination, SpanKind.PRODUCER, "send") as span:
@@ -65,8 +64,8 @@ def publishing(message: Message) -> Generator[dict[str, str]]:
 
 
 @contextmanager
-def asking(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
-    """Span around a question; gives the headers that carry it on."""
+def requesting(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
+    """Open a span around a request; yields the headers that propagate it."""
     destination = names.query_subject(query_type)
     with _span("ask", query_type.name, destination, SpanKind.CLIENT, "send"):
         yield _outgoing_headers()
@@ -76,8 +75,8 @@ def asking(query_type: QueryType[Query, Contract]) -> Generator[dict[str, str]]:
 def receiving(
     operation: str, name: str, destination: str, headers: Mapping[str, str]
 ) -> Generator[Span]:
-    """Span around handling, child of the sender's; what is sent inside is caused by the message,
-    or by what caused the question."""
+    """Open a span around handling, a child of the sender's; what is sent inside is caused by the
+    message, or by the cause of the query."""
     asked = operation == "serve"
     cause = Cause(headers.get(CORRELATION, ""), headers.get(CAUSATION if asked else MSG_ID, ""))
     token = _cause.set(cause if cause.correlation else None)
@@ -110,6 +109,6 @@ def _span(
 
 
 def mark_failed(span: Span, error: BaseException) -> None:
-    """Say on the span that the handling failed, where the error itself goes no further."""
+    """Mark a span as failed by an error that is handled inside it."""
     span.record_exception(error)
     span.set_status(Status(StatusCode.ERROR, str(error)))

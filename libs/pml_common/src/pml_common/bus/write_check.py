@@ -1,8 +1,8 @@
-"""Whether the server stores what is published, tried on the streams themselves.
+"""Check that the server stores messages, by a write to each stream.
 
 A server whose disk was full for one write answers no publish to that stream until it is restarted;
 its other streams and its API go on answering. So each stream gets a message of its own: empty, read
-by nobody, gone after a second.
+by no consumer, expired after a second.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ WITHIN_S = 4.0
 _GONE_AFTER = {Header.MSG_TTL.value: "1s"}
 _IN_ITS_PLACE = {Header.ROLLUP.value: "sub"}
 _OUT_OF_RESOURCES = 500
-"""The status from which on an answer means that the server could not, not that we may not."""
+"""The lowest status that means that the server failed; lower ones mean that we lack permission."""
 
 
 def subjects_of(service: str) -> Sequence[str]:
-    """The checks of a service: on each stream that it publishes to, and on that of big bodies."""
+    """Return the subjects that a service checks: each stream it publishes to, and the payloads."""
     checked = {
         names.write_check(each.kind, each.owner)
         for each in catalog.MESSAGES
@@ -36,7 +36,7 @@ def subjects_of(service: str) -> Sequence[str]:
 
 
 def every_subject() -> Sequence[str]:
-    """The checks of an operator: on each stream."""
+    """Return the subjects that an operator checks: every stream."""
     checked = {names.write_check(each.kind, each.owner) for each in catalog.MESSAGES}
     return [
         *sorted(checked),
@@ -52,20 +52,20 @@ def _payloads(who: str) -> str:
 async def refusal(
     client: Client, subjects: Iterable[str], *, must_exist: bool = False
 ) -> str | None:
-    """Why the server does not store a message on one of the subjects; None if it does on all, or
-    has no such stream and need not have one."""
+    """Return why the server does not store a message on one of the subjects; None if it does on
+    all, or lacks the stream and `must_exist` is false."""
     found = await asyncio.gather(*(_refused(client, each, must_exist) for each in subjects))
     refused = [each for each in found if each is not None]
     return f"NATS stores nothing: {'; '.join(refused)}" if refused else None
 
 
 async def _refused(client: Client, subject: str, must_exist: bool) -> str | None:
-    # A bucket keeps the last one alone; the streams of messages let each one pass away.
+    # In a bucket the last check replaces the others; in message streams each one expires.
     headers = _IN_ITS_PLACE if subject.startswith("$O.") else _GONE_AFTER
     try:
         reply = await client.request(subject, b"", timeout=WITHIN_S, headers=headers)
     except NoRespondersError:
-        # Without a stream, nothing that could refuse; in a cluster, a stream without a leader.
+        # The stream does not exist or, in a cluster, has no leader.
         return f"{subject}: no server stores it" if must_exist else None
     except (NatsError, TimeoutError) as error:
         return f"{subject}: {error}"

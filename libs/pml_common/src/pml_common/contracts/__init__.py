@@ -1,4 +1,4 @@
-"""Every message that crosses a service boundary, and the values inside them.
+"""The messages and queries between services, and the values inside them.
 
-One module per owning service; `catalog` lists them all. Pydantic only: no I/O, no service.
+One module per owning service; `catalog` registers them all. Pydantic only: no I/O, no service.
 """

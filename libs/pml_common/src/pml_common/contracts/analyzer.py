@@ -1,4 +1,4 @@
-"""What the analyzer owns: the reading of a program before it runs."""
+"""Contracts of the analyzer: the analysis of a program before it runs."""
 
 from typing import Literal
 from uuid import UUID
@@ -15,12 +15,12 @@ from pml_common.contracts.tool import JsonObject
 
 
 class ExecutionAnalyzed(Event):
-    """A program was understood.
+    """A program was analysed.
 
-    `instrumented` is what runs: `code` with node ids at its calls and outcomes at its decisions.
-    `insertions` are the spans `[start, end)` of it, in code points and in order, that the author
-    did not write: without them it is `code`. `capabilities` are all that it reaches through calls,
-    `injected` the same as they run.
+    `instrumented` is the text that runs: `code` with node ids at its calls and outcomes at its
+    decisions. `insertions` are its spans `[start, end)`, in code points and in order, that the
+    author did not write: without them it is `code`. `capabilities` are all that it reaches through
+    calls, `injected` the same ones in the form that runs.
     """
 
     workflow_id: UUID
@@ -41,9 +41,9 @@ class ExecutionAnalyzed(Event):
 
 
 class AnalysisRejected(Event):
-    """A program cannot run; the diagnostics say where and why.
+    """A program cannot run; the diagnostics give the positions and reasons.
 
-    `syntax`: it is not TypeScript; `rejected`: it is, but must not run.
+    `syntax`: it is not valid TypeScript; `rejected`: it is, but must not run.
     """
 
     workflow_id: UUID

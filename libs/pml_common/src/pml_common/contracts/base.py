@@ -1,4 +1,4 @@
-"""What every contract shares: immutability, tolerance of added fields, identity of messages."""
+"""Base classes of contracts: immutability, tolerance of added fields, identity of messages."""
 
 from typing import ClassVar
 from uuid import UUID
@@ -17,7 +17,7 @@ class Contract(BaseModel):
 
 
 class Message(Contract):
-    """Something published: it belongs to a scope and speaks of one entity in it."""
+    """A published message about one entity in a scope."""
 
     entity_field: ClassVar[str] = "workflow_id"
     """Name of the field whose value ends the subject."""
@@ -26,7 +26,7 @@ class Message(Contract):
 
     @property
     def message_id(self) -> UUID:
-        """What the server deduplicates by; equal for equal causes."""
+        """The id by which the server deduplicates; equal for equal causes."""
         raise NotImplementedError
 
     @property
@@ -36,7 +36,7 @@ class Message(Contract):
 
 
 class Event(Message):
-    """A fact that its owner states."""
+    """A message about something that happened, published by its owner."""
 
     event_id: UUID
 
@@ -47,7 +47,7 @@ class Event(Message):
 
 
 class Command(Message):
-    """Work that its owner is asked to do, by one of its replicas, once."""
+    """A request to its owner to do some work, once, in one replica."""
 
     command_id: UUID
 
@@ -58,6 +58,6 @@ class Command(Message):
 
 
 class Query(Contract):
-    """A question to the owner; answered at once, nothing stored."""
+    """A request to its owner for an immediate reply; nothing is stored."""
 
     scope: Scope

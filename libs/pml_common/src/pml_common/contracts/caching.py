@@ -1,4 +1,4 @@
-"""Whether the result of an earlier run answers a call of a capability (B11)."""
+"""Settings for answering a capability's call with an earlier run's result (B11)."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, Self, cast
@@ -8,17 +8,17 @@ from pydantic import Field, model_validator
 from pml_common.contracts.base import Contract
 
 MEMOIZED_S: Final = 3600
-"""For how long a result is memoized where nobody says."""
+"""The default `ttl_s` of `memoize`."""
 MEMOIZED_AT_MOST_S: Final = 7 * 24 * 3600
 PERSISTENT_AT_MOST_S: Final = 10 * 365 * 24 * 3600
 
 
 class CacheSettings(Contract):
-    """What a person chooses for a capability; `ttl_s` counts from the end of the run.
+    """Cache settings of a capability, chosen by a person; `ttl_s` counts from the end of the run.
 
-    `memoize` keeps results for `ttl_s`, an hour where it is not given; `persistent` for `ttl_s` or,
-    without it, until the code or these settings change. `force` caches also what may change
-    something.
+    `memoize` caches results for `ttl_s`, by default an hour; `persistent` for `ttl_s` or, without
+    it, until the code or these settings change. `force` also caches capabilities that may have side
+    effects.
     """
 
     policy: Literal["none", "memoize", "persistent"] = "none"
@@ -48,6 +48,7 @@ class CacheSettings(Contract):
 
 
 class CachePolicy(CacheSettings):
-    """The settings of a capability; `revision` counts their changes: no result outlives one."""
+    """The stored settings of a capability; each change increments `revision` and invalidates cached
+    results."""
 
     revision: int = Field(default=0, ge=0)

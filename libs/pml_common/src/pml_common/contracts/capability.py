@@ -1,4 +1,4 @@
-"""Capabilities: learned, reusable, named behaviour."""
+"""Capabilities: learned, reusable, named programs."""
 
 from typing import Annotated
 from uuid import UUID
@@ -15,11 +15,11 @@ from pml_common.contracts.tool import JsonObject
 CapabilityName = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}:[a-z][a-z0-9_]{0,63}$")
 ]
-"""`namespace:action[_target[_variant]]`, the display name a person chose."""
+"""`namespace:action[_target[_variant]]`, the display name chosen by a person."""
 
 
 class CapabilityIdentity(Contract):
-    """Which capability a program is; `name` is the one asked for, if any."""
+    """The capability that a program is; `name` is the one requested, if any."""
 
     capability_id: UUID
     code_hash: str
@@ -27,7 +27,7 @@ class CapabilityIdentity(Contract):
 
 
 class PathStats(Contract):
-    """One way through a structure: node ids in the order reached."""
+    """Statistics of one path through a structure: node ids in the order reached."""
 
     path: tuple[str, ...]
     count: int = Field(ge=0)
@@ -36,21 +36,21 @@ class PathStats(Contract):
 
 
 class OutcomeStats(Contract):
-    """How often a decision went one way, and how runs fared that took it."""
+    """The frequency of one outcome of a decision, and the success rate of its runs."""
 
     count: int = Field(ge=0)
     success_rate: float = Field(ge=0, le=1)
 
 
 class DecisionStats(Contract):
-    """What is known of one decision node, by outcome."""
+    """Statistics of one decision node, by outcome."""
 
     node_id: str
     outcomes: dict[str, OutcomeStats]
 
 
 class Learning(Contract):
-    """What the runs of a capability taught (E3)."""
+    """Statistics learned from the runs of a capability (E3)."""
 
     paths: tuple[PathStats, ...] = ()
     dominant_path: tuple[str, ...] = ()
@@ -66,12 +66,12 @@ class Usage(Contract):
 
     @property
     def success_rate(self) -> float:
-        """Share of runs that succeeded; 0 before the first."""
+        """The share of runs that succeeded; 0 before the first."""
         return self.success_count / self.count if self.count else 0.0
 
 
 class CapabilityDescription(Contract):
-    """A capability as its callers need it; `aliases` are its former names, which still reach it."""
+    """A capability as needed by callers; `aliases` are its former names, which stay valid."""
 
     capability_id: UUID
     name: str
@@ -83,12 +83,12 @@ class CapabilityDescription(Contract):
 
 
 class NestedCapability(Contract):
-    """A capability that a program reaches through its calls, as it was when the program was
-    decided on: what runs must have this hash.
+    """A capability that a program reaches through its calls, as of the decision: the code that runs
+    must have this hash.
 
-    `verdict` and `reason` are what the policy says of it by name; `called_as` are the names by
-    which the program and its nested capabilities call it; `node_ids` are the program's own calls
-    that lead to it. `calls` are the capabilities that it calls itself: they and the structure's
+    `verdict` and `reason` are the policy's verdict on its name; `called_as` are the names by which
+    the program and its nested capabilities call it; `node_ids` are the program's own calls that
+    lead to it. `calls` are the capabilities that it calls itself: they and the structure's
     capability nodes are the `contains` relations, which lead from one structure to another.
     `nodes` are its own calls of tools and capabilities, as in its structure.
     """
@@ -105,7 +105,7 @@ class NestedCapability(Contract):
 
 
 class InjectedCapability(Contract):
-    """A nested capability as it runs: a function in the sandbox of the program that calls it (B4).
+    """A nested capability in the form that runs: a function in its caller's sandbox (B4).
 
     `called_as`, `instrumented` and `insertions` are as in `NestedCapability` and
     `ExecutionAnalyzed`; its node ids are those of its own structure.
@@ -120,7 +120,7 @@ class InjectedCapability(Contract):
 
 
 class CapabilityRecord(Contract):
-    """A capability as the registry knows it; listed once a run has succeeded. `aliases` are its
+    """A capability as stored by the registry; listed once a run has succeeded. `aliases` are its
     former names."""
 
     capability_id: UUID

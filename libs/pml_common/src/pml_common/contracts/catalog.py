@@ -1,13 +1,15 @@
-"""The catalogue: every message, its owner, and who consumes it how.
+"""The message catalog: every message and query, its owner, and its consumers.
 
-Subjects, streams, durable consumers, example payloads and exported schemas all follow from here.
+Subjects, streams, durable consumers, permissions, example payloads, exported schemas and
+docs/messages.md are all derived from it. `MESSAGES`, `QUERIES` and `CONSUMERS` hold the entries in
+the order in which they are declared here.
 """
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pml_common.contracts import analyzer, executor, gateway, learner, registry
-from pml_common.contracts.base import Command, Contract, Event, Message, Query
+from pml_common.contracts.base import Command, Contract, Message, Query
 from pml_common.contracts.capability import CapabilityRecord
 
 Service = Literal["gateway", "analyzer", "executor", "learner", "registry"]
@@ -20,14 +22,15 @@ R_co = TypeVar("R_co", bound=Contract, covariant=True)
 
 @dataclass(frozen=True)
 class MessageType(Generic[M_co]):
-    """One published message: `name` is the fact or the verb-noun in its subject. An event is
-    published by its owner, a command by the service `sent_by`; the server lets no other. What is
-    `signed` besides is believed for its signature alone: what decides what runs, what it may do and
-    how it ended."""
+    """One type of published messages: `name` is the event or the verb-noun in its subject. An event
+    is published by its owner, a command by the service `sent_by`; the server refuses it from any
+    other. Messages that decide what runs, what it may do and how it ended are also `signed`: they
+    are accepted for their signature alone."""
 
     owner: Service
     name: str
     model: type[M_co]
+    description: str = ""
     version: int = 1
     sent_by: Service | None = None
     signed: bool = True
@@ -45,24 +48,26 @@ class MessageType(Generic[M_co]):
 
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
-    """One question, who may ask its owner, and the shape of the answer."""
+    """One type of queries to `owner`, the `clients` that may send them, and the reply's model."""
 
     owner: Service
     name: str
     model: type[Q_co]
     reply: type[R_co]
-    asked_by: tuple[Service, ...]
+    description: str = ""
     version: int = 1
+    clients: tuple[Service, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivering:
-    """How a durable reader is served.
+class DeliveryOptions:
+    """Delivery settings of a durable consumer.
 
-    `ack_wait_s` is how long a silent replica keeps a message (a living one extends it);
-    `retry_delays_s` spaces the retries, its last value repeats. The message is dead after
-    `max_deliver` deliveries (an hour of outage), or at delivery `max_failures` if that one fails
-    with an error nobody foresaw. `max_in_flight` bounds what one replica handles side by side.
+    A message is redelivered after `ack_wait_s` without a sign of life from its replica, which
+    extends the wait while it works; `retry_delays_s` spaces the retries, its last value repeats.
+    The message is dead-lettered after `max_deliver` deliveries (an hour of outage), or at delivery
+    `max_failures` if that one fails with an unexpected error. `max_in_flight` bounds the messages
+    that one replica handles concurrently.
     """
 
     ack_wait_s: float = 10.0
@@ -73,11 +78,12 @@ class Delivering:
 
 
 @dataclass(frozen=True)
-class Consumer(Delivering, Generic[M_co]):
-    """A durable reader: each message goes to one replica of `service`, at least once."""
+class Consumer(DeliveryOptions, Generic[M_co]):
+    """A durable consumer: each message goes to one replica of `service`, at least once."""
 
     service: Service
     message: MessageType[M_co]
+    description: str = ""
 
     @property
     def durable(self) -> str:
@@ -85,145 +91,9 @@ class Consumer(Delivering, Generic[M_co]):
         return f"{self.service}-on-{self.message.name}"
 
 
-EXECUTION_REQUESTED = MessageType("gateway", "execution-requested", gateway.ExecutionRequested)
-APPROVAL_REQUESTED = MessageType("gateway", "approval-requested", gateway.ApprovalRequested)
-APPROVAL_DECIDED = MessageType("gateway", "approval-decided", gateway.ApprovalDecided)
-WORKFLOW_FINISHED = MessageType(
-    "gateway", "workflow-finished", gateway.WorkflowFinished, signed=False
-)
-TOOLS_LISTED = MessageType("gateway", "tools-listed", gateway.ToolsListed)
-EXECUTION_ANALYZED = MessageType("analyzer", "execution-analyzed", analyzer.ExecutionAnalyzed)
-ANALYSIS_REJECTED = MessageType("analyzer", "analysis-rejected", analyzer.AnalysisRejected)
-RUN_WORKFLOW = MessageType(
-    "executor", "run-workflow", executor.RunWorkflow, version=2, sent_by="gateway"
-)
-CANCEL_RUN = MessageType("executor", "cancel-run", executor.CancelRun, version=2, sent_by="gateway")
-TRACE_RECORDED = MessageType(
-    "executor", "trace-recorded", executor.TraceRecorded, version=2, signed=False
-)
-WORKFLOW_PARKED = MessageType("executor", "workflow-parked", executor.WorkflowParked, version=2)
-RUN_FINISHED = MessageType("executor", "run-finished", executor.RunFinished)
-LEARNING_UPDATED = MessageType("learner", "learning-updated", learner.LearningUpdated, signed=False)
-EDGES_OBSERVED = MessageType("learner", "edges-observed", learner.EdgesObserved, signed=False)
-CAPABILITY_CHANGED = MessageType(
-    "registry", "capability-changed", registry.CapabilityChanged, signed=False
-)
-CATALOG_CHANGED = MessageType("registry", "catalog-changed", registry.CatalogChanged)
-
-MESSAGES: tuple[MessageType[Event] | MessageType[Command], ...] = (
-    EXECUTION_REQUESTED,
-    APPROVAL_REQUESTED,
-    APPROVAL_DECIDED,
-    WORKFLOW_FINISHED,
-    TOOLS_LISTED,
-    EXECUTION_ANALYZED,
-    ANALYSIS_REJECTED,
-    RUN_WORKFLOW,
-    CANCEL_RUN,
-    TRACE_RECORDED,
-    WORKFLOW_PARKED,
-    RUN_FINISHED,
-    LEARNING_UPDATED,
-    EDGES_OBSERVED,
-    CAPABILITY_CHANGED,
-    CATALOG_CHANGED,
-)
-
-CALL_TOOL = QueryType(
-    "gateway",
-    "call-tool",
-    gateway.CallTool,
-    gateway.ToolOutcome,
-    version=2,
-    asked_by=("executor",),
-)
-LIST_TRACES = QueryType(
-    "learner", "list-traces", learner.ListTraces, learner.TracePage, asked_by=("gateway",)
-)
-RESOLVE_CAPABILITY = QueryType(
-    "registry",
-    "resolve-capability",
-    registry.ResolveCapability,
-    CapabilityRecord,
-    asked_by=("gateway",),
-)
-SET_CACHE_POLICY = QueryType(
-    "registry",
-    "set-cache-policy",
-    registry.SetCachePolicy,
-    CapabilityRecord,
-    asked_by=("gateway",),
-)
-DESCRIBE_CAPABILITIES = QueryType(
-    "registry",
-    "describe-capabilities",
-    registry.DescribeCapabilities,
-    registry.CapabilityDescriptions,
-    asked_by=("analyzer", "gateway"),
-)
-LIST_CAPABILITIES = QueryType(
-    "registry",
-    "list-capabilities",
-    registry.ListCapabilities,
-    registry.CapabilityPage,
-    asked_by=("gateway",),
-)
-LIST_TOOLS = QueryType(
-    "registry",
-    "list-tools",
-    registry.ListTools,
-    registry.ToolCatalog,
-    asked_by=("analyzer", "gateway"),
-)
-DISCOVER = QueryType(
-    "registry", "discover", registry.Discover, registry.DiscoveryPage, asked_by=("gateway",)
-)
-
-QUERIES: tuple[QueryType[Query, Contract], ...] = (
-    CALL_TOOL,
-    LIST_TRACES,
-    RESOLVE_CAPABILITY,
-    SET_CACHE_POLICY,
-    DESCRIBE_CAPABILITIES,
-    LIST_CAPABILITIES,
-    LIST_TOOLS,
-    DISCOVER,
-)
-
-ANALYZER_ON_EXECUTION_REQUESTED = Consumer("analyzer", EXECUTION_REQUESTED)
-REGISTRY_ON_EXECUTION_ANALYZED = Consumer("registry", EXECUTION_ANALYZED)
-REGISTRY_ON_LEARNING_UPDATED = Consumer("registry", LEARNING_UPDATED)
-REGISTRY_ON_EDGES_OBSERVED = Consumer("registry", EDGES_OBSERVED)
-REGISTRY_ON_TOOLS_LISTED = Consumer("registry", TOOLS_LISTED, ack_wait_s=30.0, max_in_flight=2)
-GATEWAY_ON_EXECUTION_ANALYZED = Consumer("gateway", EXECUTION_ANALYZED)
-GATEWAY_ON_ANALYSIS_REJECTED = Consumer("gateway", ANALYSIS_REJECTED)
-GATEWAY_ON_WORKFLOW_PARKED = Consumer("gateway", WORKFLOW_PARKED)
-GATEWAY_ON_RUN_FINISHED = Consumer("gateway", RUN_FINISHED)
-EXECUTOR_ON_RUN_WORKFLOW = Consumer(
-    "executor", RUN_WORKFLOW, ack_wait_s=5.0, max_deliver=20, max_in_flight=8
-)
-EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN)
-LEARNER_ON_RUN_FINISHED = Consumer("learner", RUN_FINISHED)
-
-CONSUMERS: tuple[Consumer[Event] | Consumer[Command], ...] = (
-    ANALYZER_ON_EXECUTION_REQUESTED,
-    REGISTRY_ON_EXECUTION_ANALYZED,
-    REGISTRY_ON_LEARNING_UPDATED,
-    REGISTRY_ON_EDGES_OBSERVED,
-    REGISTRY_ON_TOOLS_LISTED,
-    GATEWAY_ON_EXECUTION_ANALYZED,
-    GATEWAY_ON_ANALYSIS_REJECTED,
-    GATEWAY_ON_WORKFLOW_PARKED,
-    GATEWAY_ON_RUN_FINISHED,
-    EXECUTOR_ON_RUN_WORKFLOW,
-    EXECUTOR_ON_CANCEL_RUN,
-    LEARNER_ON_RUN_FINISHED,
-)
-
-
 @dataclass(frozen=True)
-class DeadLetterConsumer(Delivering):
-    """The durable reader of what all other consumers gave up."""
+class DeadLetterConsumer(DeliveryOptions):
+    """The durable consumer of the dead letters of all other consumers."""
 
     service: Service
 
@@ -233,9 +103,236 @@ class DeadLetterConsumer(Delivering):
         return f"{self.service}-on-dead-letter"
 
 
+EXECUTION_REQUESTED = MessageType(
+    "gateway",
+    "execution-requested",
+    gateway.ExecutionRequested,
+    "A workflow was accepted and stored.",
+)
+APPROVAL_REQUESTED = MessageType(
+    "gateway",
+    "approval-requested",
+    gateway.ApprovalRequested,
+    "A workflow waits for a person's approval.",
+)
+APPROVAL_DECIDED = MessageType(
+    "gateway",
+    "approval-decided",
+    gateway.ApprovalDecided,
+    "An approval was decided by a person, or expired.",
+)
+WORKFLOW_FINISHED = MessageType(
+    "gateway",
+    "workflow-finished",
+    gateway.WorkflowFinished,
+    "A workflow ended, with its result or error.",
+    signed=False,
+)
+TOOLS_LISTED = MessageType(
+    "gateway",
+    "tools-listed",
+    gateway.ToolsListed,
+    "An MCP server listed its tools.",
+)
+EXECUTION_ANALYZED = MessageType(
+    "analyzer",
+    "execution-analyzed",
+    analyzer.ExecutionAnalyzed,
+    "A program was analysed: its structure, decision and instrumented code.",
+)
+ANALYSIS_REJECTED = MessageType(
+    "analyzer",
+    "analysis-rejected",
+    analyzer.AnalysisRejected,
+    "A program cannot run, with diagnostics.",
+)
+RUN_WORKFLOW = MessageType(
+    "executor",
+    "run-workflow",
+    executor.RunWorkflow,
+    "Run an instrumented program under a grant.",
+    sent_by="gateway",
+    version=2,
+)
+CANCEL_RUN = MessageType(
+    "executor",
+    "cancel-run",
+    executor.CancelRun,
+    "Cancel a run in any state.",
+    sent_by="gateway",
+    version=2,
+)
+TRACE_RECORDED = MessageType(
+    "executor",
+    "trace-recorded",
+    executor.TraceRecorded,
+    "One append to a run's journal.",
+    version=2,
+    signed=False,
+)
+WORKFLOW_PARKED = MessageType(
+    "executor",
+    "workflow-parked",
+    executor.WorkflowParked,
+    "A run waits for a person to approve a call, without a process.",
+    version=2,
+)
+RUN_FINISHED = MessageType(
+    "executor",
+    "run-finished",
+    executor.RunFinished,
+    "A run ended, with its result, executed path and tool calls.",
+)
+LEARNING_UPDATED = MessageType(
+    "learner",
+    "learning-updated",
+    learner.LearningUpdated,
+    "The learned statistics of a capability changed.",
+    signed=False,
+)
+EDGES_OBSERVED = MessageType(
+    "learner",
+    "edges-observed",
+    learner.EdgesObserved,
+    "A run showed relations between tools.",
+    signed=False,
+)
+CAPABILITY_CHANGED = MessageType(
+    "registry",
+    "capability-changed",
+    registry.CapabilityChanged,
+    "A capability was created, named, listed, or has new statistics.",
+    signed=False,
+)
+CATALOG_CHANGED = MessageType(
+    "registry",
+    "catalog-changed",
+    registry.CatalogChanged,
+    "A server's tools changed in the tool catalog.",
+)
+
+CALL_TOOL = QueryType(
+    "gateway",
+    "call-tool",
+    gateway.CallTool,
+    gateway.ToolOutcome,
+    "Make one tool call of a run, at most once.",
+    clients=("executor",),
+    version=2,
+)
+LIST_TRACES = QueryType(
+    "learner",
+    "list-traces",
+    learner.ListTraces,
+    learner.TracePage,
+    "List the traces of a capability or workflow, newest first.",
+    clients=("gateway",),
+)
+RESOLVE_CAPABILITY = QueryType(
+    "registry",
+    "resolve-capability",
+    registry.ResolveCapability,
+    CapabilityRecord,
+    "Find one capability by name or id.",
+    clients=("gateway",),
+)
+SET_CACHE_POLICY = QueryType(
+    "registry",
+    "set-cache-policy",
+    registry.SetCachePolicy,
+    CapabilityRecord,
+    "Set whether results of a capability are cached.",
+    clients=("gateway",),
+)
+DESCRIBE_CAPABILITIES = QueryType(
+    "registry",
+    "describe-capabilities",
+    registry.DescribeCapabilities,
+    registry.CapabilityDescriptions,
+    "Find the capabilities that programs refer to.",
+    clients=("analyzer", "gateway"),
+)
+LIST_CAPABILITIES = QueryType(
+    "registry",
+    "list-capabilities",
+    registry.ListCapabilities,
+    registry.CapabilityPage,
+    "List the capabilities of a scope, the most used first.",
+    clients=("gateway",),
+)
+LIST_TOOLS = QueryType(
+    "registry",
+    "list-tools",
+    registry.ListTools,
+    registry.ToolCatalog,
+    "List the tool catalog of a scope.",
+    clients=("analyzer", "gateway"),
+)
+DISCOVER = QueryType(
+    "registry",
+    "discover",
+    registry.Discover,
+    registry.DiscoveryPage,
+    "Rank tools and capabilities by their match with an intent.",
+    clients=("gateway",),
+)
+
+ANALYZER_ON_EXECUTION_REQUESTED = Consumer(
+    "analyzer", EXECUTION_REQUESTED, "Analyses the program and decides on it under the policy."
+)
+REGISTRY_ON_EXECUTION_ANALYZED = Consumer(
+    "registry", EXECUTION_ANALYZED, "Stores the program as a capability."
+)
+REGISTRY_ON_LEARNING_UPDATED = Consumer(
+    "registry", LEARNING_UPDATED, "Stores the statistics and lists the capability."
+)
+REGISTRY_ON_EDGES_OBSERVED = Consumer(
+    "registry", EDGES_OBSERVED, "Counts the relations between tools."
+)
+REGISTRY_ON_TOOLS_LISTED = Consumer(
+    "registry",
+    TOOLS_LISTED,
+    "Updates the tool catalog.",
+    ack_wait_s=30.0,
+    max_in_flight=2,
+)
+GATEWAY_ON_EXECUTION_ANALYZED = Consumer(
+    "gateway", EXECUTION_ANALYZED, "Starts the run, requests an approval, or denies the workflow."
+)
+GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
+    "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."
+)
+GATEWAY_ON_WORKFLOW_PARKED = Consumer(
+    "gateway", WORKFLOW_PARKED, "Requests an approval of the call."
+)
+GATEWAY_ON_RUN_FINISHED = Consumer(
+    "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome."
+)
+EXECUTOR_ON_RUN_WORKFLOW = Consumer(
+    "executor",
+    RUN_WORKFLOW,
+    "Runs the program in a sandbox, or resumes its journal.",
+    ack_wait_s=5.0,
+    max_deliver=20,
+    max_in_flight=8,
+)
+EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN, "Closes the run's journal as cancelled.")
+LEARNER_ON_RUN_FINISHED = Consumer(
+    "learner", RUN_FINISHED, "Stores the traces and learns from them."
+)
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 
-HEARD: tuple[tuple[Service, MessageType[Event] | MessageType[Command]], ...] = (
+
+def _declared(kind: type[object]) -> tuple[Any, ...]:
+    """Return the entries of one kind in this module, in the order of declaration."""
+    return tuple(value for value in globals().values() if isinstance(value, kind))
+
+
+MESSAGES: tuple[MessageType[Message], ...] = _declared(MessageType)
+QUERIES: tuple[QueryType[Query, Contract], ...] = _declared(QueryType)
+CONSUMERS: tuple[Consumer[Message], ...] = _declared(Consumer)
+
+LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", WORKFLOW_FINISHED),
     ("gateway", APPROVAL_REQUESTED),
     ("gateway", CAPABILITY_CHANGED),
@@ -245,19 +342,18 @@ HEARD: tuple[tuple[Service, MessageType[Event] | MessageType[Command]], ...] = (
     ("analyzer", CAPABILITY_CHANGED),
     ("executor", CANCEL_RUN),
 )
-"""Who hears what on a plain subscription, in every replica and at most once."""
+"""The plain subscriptions: every replica of the service gets the message, at most once."""
 
-HISTORIES: tuple[tuple[Service, Service], ...] = (
+STREAM_READERS: tuple[tuple[Service, Service], ...] = (
     *(("gateway", owner) for owner in SERVICES),
     ("executor", "executor"),
 )
-"""Who reads whose stored events; the gateway also follows them live, for its callers."""
+"""The services that read an owner's stored events; the gateway also follows them live, for its
+callers."""
 
-_TYPES: dict[type[Message], MessageType[Event] | MessageType[Command]] = {
-    entry.model: entry for entry in MESSAGES
-}
+_TYPES: dict[type[Message], MessageType[Message]] = {entry.model: entry for entry in MESSAGES}
 
 
-def type_of(message: Message) -> MessageType[Event] | MessageType[Command]:
-    """The catalogue entry of a message; KeyError names a model that was never listed."""
+def type_of(message: Message) -> MessageType[Message]:
+    """Return the catalog entry of a message. Raises KeyError for a model that is not listed."""
     return _TYPES[type(message)]

@@ -1,4 +1,4 @@
-"""Who must approve: policies and the decision taken before anything runs (A11)."""
+"""Policies, and the decision taken on a program before it runs (A11)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,20 +19,19 @@ STRICTNESS: Final[dict[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def _strictest(possible: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
-    """The first of the strictest."""
+    """Return the first of the strictest verdicts."""
     return max(possible, key=lambda one: STRICTNESS[one[0]])
 
 
 def _is_under(path: str, folder: str) -> bool:
-    """Whether an absolute path leads into a folder, or is it."""
+    """Return whether an absolute path is inside a folder, or the folder itself."""
     whole, top = normpath(path), normpath(folder)
     return path.startswith("/") and (whole == top or whole.startswith(top.rstrip("/") + "/"))
 
 
 class ArgumentRule(Contract):
-    """What the argument `name` must be for a rule to match, by one of: `under` a folder, by its
-    path alone (`..` is resolved, links are not); `equals` this value; `like`, a shell-style glob
-    over text."""
+    """The condition on argument `name` for a rule to match, one of: `under` a folder, by path only
+    (`..` is resolved, links are not); `equals` a value; `like` a shell-style glob over text."""
 
     name: str
     under: str | None = None
@@ -40,7 +39,7 @@ class ArgumentRule(Contract):
     like: str | None = None
 
     def matches(self, value: JsonValue) -> bool:
-        """Whether an argument is what the rule wants."""
+        """Return whether an argument meets the condition."""
         if self.under is not None:
             return isinstance(value, str) and _is_under(value, self.under)
         if self.like is not None:
@@ -49,21 +48,22 @@ class ArgumentRule(Contract):
 
 
 class PolicyRule(Contract):
-    """`pattern` is a shell-style glob over `server:tool`, and over `cap:namespace:action` for
-    capabilities that programs call. With `arguments` it is a rule on single calls: each named
-    argument must be there and match. The first rule that matches wins."""
+    """A rule of a policy. `pattern` is a shell-style glob over `server:tool`, and over
+    `cap:namespace:action` for capabilities that programs call. With `arguments` it applies to
+    single calls: each named argument must be present and match. The first rule that matches
+    wins."""
 
     pattern: Annotated[str, StringConstraints(min_length=1)]
     arguments: tuple[ArgumentRule, ...] = ()
     verdict: Verdict
 
     def speaks_of(self, tool_id: str) -> bool:
-        """Whether calls of a tool may match."""
+        """Return whether calls of a tool may match."""
         return fnmatchcase(tool_id, self.pattern)
 
     def matches(self, tool_id: str, known: JsonObject, *, is_all: bool) -> bool | None:
-        """Whether it speaks of a call with these arguments; None: `known` is not all of them, and
-        the others tell."""
+        """Return whether the rule matches a call with these arguments; None if that depends on
+        arguments missing in `known`."""
         if not self.speaks_of(tool_id):
             return False
         told = [
@@ -76,8 +76,8 @@ class PolicyRule(Contract):
 
 
 class Policy(Contract):
-    """A scope's rules, and what holds where no rule matches. `computed`: whether approving a
-    program lets it compute arguments (`show`) or each call with such asks again (`park`)."""
+    """A scope's rules, and the verdicts if no rule matches. `computed`: whether approving a program
+    allows computed arguments (`show`), or each call with one needs its own approval (`park`)."""
 
     rules: tuple[PolicyRule, ...] = ()
     read_only: Verdict = "allow"
@@ -86,14 +86,14 @@ class Policy(Contract):
 
     @cached_property
     def revision(self) -> str:
-        """SHA-256 of what it says, hex."""
+        """SHA-256 of its content, hex."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def verdict_on(
         self, tool: ToolDefinition, known: JsonObject | None = None, *, is_all: bool = False
     ) -> tuple[Verdict, str]:
-        """The first rule that matches, else what the server says of its tool; and why, in words.
-        Where the arguments that are not `known` decide, the strictest that may come of it.
+        """Return the verdict of the first rule that matches, else by the server's annotations, and
+        the reason. If it depends on arguments not `known`, the strictest possible one.
 
         One function for whole programs and for single calls: they must never disagree.
         """
@@ -117,8 +117,9 @@ class Policy(Contract):
         return self.otherwise, f"Its server does not mark it read-only: {self.otherwise}."
 
     def verdict_on_capability(self, names: Sequence[str]) -> tuple[Verdict, str]:
-        """The first rule that matches one of a capability's names, former ones among them; and
-        why. It can only make stricter what its tools' verdicts are: those hold beside it."""
+        """Return the verdict of the first rule that matches one of a capability's names, former
+        ones included, and the reason. It can only be stricter than the verdicts on its tools, which
+        apply as well."""
         for rule in self.rules:
             if not rule.arguments and any(
                 fnmatchcase(f"cap:{name}", rule.pattern) for name in names
@@ -128,21 +129,20 @@ class Policy(Contract):
 
 
 class DryRun(Contract):
-    """A run that changes nothing: tools that are not marked read-only, and those in `mocks`, are
-    answered by mocks. A list in `mocks` holds answers for one call after another."""
+    """A run without side effects: tools that are not marked read-only, and those in `mocks`, are
+    mocked. A list in `mocks` holds the results of successive calls."""
 
     mocks: dict[str, JsonValue] = Field(default_factory=dict)
 
     def answers(self, tool: ToolDefinition) -> bool:
-        """Whether a call of it gets a mock."""
+        """Return whether calls of the tool are mocked."""
         return tool.tool_id in self.mocks or not tool.annotations.read_only
 
 
 class ToolDecision(Contract):
-    """The verdict on one tool; `definition_hash` is the definition it was given for. `node_ids`
-    are the calls that reach it, those of capabilities among them; without any, only calls that are
-    known when they run may reach it. `mocked`: this is a dry run, and a mock answers its calls.
-    `read_only`: its server marks it so."""
+    """The verdict on one tool; `definition_hash` is the definition it was given for. `node_ids` are
+    the calls that reach it, including calls of capabilities; empty if only dynamic calls may reach
+    it. `mocked`: in this dry run its calls are mocked. `read_only`: its server marks it so."""
 
     tool: str
     verdict: Verdict
@@ -156,9 +156,8 @@ class ToolDecision(Contract):
 class Decision(Contract):
     """The verdict on a whole program: the strictest of its tools'.
 
-    `reasons` are sentences a person can approve by. `askable` are the tools, each with its
-    definition hash, that calls known only when they run may reach once a person has agreed to the
-    very call.
+    `reasons` are sentences for the approver. `askable` are the tools, each with its definition
+    hash, that dynamic calls may reach once a person has approved that single call.
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""How a workflow can fail, in words its caller can act on."""
+"""Failures of a workflow, as its caller gets them."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ ErrorKind = Literal[
 
 
 class WorkflowError(Contract):
-    """Why a workflow did not succeed; `line` and `column` are the author's, from 1."""
+    """The failure of a workflow; `line` and `column` are in the author's source, from 1."""
 
     kind: ErrorKind
     message: str

@@ -1,4 +1,4 @@
-"""What the executor owns: runs and their journals."""
+"""Contracts of the executor: runs and their journals."""
 
 from uuid import UUID
 
@@ -20,14 +20,14 @@ class Checkpoint(Contract):
 
 
 class RunWorkflow(Command):
-    """Run this instrumented program under this grant.
+    """Run an instrumented program under a grant.
 
-    `insertions` are as in `ExecutionAnalyzed`: by them places in errors become the author's.
+    `insertions` are as in `ExecutionAnalyzed`: they map positions in errors to the author's source.
     `injected` are the capabilities it may call; each must be in the grant, with its hash.
     `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
-    tools that a dry run does not call, each with its answers: one after another, the last for good.
-    The run parks at calls that the grant does not cover, and at the first call of each of the
-    `checkpoints`, once. `timeout_s` does not count the time in which it is parked.
+    tools that a dry run does not call, each with its successive results, the last one repeated.
+    The run parks at calls that the grant does not cover, and once at the first call of each
+    checkpoint. `timeout_s` excludes the time in which it is parked.
     """
 
     workflow_id: UUID
@@ -46,7 +46,7 @@ class RunWorkflow(Command):
 
 
 class CancelRun(Command):
-    """End a run wherever it stands; `run` is the command that it goes by, `why` is in words."""
+    """Cancel a run in any state; `run` is the command that it runs under, `why` is a sentence."""
 
     workflow_id: UUID
     run: RunWorkflow
@@ -54,12 +54,12 @@ class CancelRun(Command):
 
 
 class WantedCall(Contract):
-    """A call that a run stands at until a person has agreed to it.
+    """A call that a parked run waits for a person to approve.
 
     `args` are its arguments, `args_hash` their hash. `why` says how it differs from what was
-    approved before. `definition_hash` is that of the tool as the gateway lists it when it asks: the
-    executor does not know it. Line and column are the author's, where known. With `layer` it is
-    the first of that layer of a DAG, and the person agrees to the layer.
+    approved before. `definition_hash` is the tool's current one, filled in by the gateway: the
+    executor does not know it. Line and column are in the author's source, if known. With `layer` it
+    is the first call of that layer of a DAG, and the person approves the layer.
     """
 
     node_id: str
@@ -75,8 +75,8 @@ class WantedCall(Contract):
 
 
 class ParkMark(Contract):
-    """A run left its executor to wait for a person (`wanted`, and the calls that wait `beside` it),
-    or went on (without); `command_id` is the command under which it did. `ts` is Unix time in
+    """A run parked to wait for a person (`wanted`, and the calls waiting `beside` it), or resumed
+    (without); `command_id` is the command under which it did. `ts` is Unix time in
     milliseconds."""
 
     command_id: UUID
@@ -88,8 +88,8 @@ class ParkMark(Contract):
 class TraceRecorded(Event):
     """One append to a workflow's journal; entries in the order they happened, then the mark.
 
-    `previous` is the sequence of the append before it, 0 for the first: a journal whose appends do
-    not follow one another has lost some.
+    `previous` is the sequence of the preceding append, 0 for the first: a gap between appends shows
+    that some were lost.
     """
 
     workflow_id: UUID
@@ -99,9 +99,9 @@ class TraceRecorded(Event):
 
 
 class NestedRun(Contract):
-    """One call of a capability by a run, a run of its own: `parent_trace_id` is the trace of its
-    caller, `node_id` and `occurrence` the call there. The path and the decisions are in the ids of
-    its own structure; its tool calls are the tasks of the whole run that have its trace as parent.
+    """One call of a capability by a run, recorded as a run of its own: `parent_trace_id` is the
+    trace of its caller, `node_id` and `occurrence` the call there. The path and the decisions use
+    node ids of its own structure; its tool calls are the tasks whose parent is its trace.
     """
 
     trace_id: UUID
@@ -120,11 +120,11 @@ class NestedRun(Contract):
 
 
 class WorkflowParked(Event):
-    """A run waits for a person to agree to a call, and holds no process meanwhile.
+    """A run waits for a person to approve a call, without a process meanwhile.
 
-    `beside` are the other calls that wait at that moment. `grant_digest` names what it ran under by
-    `command_id`; `task_results` and `nested` are the calls made until then, as in `RunFinished`.
-    `journal_sequence` is that of the append that parked it.
+    `beside` are the other calls waiting at that moment. `grant_digest` identifies the grant it ran
+    under by `command_id`; `task_results` and `nested` are the calls made until then, as in
+    `RunFinished`. `journal_sequence` is the sequence of the append that parked it.
     """
 
     workflow_id: UUID
@@ -138,12 +138,12 @@ class WorkflowParked(Event):
 
 
 class RunFinished(Event):
-    """A run ended; derived from its journal alone, so that any executor states the same.
+    """A run ended; derived from its journal alone, so that any executor publishes the same.
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before those they call. `journal_sequence` is the sequence of the append that closed the
-    journal: the end is taken only if it is the journal's last.
+    callers before callees. `journal_sequence` is the sequence of the append that closed the
+    journal: the event is accepted only if that is the journal's last append.
     """
 
     workflow_id: UUID

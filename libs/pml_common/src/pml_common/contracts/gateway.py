@@ -1,4 +1,4 @@
-"""What the gateway owns: workflows, approvals, tool calls."""
+"""Contracts of the gateway: workflows, approvals, tool calls."""
 
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -16,9 +16,9 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 class ExecutionRequested(Event):
     """A workflow was accepted and stored.
 
-    `known_as` are the names, the present one first, of the capability whose code this is, where it
-    was asked for by name; `name` is what a program given as code shall be learned by. `layers` are
-    the ids of a DAG's tasks, layer by layer, where its caller wants a person between them.
+    `known_as` are the names, the current one first, of the capability that was requested by name;
+    `name` is the name for a capability learned from submitted code. `layers` are the ids of a DAG's
+    tasks, layer by layer, if the caller wants an approval between layers.
     """
 
     workflow_id: UUID
@@ -35,7 +35,7 @@ class ExecutionRequested(Event):
 
 
 class ApprovalRequested(Event):
-    """A workflow waits for a person: before it runs, or at a call that only the run could tell."""
+    """A workflow waits for a person's approval: before it runs, or at a call while it is parked."""
 
     workflow_id: UUID
     approval_id: UUID
@@ -44,7 +44,7 @@ class ApprovalRequested(Event):
 
 
 class ApprovalDecided(Event):
-    """A person, or the clock, decided."""
+    """An approval was decided by a person, or expired."""
 
     workflow_id: UUID
     approval_id: UUID
@@ -54,7 +54,7 @@ class ApprovalDecided(Event):
 
 
 class WorkflowFinished(Event):
-    """A workflow reached its end; what its caller is answered with."""
+    """A workflow ended; holds the outcome that its caller gets."""
 
     workflow_id: UUID
     status: Literal["success", "error"]
@@ -65,9 +65,10 @@ class WorkflowFinished(Event):
 
 
 class ToolsListed(Event):
-    """An MCP server declared its tools: all of them, each time.
+    """An MCP server listed its tools: always the complete list.
 
-    `listed_at` is when it did: an older list, delivered late, replaces no newer one.
+    `listed_at` is the time of the list: an older list, delivered late, does not replace a newer
+    one.
     """
 
     entity_field: ClassVar[str] = "server"
@@ -80,10 +81,10 @@ class ToolsListed(Event):
 class CallTool(Query):
     """Make one tool call, at most once per workflow, node, occurrence and attempt.
 
-    `attempt` is `again` where the first one's outcome is unknown and the tool may be called again.
-    `grant_digest` names the grant that the run has. `asked_first_at` is set the first time it is
-    asked for by the one executor that has stored its start: nobody can have made it before. Not
-    when it is asked again, nor in a replay.
+    `attempt` is `again` if the first one's outcome is unknown and the tool may be called again.
+    `grant_digest` identifies the run's grant. `asked_first_at` is set on the first request of the
+    executor that has stored the call's start: the call cannot have been made before. It is not set
+    on a repeated request, nor in a replay.
     """
 
     workflow_id: UUID
@@ -98,15 +99,15 @@ class CallTool(Query):
 
     @property
     def idempotency_key(self) -> UUID:
-        """Derived, never told: what a repeated call has in common with the first."""
+        """The key shared by repeated requests for one call; derived from its fields."""
         first = ids.call_trace_id(self.workflow_id, self.node_id, self.occurrence)
         return first if self.attempt == "first" else ids.effect_id(first, "again")
 
 
 class ToolOutcome(Contract):
-    """How a tool call ended. `refused`: the grant does not cover it and nothing was called; `ask`:
-    nothing was called, and a person may be asked about it; `unknown`: it was started and nobody can
-    say how it ended."""
+    """The outcome of a tool call. `refused`: the grant does not cover it and nothing was called;
+    `ask`: nothing was called, and a person may be asked about it; `unknown`: it was started and its
+    outcome cannot be determined."""
 
     status: Literal["ok", "tool_error", "refused", "ask", "timeout", "unknown"]
     result: JsonValue = None

@@ -13,10 +13,10 @@ from pml_common.contracts.structure import Argument
 
 
 class GrantedNode(Contract):
-    """A call that the approver was shown: of a tool, or of a capability (`capability_id`) on the
-    way to one. Each argument shown as known is bound. `repeats`: more than once in a run. Of a
-    `source` bound arguments of other nodes are parts of the results: a call there must be as it was
-    shown, whatever its tool."""
+    """A call that the approver was shown: of a tool, or of a capability (`capability_id`) that
+    leads to one. Each argument shown as known is bound. `repeats`: more than once in a run.
+    `source`: its results appear in bound arguments of other nodes, so its calls must match what was
+    shown, whatever the tool."""
 
     tool: str | None = None
     capability_id: UUID | None = None
@@ -26,7 +26,7 @@ class GrantedNode(Contract):
 
 
 class GrantedCall(Contract):
-    """One call that a person allowed while its run was parked, with these very arguments."""
+    """One call that a person allowed while its run was parked, with exactly these arguments."""
 
     node_id: str
     occurrence: int = Field(ge=0)
@@ -36,8 +36,8 @@ class GrantedCall(Contract):
 
 
 class GrantedRest(Contract):
-    """All further calls of a tool at a node, whatever their arguments: a person allowed them while
-    the run was parked."""
+    """All further calls of a tool at a node, with any arguments, allowed by a person while the run
+    was parked."""
 
     node_id: str
     tool: str
@@ -45,18 +45,17 @@ class GrantedRest(Contract):
 
 
 class Grant(Contract):
-    """What one run may call, and with what.
+    """The calls that one run may make, and their arguments.
 
-    `tools` maps each granted tool to its definition hash. Calls of those in `bound` must fit a node
-    of `nodes`, one of `calls`, or `rest`; the others may be called with any arguments, but at nodes
-    that are a source. `nodes` are
-    keyed by node id, those of a nested capability by `<capability id>/<node id>`. `capabilities`
-    maps each capability, by id, to its code hash, and `texts` to the SHA-256 of the text that runs;
-    `text_hash` is that of the program's own, `args_hash` that of the caller's arguments.
-    `standing` are the policy's rules on bound tools, in their order: a call that the first one to
-    match allows needs no node. `computed_parks`: the policy wants to be asked at the call about
-    arguments that are computed. `policy_revision` is the policy that all this was decided by. Under
-    a dry run only read-only tools are called. `kid` names the key of the signature.
+    `tools` maps each granted tool to its definition hash. Calls of those in `bound` must match a
+    node of `nodes`, one of `calls`, or `rest`; the others may be called with any arguments, except
+    at nodes that are a source. `nodes` are keyed by node id, those of a nested capability by
+    `<capability id>/<node id>`. `capabilities` maps each capability, by id, to its code hash, and
+    `texts` to the SHA-256 of the text that runs; `text_hash` is that of the program, `args_hash`
+    that of the caller's arguments. `standing` are the policy's rules on bound tools, in their
+    order: a call that the first matching rule allows needs no node. `computed_parks`: calls with
+    computed arguments need an approval of their own. `policy_revision` identifies the policy of the
+    decision. In a dry run only read-only tools are called. `kid` names the key of the signature.
     """
 
     scope: Scope
@@ -81,13 +80,13 @@ class Grant(Contract):
     signature: str = ""
 
     def signed_bytes(self) -> bytes:
-        """Everything but the signature, in one canonical form; it begins with its purpose, so that
-        no signature of anything else is valid for it."""
+        """Return everything but the signature in canonical form; it begins with its purpose, so
+        that no signature of other content is valid for it."""
         content = self.model_dump(mode="json", exclude={"signature"})
         return (
             b"pml-grant-v1\n" + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
         )
 
     def digest(self) -> str:
-        """SHA-256 of the signed grant, hex: what calls name it by."""
+        """Return the SHA-256 of the signed grant, hex, by which calls refer to it."""
         return hashlib.sha256(self.signed_bytes() + self.signature.encode()).hexdigest()

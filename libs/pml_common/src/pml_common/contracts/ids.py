@@ -1,4 +1,4 @@
-"""Ids made from what they name, so that services agree on them without asking (uuid5)."""
+"""Ids derived from names (uuid5), so that services agree on them without communication."""
 
 from functools import lru_cache
 from uuid import UUID, uuid5
@@ -9,37 +9,37 @@ _NAMESPACE = UUID("6f1d2f0e-7c7b-5c39-9b1a-0d6b3a3f8e51")
 
 
 def scoped_id(scope: Scope, *parts: str) -> UUID:
-    """Id of the thing that `parts` name inside `scope`."""
+    """Return the id of the object that `parts` name inside `scope`."""
     return uuid5(_NAMESPACE, "\x1f".join((scope.org, scope.project, *parts)))
 
 
 def workflow_id(scope: Scope, idempotency_key: str) -> UUID:
-    """Id of the workflow asked for under `idempotency_key`."""
+    """Return the id of the workflow requested under `idempotency_key`."""
     return scoped_id(scope, "workflow", idempotency_key)
 
 
 def capability_id(scope: Scope, code_hash: str) -> UUID:
-    """Id of the capability that behaves as the code with this normal-form hash."""
+    """Return the id of the capability whose code has this normal-form hash."""
     return scoped_id(scope, "capability", code_hash)
 
 
 def effect_id(cause: UUID, effect: str) -> UUID:
-    """Id of what follows from `cause`; a redelivered cause yields the same id."""
+    """Return the id of an effect of `cause`; a redelivered cause yields the same id."""
     return uuid5(cause, effect)
 
 
 @lru_cache(maxsize=1024)
 def root_trace_id(workflow: UUID) -> UUID:
-    """Id of the trace of a workflow's outermost capability."""
+    """Return the id of the trace of a workflow's outermost capability."""
     return effect_id(workflow, "trace")
 
 
 @lru_cache(maxsize=1024)
 def call_trace_id(workflow: UUID, node_id: str, occurrence: int) -> UUID:
-    """Id of one call of one node; doubles as the idempotency key of the tool call."""
+    """Return the id of one call of one node; doubles as the tool call's idempotency key."""
     return effect_id(workflow, f"call/{node_id}/{occurrence}")
 
 
 def nested_trace_id(workflow: UUID, node_id: str, occurrence: int) -> UUID:
-    """Id of the trace of one call of a capability."""
+    """Return the id of the trace of one call of a capability."""
     return effect_id(workflow, f"capability/{node_id}/{occurrence}")

@@ -1,10 +1,10 @@
-"""JSON values as JavaScript compares them: numbers are doubles, `true` is not 1."""
+"""Comparison of JSON values by JavaScript's rules: numbers are doubles, `true` is not 1."""
 
 from pydantic import JsonValue
 
 
 def same_json(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values have the same canonical JSON (RFC 8785)."""
+    """Return whether two values have the same canonical JSON (RFC 8785)."""
     match one, other:
         case bool(), _:
             return isinstance(other, bool) and one is other

@@ -1,4 +1,4 @@
-"""What the learner owns: traces, values and what they taught."""
+"""Contracts of the learner: traces, values and learned statistics."""
 
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -12,10 +12,10 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 
 
 class LearningUpdated(Event):
-    """More was learned, from a run or from the calls of a capability inside one; `learning` and
-    `usage` are whole, not deltas.
+    """The statistics of a capability changed, after a run or a call of it inside one; `learning`
+    and `usage` are complete, not deltas.
 
-    `revision` counts the runs learned from, so that a reader keeps the newest whatever the order.
+    `revision` counts the runs learned from, so that a reader keeps the newest in any order.
     """
 
     entity_field: ClassVar[str] = "capability_id"
@@ -39,7 +39,7 @@ class ObservedEdge(Contract):
 
 
 class EdgesObserved(Event):
-    """Relations between tools that one run showed."""
+    """Relations between tools, observed in one run."""
 
     entity_field: ClassVar[str] = "capability_id"
 
@@ -49,8 +49,8 @@ class EdgesObserved(Event):
 
 
 class ListTraces(Query):
-    """Traces, newest first, of one capability or of one workflow; of a workflow, its own run comes
-    before those inside it."""
+    """List traces, newest first, of one capability or of one workflow; the workflow's own run
+    precedes those inside it."""
 
     capability_id: UUID | None = None
     workflow_id: UUID | None = None
@@ -60,8 +60,8 @@ class ListTraces(Query):
 
 class ExecutionTrace(Contract):
     """The record of one run of one capability; times in milliseconds. `task_results` are its own
-    tool calls; the runs of capabilities that it called have its `trace_id` as parent: `name` is
-    what they were called then, `node_id` leads to the call, through those round it."""
+    tool calls. The runs of capabilities that it called have its `trace_id` as parent: `name` is
+    their name at that time, `node_id` the path of the call."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -83,7 +83,7 @@ class ExecutionTrace(Contract):
 
 
 class TracePage(Contract):
-    """One page of traces and how many there are in all."""
+    """One page of traces, and the total number."""
 
     traces: tuple[ExecutionTrace, ...]
     total: int = Field(ge=0)

@@ -1,4 +1,4 @@
-"""The policy file: what runs at once, what a person is asked about, what never runs (A11).
+"""The policy file: what is allowed, what needs an approval, what is denied (A11).
 
 ```json
 {
@@ -12,7 +12,7 @@
   "scopes": {"acme.webapp": {"rules": [{"pattern": "*", "verdict": "deny"}]}}
 }
 ```
-Every part may be missing. A scope that is named under `scopes` follows its own policy alone.
+Every part is optional. A scope listed under `scopes` has only its own policy.
 """
 
 import json
@@ -35,11 +35,11 @@ from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verd
 from pml_common.contracts.scope import Scope
 
 _WIDE: Final = re.compile(r"[:*?\[]")
-"""What a pattern must have some of to match any name."""
+"""Characters of which a pattern needs at least one to match any name."""
 
 
 class PolicyInvalid(ValueError):
-    """The file cannot be used; `faults` say where, and what is wrong there."""
+    """The file cannot be used; each of `faults` names a field and what is wrong with it."""
 
     def __init__(self, faults: tuple[str, ...]) -> None:
         super().__init__("; ".join(faults))
@@ -54,7 +54,7 @@ class Policies:
     scopes: Mapping[str, Policy] = field(default_factory=dict[str, Policy])
 
     def of(self, scope: Scope) -> Policy:
-        """The policy that holds in a scope."""
+        """Return the policy of a scope."""
         return self.scopes.get(str(scope), self.default)
 
 
@@ -68,7 +68,7 @@ def _may_match(pattern: str) -> str:
 
 def _absolute(folder: str) -> str:
     if not folder.startswith("/"):
-        raise ValueError("is no absolute path: write /home/me/work")
+        raise ValueError("is not an absolute path: write /home/me/work")
     return folder
 
 
@@ -77,12 +77,12 @@ def _scope(name: str) -> str:
     try:
         Scope(org=org, project=project)
     except ValidationError:
-        raise ValueError("is no scope: write <org>.<project>") from None
+        raise ValueError("is not a scope: write <org>.<project>") from None
     return f"{org}{dot}{project}"
 
 
 class _Strict(BaseModel):
-    """What a person writes: what is not known is a mistake."""
+    """A part of the file; unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -106,7 +106,7 @@ class _Rule(_Strict):
 
     @property
     def rule(self) -> PolicyRule:
-        """The same as it is sent."""
+        """The rule as a contract."""
         named = (
             ArgumentRule(name=name, **one.model_dump()) for name, one in self.arguments.items()
         )
@@ -121,7 +121,7 @@ class _Policy(_Strict):
 
     @property
     def policy(self) -> Policy:
-        """The same as it is sent."""
+        """The policy as a contract."""
         return Policy(
             rules=tuple(one.rule for one in self.rules),
             read_only=self.read_only,
@@ -137,7 +137,7 @@ class _File(_Policy):
 
 
 def parse_policies(text: str) -> Policies:
-    """Read a policy file. Raises PolicyInvalid with every fault there is."""
+    """Parse a policy file. Raises PolicyInvalid with all faults."""
     repeated: list[str] = []
 
     def once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -152,7 +152,7 @@ def parse_policies(text: str) -> Policies:
     except ValueError as error:
         raise PolicyInvalid((f"not JSON: {error}",)) from error
     if repeated:
-        raise PolicyInvalid(tuple(f"{name}: stands there twice" for name in repeated))
+        raise PolicyInvalid(tuple(f"{name}: is given twice" for name in repeated))
     try:
         file = _File.model_validate(document)
     except ValidationError as error:
@@ -161,12 +161,12 @@ def parse_policies(text: str) -> Policies:
 
 
 def faults_of(error: ValidationError) -> tuple[str, ...]:
-    """Each fault with its place, in words."""
+    """Describe each fault with its place."""
     found: list[str] = []
     for detail in error.errors(include_url=False):
         place = ".".join(str(part) for part in detail["loc"] if part != "[key]")
         message = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
-            message = "is not known here"
+            message = "is not a known field"
         found.append(f"{place}: {message}" if place else message)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Which tool's result can feed which tool's input, told by their schemas (A7, C9)."""
+"""Provides edges: a tool's result can feed another tool's input, by their schemas (A7, C9)."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from pml_common.contracts.tool import JsonObject
 
 
 class ProvidesEdge(Contract):
-    """A relation between two tools of a catalogue, by id; both schemas are there for who fills in
+    """A relation between two tools of a catalog, by id; both schemas are included for filling in
     the arguments."""
 
     from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")

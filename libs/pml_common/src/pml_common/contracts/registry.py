@@ -1,4 +1,4 @@
-"""What the registry owns: capabilities, the tool catalogue, discovery."""
+"""Contracts of the registry: capabilities, the tool catalog, discovery."""
 
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
@@ -22,7 +22,7 @@ class CapabilityChanged(Event):
 
 
 class CatalogChanged(Event):
-    """A server's tools changed in the catalogue; readers drop what they cached."""
+    """A server's tools changed in the tool catalog; readers drop their cached copies."""
 
     entity_field: ClassVar[str] = "server"
 
@@ -36,27 +36,27 @@ class ResolveCapability(Query):
 
 
 class SetCachePolicy(Query):
-    """Settle whether results of a capability are cached; answered with the capability as it is
-    then. Settling the same again changes nothing."""
+    """Set whether results of a capability are cached; the reply is the updated capability.
+    Idempotent."""
 
     reference: str
     cache: CacheSettings
 
 
 CapabilityReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,256}$")]
-"""How a program names a capability: by id, by name, by callable name (`fs_ensure`), or by that
-with the last digits of the id (`fs_ensure_1f3e`)."""
+"""A program's reference to a capability: its id, name, callable name (`fs_ensure`), or callable
+name with the last digits of the id (`fs_ensure_1f3e`)."""
 
 
 class DescribeCapabilities(Query):
-    """Find the capabilities that programs name."""
+    """Find the capabilities that programs refer to."""
 
     references: Annotated[tuple[CapabilityReference, ...], Field(max_length=64)]
 
 
 class Reference(Contract):
-    """What one reference means in the scope; nothing: `near` are what may have been meant, named
-    in the same way."""
+    """The capability of one reference in the scope, or None; then `near` are similar references of
+    the same form."""
 
     reference: str
     capability: CapabilityDescription | None = None
@@ -64,13 +64,13 @@ class Reference(Contract):
 
 
 class CapabilityDescriptions(Contract):
-    """Every reference once, in the order asked."""
+    """Every reference once, in the order of the query."""
 
     references: tuple[Reference, ...]
 
 
 class ListCapabilities(Query):
-    """Capabilities of the scope, the most used first."""
+    """List the capabilities of the scope, the most used first."""
 
     include_unlisted: bool = False
     limit: int = Field(default=50, ge=1, le=200)
@@ -78,26 +78,26 @@ class ListCapabilities(Query):
 
 
 class CapabilityPage(Contract):
-    """One page of capabilities and how many there are in all."""
+    """One page of capabilities, and the total number."""
 
     capabilities: tuple[CapabilityRecord, ...]
     total: int = Field(ge=0)
 
 
 class ListTools(Query):
-    """The scope's whole tool catalogue, or one server's part of it."""
+    """List the scope's tool catalog, or one server's part of it."""
 
     server: str | None = None
 
 
 class ToolCatalog(Contract):
-    """Tools by id order."""
+    """Tools, sorted by id."""
 
     tools: tuple[ToolDefinition, ...]
 
 
 class Discover(Query):
-    """Rank tools and capabilities by how well they serve an intent."""
+    """Rank tools and capabilities by their match with an intent."""
 
     intent: Annotated[str, Field(min_length=1, max_length=4000)]
     type: Literal["tool", "capability", "all"] = "all"
@@ -107,7 +107,7 @@ class Discover(Query):
 
 
 class ToolHit(Contract):
-    """A tool that may serve the intent; `score` in [0, 1]."""
+    """A tool that matches the intent; `score` in [0, 1]."""
 
     type: Literal["tool"] = "tool"
     id: str
@@ -119,7 +119,7 @@ class ToolHit(Contract):
 
 
 class CapabilityHit(Contract):
-    """A capability that may serve the intent; `score` in [0, 1]."""
+    """A capability that matches the intent; `score` in [0, 1]."""
 
     type: Literal["capability"] = "capability"
     id: UUID
@@ -135,7 +135,7 @@ DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]
 
 
 class DiscoveryPage(Contract):
-    """Hits, best first, and how many there are above the floor."""
+    """Hits, best first, and the total number above `min_score`."""
 
     hits: tuple[DiscoveryHit, ...]
     total: int = Field(ge=0)

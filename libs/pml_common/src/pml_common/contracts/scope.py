@@ -1,15 +1,15 @@
-"""Tenancy: who a thing belongs to."""
+"""Scopes: the tenancy of every object."""
 
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 ScopeToken = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-"""One part of a scope; safe as a subject token and as part of a name."""
+"""One part of a scope; safe in a subject token and in a name."""
 
 
 class Scope(BaseModel):
-    """An organisation and one of its projects. Nothing crosses a scope."""
+    """An organisation and one of its projects. No data crosses scopes."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

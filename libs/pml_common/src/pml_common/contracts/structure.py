@@ -1,4 +1,4 @@
-"""Static structure: what a program may do, as a graph (A2-A6)."""
+"""Static structure: the possible behaviour of a program as a graph (A2-A6)."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from pml_common.contracts.base import Contract
 
 
 def _is_none(value: object) -> bool:
-    """Fields that say nothing are left out of messages, which hold hundreds of them."""
+    """Exclude unset fields from messages, which hold hundreds of them."""
     return value is None
 
 
@@ -19,8 +19,8 @@ def _is_empty(value: object) -> bool:
 class LiteralArgument(Contract):
     """A value known before the run.
 
-    In a grant one too long to be carried along is told by `sha256`, of its canonical JSON
-    (RFC 8785), hex, and `value` is null.
+    In a grant a long value is replaced by `sha256`, the hex digest of its canonical JSON (RFC
+    8785), and `value` is null.
     """
 
     type: Literal["literal"] = "literal"
@@ -33,10 +33,10 @@ ResultStep = str | int | None
 
 
 class ReferenceArgument(Contract):
-    """A value computed in the run; `node_id` is the node that produces it, where one does.
+    """A value computed in the run; `node_id` is the node that produces it, if one does.
 
     With `path` it is that part of the node's result, unchanged: a pure reference, which can be
-    bound. Without, it is computed. Of a spread (`...options`), `keys` are those that it may set;
+    bound. Without, it is computed. For a spread (`...options`), `keys` are those that it may set;
     None: any.
     """
 
@@ -48,10 +48,10 @@ class ReferenceArgument(Contract):
 
 
 class ParameterArgument(Contract):
-    """A value that the caller hands in: the part of `args` at `path`, unchanged.
+    """A value from the caller: the part of `args` at `path`, unchanged.
 
-    `default` holds the value that the program takes where the caller gives none, if it has one: a
-    list of one, since the value itself may be null. Without `path` the value cannot be bound.
+    `default` holds the program's default value, if any: a list of one, since the value itself may
+    be null. Without `path` the value cannot be bound.
     """
 
     type: Literal["parameter"] = "parameter"
@@ -61,14 +61,14 @@ class ParameterArgument(Contract):
 
 
 class ObjectArgument(Contract):
-    """An object literal of which some field is not a literal."""
+    """An object literal with a field that is not a literal."""
 
     type: Literal["object"] = "object"
     fields: "dict[str, Argument]"
 
 
 class ArrayArgument(Contract):
-    """An array literal of which some item is not a literal."""
+    """An array literal with an item that is not a literal."""
 
     type: Literal["array"] = "array"
     items: "tuple[Argument, ...]"
@@ -96,9 +96,9 @@ class SourceNode(Contract):
 
 
 class TaskNode(SourceNode):
-    """One call site of one tool, once for each way its function is invoked.
+    """One call site of one tool, once for each invocation path of its function.
 
-    `via`: the invocations of local functions that lead there, outermost first. `repeats`: it may
+    `via`: the invocations of local functions that lead to it, outermost first. `repeats`: it may
     be reached more than once in a run (loops, callbacks, recursion).
     """
 
@@ -121,7 +121,7 @@ class CapabilityNode(SourceNode):
 
 
 CallNode = Annotated[TaskNode | CapabilityNode, Field(discriminator="type")]
-"""What is called at a node: a tool or a capability."""
+"""A node that calls a tool or a capability."""
 
 
 class DecisionNode(SourceNode):
@@ -132,7 +132,7 @@ class DecisionNode(SourceNode):
 
 
 class ForkNode(SourceNode):
-    """Where calls start side by side; `over`: the items of which each makes them, if any."""
+    """The start of concurrent calls; `over`: the items for each of which they are made, if any."""
 
     type: Literal["fork"] = "fork"
     kind: Literal["all", "allSettled", "race", "any"] = "all"
@@ -140,13 +140,13 @@ class ForkNode(SourceNode):
 
 
 class JoinNode(SourceNode):
-    """Where calls made side by side meet again."""
+    """The end of concurrent calls."""
 
     type: Literal["join"] = "join"
 
 
 class LoopNode(SourceNode):
-    """A repeated part: `kind` is the statement, `over` what it runs over."""
+    """A loop: `kind` is the statement, `over` what it iterates over."""
 
     type: Literal["loop"] = "loop"
     kind: str
@@ -161,7 +161,7 @@ Node = Annotated[
 
 EdgeType = Literal["sequence", "conditional", "provides", "contains", "loop_body"]
 Coverage = Literal["strict", "partial", "optional"]
-"""All that is required, some of it, only what need not be given."""
+"""All required fields, some of them, or only optional ones."""
 
 
 class FieldMapping(Contract):
@@ -177,7 +177,7 @@ class Edge(Contract):
 
     `outcome` belongs to `conditional` (`true`, `false`, `case:<label>`, `default`, `ok`, `error`);
     `coverage` and `field_mapping` belong to `provides`. `contains` leads from one capability to
-    another that it calls, so it stands in no structure: see `NestedCapability`.
+    another that it calls, so it is part of no structure: see `NestedCapability`.
     """
 
     from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
@@ -196,7 +196,7 @@ class StaticStructure(Contract):
 
 
 class DynamicCall(Contract):
-    """A call whose tool only the run can tell; reported, never dropped."""
+    """A call whose tool is known only in the run; reported, never dropped."""
 
     expression: str
     line: int = Field(ge=1)
@@ -204,7 +204,7 @@ class DynamicCall(Contract):
 
 
 class Diagnostic(Contract):
-    """Something wrong or noteworthy in the source; line and column count from 1."""
+    """An error or warning about the source; line and column count from 1."""
 
     severity: Literal["error", "warning"]
     message: str

@@ -1,4 +1,4 @@
-"""Tools of real MCP servers, as the catalogue knows them."""
+"""Tools of MCP servers, as in the tool catalog."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ JsonObject = dict[str, JsonValue]
 
 
 def args_hash(args: JsonObject) -> str:
-    """SHA-256 of the arguments in canonical JSON, hex."""
+    """Return the SHA-256 of the arguments in canonical JSON, hex."""
     canonical = json.dumps(args, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 class ToolAnnotations(Contract):
-    """A server's own hints (MCP `ToolAnnotations`); absent means unknown."""
+    """A server's hints (MCP `ToolAnnotations`); absent means unknown."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -30,7 +30,7 @@ class ToolAnnotations(Contract):
 
 
 def _is_none(value: object) -> bool:
-    """Fields that say nothing are left out of messages and of the hash."""
+    """Exclude unset fields from messages and from the hash."""
     return value is None
 
 
@@ -41,9 +41,9 @@ def _is_empty(value: object) -> bool:
 class ToolDefinition(Contract):
     """One tool as its server declares it; schemas are JSON Schema objects.
 
-    `annotations` are hints that count. Where the configuration does not trust the server, what it
-    says stands in `claims`, which counts for nothing. `meta` is MCP's `_meta` without keys that
-    differ from one listing to the next; in it and in `icons` long texts are told by their digest.
+    `annotations` are trusted hints. If the configuration does not trust the server, its hints are
+    in `claims`, which has no effect. `meta` is MCP's `_meta` without keys that differ between
+    listings; in it and in `icons` long texts are replaced by their digest.
     """
 
     server: str
@@ -64,6 +64,6 @@ class ToolDefinition(Contract):
 
     @property
     def definition_hash(self) -> str:
-        """SHA-256 of everything a person approves the tool by, hex."""
+        """SHA-256 of everything that a person approves about the tool, hex."""
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

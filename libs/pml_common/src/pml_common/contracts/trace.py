@@ -1,6 +1,6 @@
-"""What happened in a run: the journal's entries (B5, B6).
+"""Entries of a run's journal (B5, B6).
 
-`ts` is Unix time and `duration_ms` a span, both in milliseconds.
+`ts` is Unix time and `duration_ms` a duration, both in milliseconds.
 """
 
 from typing import Annotated, Literal
@@ -14,12 +14,13 @@ from pml_common.contracts.tool import JsonObject
 
 
 class TraceEventBase(Contract):
-    """`occurrence` counts the times a node was reached in this run, from 0.
+    """Common fields of entries. `occurrence` counts the times a node was reached in this run, from
+    0.
 
-    `node_id` leads through the calls of capabilities that the node was reached by: `n2/n1` is the
-    node `n1` of the capability that the program calls at `n2`. Tool calls and calls of capabilities
-    have a trace of their own, whose parent is that of the program or capability that makes them;
-    all else has that of the program or capability that it happens in.
+    `node_id` is a path through the calls of capabilities: `n2/n1` is the node `n1` of the
+    capability that the program calls at `n2`. Tool calls and calls of capabilities have a trace of
+    their own, whose parent is that of the calling program or capability; all other entries have the
+    trace of the program or capability that they happen in.
     """
 
     trace_id: UUID
@@ -30,7 +31,7 @@ class TraceEventBase(Contract):
 
 
 class ToolStart(TraceEventBase):
-    """Stored before the call is made. `args_hash` is the replay key's third part."""
+    """A tool call starts; stored before the call. `args_hash` is the replay key's third part."""
 
     type: Literal["tool_start"] = "tool_start"
     tool: str
@@ -39,7 +40,8 @@ class ToolStart(TraceEventBase):
 
 
 class ToolEnd(TraceEventBase):
-    """Stored before the code sees the outcome. `mocked`: nothing was called, this is a dry run."""
+    """A tool call ended; stored before the code gets the outcome. `mocked`: nothing was called, in
+    a dry run."""
 
     type: Literal["tool_end"] = "tool_end"
     tool: str
@@ -72,10 +74,10 @@ class CapabilityEnd(TraceEventBase):
 
 
 class DecisionTaken(TraceEventBase):
-    """A decision went one way; `counted`, unless 0, stands for so many times at once.
+    """A decision had an outcome; an entry with `counted` other than 0 stands for that many.
 
-    A run's first reports stand one by one (1,000 of a node, 5,000 in all). Of what a hot loop does
-    after them there is an entry at each doubling, and one when the program ends.
+    A run's first outcomes have one entry each (1,000 per node, 5,000 in all). After that a hot loop
+    gets an entry at each doubling, and one when the program ends.
     """
 
     type: Literal["decision"] = "decision"
@@ -84,8 +86,8 @@ class DecisionTaken(TraceEventBase):
 
 
 class LoopPassed(TraceEventBase):
-    """A round of a loop began; `iterations` counts the rounds begun at this node in this run,
-    from 1. `counted` is as in `DecisionTaken`."""
+    """A round of a loop began; `iterations` counts the rounds begun at this node in this run, from
+    1. `counted` is as in `DecisionTaken`."""
 
     type: Literal["loop"] = "loop"
     iterations: int = Field(ge=0)
@@ -107,7 +109,7 @@ TraceEvent = Annotated[
 
 
 class TaskResult(Contract):
-    """One tool call of a finished run, both ends in one."""
+    """One tool call of a run: its start and end in one."""
 
     node_id: str
     occurrence: int = Field(ge=0)
@@ -124,7 +126,7 @@ class TaskResult(Contract):
 
 
 class BranchDecision(Contract):
-    """One decision of a finished run that went the same way `times` times in a row."""
+    """One decision of a run that had the same outcome `times` times in a row."""
 
     node_id: str
     outcome: str

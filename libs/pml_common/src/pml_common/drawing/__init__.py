@@ -1,1 +1,1 @@
-"""Structures as text that draws them: outline, Mermaid, Graphviz. Pure; contracts alone."""
+"""Drawings of structures as text: outline, Mermaid, Graphviz. Pure; imports contracts only."""

@@ -43,8 +43,8 @@ def dot(
     dynamic: Sequence[DynamicCall] = (),
     decision: Decision | None = None,
 ) -> str:
-    """The text of a graph, a line for each box and each arrow; with a decision, calls are outlined
-    as their verdict says."""
+    """Return the text of a graph, a line per box and arrow; with a decision, calls are outlined by
+    their verdict."""
     seen = picture(structure, dynamic, decision)
     lines = [*map(_box, seen.boxes), *map(_arrow, seen.arrows)]
     return _HEAD + "".join(f"  {line};\n" for line in lines) + "}\n"
@@ -63,5 +63,5 @@ def _arrow(arrow: Arrow) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Backslashes and entities mean something to Graphviz inside quotes too."""
+    """Escape quotes, and backslashes and entities, which Graphviz interprets inside quotes too."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")

@@ -1,6 +1,6 @@
-"""The flow of a structure: in which order its nodes come, and what every way to a node passes.
+"""The control flow of a structure: the order of its nodes, and their immediate dominators.
 
-Written out, not taken from a graph library: importing one takes longer than drawing does.
+Written out, without a graph library: importing one takes longer than drawing does.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -10,26 +10,26 @@ from typing import Final
 from pml_common.contracts.structure import Edge, ForkNode, LoopNode, Node, StaticStructure
 
 START: Final = ""
-"""Before every entry; no node's id."""
+"""The virtual node before every entry; no node has this id."""
 
 _FLOW: Final = ("sequence", "conditional", "loop_body")
 
 
 class Flow:
-    """Nodes by id, and the edges along which a program runs by the id that they leave.
+    """Nodes by id, and the control-flow edges (`ways`) by their start.
 
-    `onward` is where these lead, and a fork to its join, so that this is not part of a strand;
-    `before` the same the other way round, without ways back; `nearest` the last node that all ways
-    to a node pass (its immediate dominator), or START; `meetings` the nodes that several others
-    lead to, by their nearest, in order.
+    `onward` are their ends, plus an edge from each fork to its join, so that the join is not part
+    of a strand; `before` the reverse, without back edges; `nearest` the immediate dominator of a
+    node, or START; `meetings` the nodes with several predecessors, by immediate dominator, in
+    order.
     """
 
     def __init__(self, structure: StaticStructure) -> None:
         self.nodes: Mapping[str, Node] = {node.id: node for node in structure.nodes if node.id}
-        self.ways: dict[str, list[Edge]] = {node_id: [] for node_id in self.nodes}
+        self.exits: dict[str, list[Edge]] = {node_id: [] for node_id in self.nodes}
         for edge in structure.edges:
             if edge.type in _FLOW and edge.from_ in self.nodes and edge.to in self.nodes:
-                self.ways[edge.from_].append(edge)
+                self.exits[edge.from_].append(edge)
         self.onward = self._onward()
         order = _reverse_postorder(self.onward)
         self.place = {node_id: place for place, node_id in enumerate(order)}
@@ -38,19 +38,19 @@ class Flow:
             for end in dict.fromkeys(self.onward[start]):
                 if not self.leads_back(start, end):
                     self.before[end].append(start)
-        self.nearest: dict[str, str] = {}
-        self.meetings: dict[str, list[str]] = {node_id: [] for node_id in order}
+        self.dominator: dict[str, str] = {}
+        self.merges: dict[str, list[str]] = {node_id: [] for node_id in order}
         for node_id in order[1:]:
-            self.nearest[node_id] = reduce(self._common, self.before[node_id])
+            self.dominator[node_id] = reduce(self._common, self.before[node_id])
             if len(self.before[node_id]) > 1:
-                self.meetings[self.nearest[node_id]].append(node_id)
+                self.merges[self.dominator[node_id]].append(node_id)
 
     def leads_back(self, start: str, end: str) -> bool:
-        """Whether an edge closes a round."""
+        """Return whether an edge is a back edge, closing a round of a loop."""
         return self.place[end] <= self.place[start]
 
     def rounds(self, loop: str, outer: str) -> set[str]:
-        """What a loop leads to and is led to from, without passing the loop outside it."""
+        """Return the nodes on cycles through a loop that do not pass the `outer` loop."""
         backward: dict[str, list[str]] = {node_id: [] for node_id in self.onward}
         for start, ends in self.onward.items():
             for end in ends:
@@ -58,7 +58,7 @@ class Flow:
         return _reach(loop, self.onward, {outer}) & _reach(loop, backward, {outer})
 
     def _onward(self) -> dict[str, list[str]]:
-        onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.ways.items()}
+        onward = {node_id: [edge.to for edge in ways] for node_id, ways in self.exits.items()}
         for node in self.nodes.values():
             join = f"j{node.id[1:]}"
             if isinstance(node, ForkNode) and join in self.nodes:
@@ -66,18 +66,18 @@ class Flow:
         return onward | {START: list(_entries(self.nodes, onward))}
 
     def _common(self, one: str, other: str) -> str:
-        """The last node that the ways to both pass, be it one of the two."""
+        """Return the nearest common dominator of two nodes, possibly one of them."""
         while one != other:
             if self.place[one] < self.place[other]:
-                other = self.nearest[other]
+                other = self.dominator[other]
             else:
-                one = self.nearest[one]
+                one = self.dominator[one]
         return one
 
 
 def _entries(nodes: Mapping[str, Node], onward: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """What nothing leads to; then what is not reached yet, loops first and outer before inner ones,
-    as they stand in the source."""
+    """Yield the nodes without predecessors, then unreached ones in source order, loops first and
+    outer loops before inner ones."""
     led_to = {end for ends in onward.values() for end in ends}
 
     def rank(node_id: str) -> int:
@@ -93,7 +93,7 @@ def _entries(nodes: Mapping[str, Node], onward: Mapping[str, Sequence[str]]) -> 
 
 
 def _reach(start: str, ways: Mapping[str, Sequence[str]], without: Container[str]) -> set[str]:
-    """A node and where ways lead from it that do not pass others."""
+    """Return a node and all nodes reachable from it without passing those in `without`."""
     found = {start}
     waiting = [start]
     while waiting:
@@ -104,7 +104,7 @@ def _reach(start: str, ways: Mapping[str, Sequence[str]], without: Container[str
 
 
 def _reverse_postorder(onward: Mapping[str, Sequence[str]]) -> list[str]:
-    """From START; the first of several ways comes before the others."""
+    """Return the reverse postorder from START; the first of several exits precedes the others."""
     left: list[str] = []
     seen = {START}
     open_ = [(START, iter(reversed(onward[START])))]

@@ -9,7 +9,7 @@ from pml_common.contracts.structure import DynamicCall, EdgeType, StaticStructur
 from pml_common.drawing.picture import Arrow, Box, BoxKind, picture
 
 MOST_ARROWS: Final = 500
-"""Viewers refuse more, GitHub's among them (Mermaid's `maxEdges`)."""
+"""The limit of viewers, GitHub's included (Mermaid's `maxEdges`)."""
 
 _SHAPES: Final[dict[BoxKind, tuple[str, str]]] = {
     "task": ("[", "]"),
@@ -36,14 +36,14 @@ _CLASSES: Final = {
 }
 _GAP: Final = "\u200b"
 _ALIKE: Final = str.maketrans({"`": "\u02cb", "*": "\u2217", "~": "\u223c"})
-"""Some viewers take labels for Markdown, even what entities stand for; they would hide the text."""
+"""Replacements for Markdown characters, which some viewers interpret in labels even as entities,
+hiding text."""
 
 _JOINED: Final = re.compile(r"\$(?=\$)|\\(?=.)|:(?=//|fa)|www(?=\.)|@|(?<![^\W_])_|_(?![^\W_])")
-"""What they, or all, take for formulas, escapes, icons, links, emphasis: a space of no width goes
-between."""
+"""Formulas, escapes, icons, links and emphasis, broken up by a zero-width space."""
 
 _SPECIAL: Final = re.compile(r'["#&<>\\$%;]|s(?=tyle)|c(?=lassDef)|^[-+\d]')
-"""Ends the text, or begins an entity, a tag, a directive, a list; or a line without entities."""
+"""Characters that end the text or begin an entity, a tag, a directive or a list."""
 
 
 def mermaid(
@@ -52,8 +52,8 @@ def mermaid(
     dynamic: Sequence[DynamicCall] = (),
     decision: Decision | None = None,
 ) -> str:
-    """The text of a diagram, a line for each box and each arrow; with a decision, calls are
-    outlined as their verdict says."""
+    """Return the text of a diagram, a line per box and arrow; with a decision, calls are outlined
+    by their verdict."""
     seen = picture(structure, dynamic, decision)
     lines = ["flowchart TD", *map(_box, seen.boxes), *map(_arrow, seen.arrows)]
     return "\n".join([*lines, *_styles(seen.boxes)]) + "\n"

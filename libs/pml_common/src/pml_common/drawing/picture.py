@@ -1,4 +1,4 @@
-"""A structure as boxes and arrows: what every drawing of it shows, whatever language it is in."""
+"""A structure as boxes and arrows, independent of the output language."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _WIDEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """`name` is safe in any language and used once; `lines` may hold any printable text."""
+    """A node; `name` is unique and safe in any language, `lines` may hold any printable text."""
 
     name: str
     kind: BoxKind
@@ -34,7 +34,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Between two boxes, by their names; no label: an empty one."""
+    """An edge between two boxes, by their names; the label may be empty."""
 
     start: str
     end: str
@@ -44,7 +44,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Boxes in source order, calls that only the run can name after them; at least one."""
+    """Boxes in source order, then dynamic calls; at least one."""
 
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
@@ -53,7 +53,7 @@ class Picture:
 def picture(
     structure: StaticStructure, dynamic: Sequence[DynamicCall], decision: Decision | None
 ) -> Picture:
-    """Everything a structure says; with a decision, what it says of each call."""
+    """Return a structure's boxes and arrows; with a decision, the verdict on each call."""
     names = {
         node.id: node.id if _PLAIN_ID.fullmatch(node.id) else f"x{number}"
         for number, node in enumerate(structure.nodes)

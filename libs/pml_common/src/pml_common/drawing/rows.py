@@ -11,8 +11,8 @@ _NOWHERE: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """A node; `only_on` is the one outcome of this decision that anything below follows on; `ends`
-    when nothing does, though rows below may look as if it did."""
+    """A node; `only_on` is the one outcome of this decision that continues below; `ends`: nothing
+    follows it, though the rows below may suggest it."""
 
     depth: int
     node: Node
@@ -21,8 +21,8 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WayRow:
-    """A way out of the node above it: outcomes, or one of several strands; its rows are below."""
+class BranchRow:
+    """A branch of the node above it: outcomes, or one of several strands; its rows are below."""
 
     depth: int
     label: str
@@ -30,28 +30,28 @@ class WayRow:
 
 
 @dataclass(frozen=True, slots=True)
-class GoRow:
-    """The way does not lead to the next row: it goes `back` to what a loop does before it looks for
-    another round, or on to what follows further below, as after a break."""
+class JumpRow:
+    """A jump instead of the next row: `back` to the start of a loop's round, or forward to a node
+    further below, as after a break."""
 
     depth: int
     node_id: str
     back: bool = False
 
 
-Row = NodeRow | WayRow | GoRow
+Row = NodeRow | BranchRow | JumpRow
 
 
-def settled(rows: Sequence[Row]) -> list[Row]:
-    """Ends are told only where the rows below look as if something followed."""
+def prune_ends(rows: Sequence[Row]) -> list[Row]:
+    """Drop `ends` marks, except where the rows below suggest that something follows."""
     found: list[Row] = []
     follows = _NOWHERE
-    """The depth that a reader who leaves a branch must get back to, to read on."""
+    """The depth of the next row after a branch."""
     for row in reversed(rows):
         if isinstance(row, NodeRow):
             found.append(replace(row, ends=row.ends and follows <= row.depth))
             follows = min(follows, row.depth)
-        elif isinstance(row, WayRow):
+        elif isinstance(row, BranchRow):
             follows = follows if follows < row.depth else _NOWHERE
             if not row.ends or follows < row.depth:
                 found.append(row)

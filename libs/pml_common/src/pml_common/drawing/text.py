@@ -1,6 +1,6 @@
-"""The words in a drawing: each on one line, printable, and not too long.
+"""Texts of a drawing: each on one line, printable, and of limited length.
 
-What a program or a server wrote is never trusted to be short, or harmless to the eye.
+Text from a program or a server may be long or contain invisible characters.
 """
 
 import json
@@ -37,7 +37,7 @@ _JOINED: Final = {
 
 
 def short(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, each of them visible."""
+    """Shorten to one line of at most `limit` visible characters."""
     line = " ".join(text[: 8 * limit].split())
     shown = visible(line)
     is_whole = len(shown) <= limit and len(text) <= 8 * limit
@@ -45,8 +45,8 @@ def short(text: str, limit: int) -> str:
 
 
 def argument_text(argument: Argument, limit: int = 40) -> str:
-    """A value as JSON, `<name>` for what the caller hands in, else the expression and, after an
-    arrow, the node it comes from. Parts are cut at `limit`, the whole at three times as much."""
+    """Render a value as JSON, a parameter as `<name>`, a reference as its expression and, after an
+    arrow, its source node. Parts are cut at `limit`, the whole at three times as much."""
     return short(_argument(argument, limit, _DEEPEST), 3 * limit)
 
 
@@ -70,17 +70,17 @@ def _argument(argument: Argument, limit: int, deep: int) -> str:
 
 
 def arguments_of(node: Node) -> Mapping[str, Argument]:
-    """What a call is given; nothing where a node is no call."""
+    """Return the arguments of a call; empty for other nodes."""
     return node.arguments if isinstance(node, TaskNode | CapabilityNode) else {}
 
 
 def is_try(node: Node) -> bool:
-    """Whether a decision is whether a try failed; no condition in a program is this word."""
+    """Return whether a decision stands for a try; `try` cannot be a condition in a program."""
     return isinstance(node, DecisionNode) and node.condition == "try"
 
 
 class Captions:
-    """What a node is, in a few words, seen in its structure."""
+    """Short descriptions of nodes, in the context of their structure."""
 
     def __init__(self, structure: StaticStructure) -> None:
         self._switches = {
@@ -92,7 +92,7 @@ class Captions:
         self._forks = {node.id[1:]: node for node in structure.nodes if isinstance(node, ForkNode)}
 
     def of(self, node: Node, limit: int = 60) -> str:
-        """Without id, place and arguments."""
+        """Return a node's caption, without id, position and arguments."""
         match node:
             case TaskNode():
                 return short(node.tool, limit)
@@ -119,7 +119,7 @@ class Captions:
 
 
 def mapping_text(mappings: tuple[FieldMapping, ...], limit: int = 40) -> str:
-    """`content → json, size → limit (types differ)`."""
+    """Render field mappings: `content → json, size → limit (types differ)`."""
     shown = [
         f"{short(one.from_field, limit)} → {short(one.to_field, limit)}"
         f"{'' if one.type_compatible else ' (types differ)'}"

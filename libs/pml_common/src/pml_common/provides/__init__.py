@@ -1,1 +1,1 @@
-"""Which result can feed which call, told by JSON Schemas alone: shared by analyzer and registry."""
+"""Provides edges between tools, from JSON Schemas alone: shared by analyzer and registry."""

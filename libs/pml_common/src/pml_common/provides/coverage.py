@@ -1,4 +1,4 @@
-"""How much of one tool's input another's result covers, field by field (A7)."""
+"""Coverage of one tool's input by another's result, field by field (A7)."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -13,7 +13,7 @@ from pml_common.provides.names import formats_agree, normalised, takes_payload
 
 @dataclass(frozen=True)
 class Provision:
-    """What a provider's result covers of a consumer's input; `coverage` None: nothing."""
+    """The coverage of a consumer's input by a provider's result; `coverage` None: nothing."""
 
     coverage: Coverage | None
     provider_output_schema: JsonObject
@@ -22,27 +22,27 @@ class Provision:
 
 
 def compute_coverage(provider_outputs: JsonObject, consumer_inputs: JsonObject) -> Provision:
-    """What a result of one schema covers of an input of another.
+    """Compute the coverage of an input of one schema by a result of another.
 
-    strict: all that is required; partial: some of it; optional: only what need not be given.
-    An input field takes the output field that comes first by:
+    strict: all required fields; partial: some of them; optional: only optional fields.
+    An input field takes the first output field by:
 
     1. the same name;
     2. the same name but for case, separators and a plural's s: `file_name`, `fileName`. A list's
-       elements feed the singular, one call each, and what is in every element of a list feeds a
+       elements feed the singular, one call each, and a field of every element of a list feeds a
        list of it: `urls[]` → `url`, `results[].url` → `urls`;
-    3. both are payloads by name: whatever a result holds (`content`, `result`, `json`, or `$`,
-       the whole of a result without fields) feeds what takes anything (`body`, `data`, `json`),
-       unless types, demanded fields or formats say that it cannot.
+    3. both are payloads by name: the content of a result (`content`, `result`, `json`, or `$`, a
+       whole result without fields) feeds an input for any content (`body`, `data`, `json`), unless
+       types, required fields or formats rule it out.
 
-    A field whose type is right goes before one whose type is not; the latter is told in the
-    mapping if its name is the same, and covers nothing. What steers a call (`limit`) takes none.
+    A field of the right type precedes one of a wrong type; the latter appears in the mapping if its
+    name is the same, and covers nothing. Fields that control a call (`limit`) take none.
     """
     return provision(Outputs(provider_outputs), Inputs(consumer_inputs))
 
 
 def provision(outputs: Outputs, inputs: Inputs) -> Provision:
-    """`compute_coverage` of schemas whose fields are known."""
+    """Compute the coverage for schemas whose fields are indexed."""
     mapping = tuple(_mapping(outputs, inputs))
     fed = {field.to_field for field in mapping if field.type_compatible}
     coverage = coverage_of(fed, inputs.required)
@@ -50,7 +50,7 @@ def provision(outputs: Outputs, inputs: Inputs) -> Provision:
 
 
 def coverage_of(fed: AbstractSet[str], required: AbstractSet[str]) -> Coverage | None:
-    """How much the fields of an input that are fed cover of those that are required."""
+    """Return the coverage, given the fed fields and the required fields of an input."""
     if required and required <= fed:
         return "strict"
     if required & fed:
@@ -67,7 +67,7 @@ def _mapping(outputs: Outputs, inputs: Inputs) -> Iterator[FieldMapping]:
 
 
 def _source(outputs: Outputs, name: str, wanted: Described) -> tuple[Output, bool] | None:
-    """The output field that an input field takes, and whether its type is right."""
+    """Return the output field that an input field takes, and whether its type is right."""
     alike = outputs.by_name.get(normalised(name), [])
     alike = sorted(alike, key=lambda field: field.name != name)  # the same name first
     for field in alike:

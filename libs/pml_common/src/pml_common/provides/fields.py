@@ -1,4 +1,4 @@
-"""The fields of a result, and those of an input, ready to be matched by name."""
+"""The fields of a result and of an input, indexed by name for matching."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from pml_common.provides.json_schema import Described, described
 from pml_common.provides.names import is_payload, normalised, steers, takes_payload
 
 WHOLE: Final = "$"
-"""The field name of a result as a whole."""
+"""The field name of a whole result."""
 
 _DEEPEST: Final = 3
 _MOST: Final = 256
-"""How many fields of one result are looked at: of larger ones the outer."""
+"""Most fields of one result that are considered; outer ones first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A field of a result. `of_many`: there is one in every element of some list."""
+    """A field of a result. `of_many`: one in every element of a list."""
 
     path: str
     name: str
@@ -28,12 +28,12 @@ class Output:
 
     @property
     def is_payload(self) -> bool:
-        """Whether it is what its tool is called for, whatever that is."""
+        """Whether it holds the content of the result, by its name."""
         return self.path == WHOLE or (self.path == self.name and is_payload(self.name))
 
 
 class Outputs:
-    """The fields of a result, down to some depth, the outer first."""
+    """The fields of a result, to a limited depth, outer ones first."""
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
@@ -49,7 +49,7 @@ class Outputs:
 
 
 class Inputs:
-    """The fields of an input that may take something of a result, in the schema's order."""
+    """The fields of an input that may take part of a result, in the schema's order."""
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
@@ -70,7 +70,7 @@ def _outputs(result: Described) -> Iterator[Output]:
 
 
 def _inside(outer: Output) -> Iterator[Output]:
-    """The fields of an object; of a list those of its elements, or the elements themselves."""
+    """Yield the fields of an object; of a list, its elements' fields or the elements themselves."""
     value, path, of_many = outer.value, outer.path, outer.of_many
     if not value.properties and "array" in value.types:
         value, path, of_many = value.items, f"{path}[]", True

@@ -1,4 +1,4 @@
-"""What a JSON Schema says of values, as far as matching one with another needs it."""
+"""The parts of JSON Schema that matching one value with another needs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -12,10 +12,10 @@ Step = str | int | None
 """One step into a value: a key, an index, or any element."""
 
 _DEEPEST: Final = 12
-"""How many schemas inside each other are looked into; references may lead back to themselves."""
+"""Most levels of nested schemas; references may be cyclic."""
 
 _COMPARED: Final = 3
-"""How many levels `fits` compares: a list, the objects in it, their fields."""
+"""Levels that `fits` compares: a list, the objects in it, their fields."""
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     str: "string",
@@ -33,14 +33,14 @@ class Described:
 
     def __init__(self, schema: JsonObject, document: "_Document", depth: int = 0) -> None:
         self.schema = document.behind_references(schema)
-        """As it stands in the document, but for a reference at its top."""
+        """The schema from the document, with a reference at its top resolved."""
 
         self._document = document
         self._depth = depth
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The JSON types it may have, null aside and integers as numbers; empty: any."""
+        """The possible JSON types, without null and with integers as numbers; empty: any."""
         own = self._declared or self._implied
         if own:
             return own
@@ -53,7 +53,7 @@ class Described:
 
     @cached_property
     def properties(self) -> "dict[str, Described]":
-        """What is said of its fields, in any of its alternatives."""
+        """Its fields, of all alternatives."""
         found: dict[str, Described] = {}
         for part in self._parts("anyOf", "oneOf", "allOf"):
             found.update(part.properties)
@@ -64,7 +64,7 @@ class Described:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The fields it always has."""
+        """The fields that are always present."""
         own = frozenset(_strings(self.schema.get("required")))
         return own | _union(part.required for part in self._parts("allOf"))
 
@@ -77,18 +77,18 @@ class Described:
         return next((part.items for part in parts if "array" in part.types), ANYTHING)
 
     def at(self, path: Iterable[Step]) -> "Described":
-        """A part of it; anything where nothing is said of that."""
+        """Return the part at `path`; ANYTHING if the schema does not describe it."""
         found = self
         for step in path:
             found = found.properties.get(step, ANYTHING) if isinstance(step, str) else found.items
         return found
 
     def meets(self, wanted: "Described") -> bool:
-        """Whether it may be a value of the wanted kind; what is unsaid may be anything."""
+        """Return whether its types may overlap the wanted ones; unspecified types match any."""
         return not self.types or not wanted.types or bool(self.types & wanted.types)
 
     def fits(self, wanted: "Described", levels: int = _COMPARED) -> bool:
-        """Whether it is said to have all that is demanded of the wanted."""
+        """Return whether it is known to have every field that the wanted schema requires."""
         if not self.meets(wanted):
             return False
         if levels == 0:
@@ -133,7 +133,7 @@ class _Document:
         self._known: dict[tuple[int, int], Described] = {}
 
     def describe(self, schema: JsonValue, depth: int) -> Described:
-        """One of its schemas, each once for a depth, so that no document takes long."""
+        """Describe one of the document's schemas; cached by depth to bound the work."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return ANYTHING
         key = (id(schema), depth)
@@ -150,7 +150,7 @@ class _Document:
         return {}
 
     def _pointed(self, reference: str) -> JsonObject:
-        """What `#/$defs/Name` points to; empty where that is nothing, or elsewhere."""
+        """Return the target of `#/$defs/Name`; empty if missing or in another document."""
         start, *names = reference.split("/")
         found: JsonValue = self._root if start == "#" else None
         for name in names:
@@ -160,7 +160,7 @@ class _Document:
 
 
 def described(schema: JsonObject | None) -> Described:
-    """The value that a whole document describes; None says nothing."""
+    """Describe the value of a whole document; ANYTHING for None."""
     return _Document(schema).describe(schema, 0) if schema else ANYTHING
 
 

@@ -1,4 +1,4 @@
-"""What the name of a field tells of its value."""
+"""Classification of fields by name."""
 
 from functools import cache
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @cache
 def normalised(name: str) -> str:
-    """Without case, separators and a plural's s: `fileNames` and `file-name` are `filename`."""
+    """Drop case, separators and a plural's s: `fileNames` and `file-name` are `filename`."""
     plain = "".join(filter(str.isalnum, name)).lower() or name
     return plain[:-1] if plain.endswith("s") and not plain.endswith("ss") else plain
 
@@ -29,26 +29,26 @@ _RESULTS: Final = _table("document file object output parsed raw response result
 
 
 def steers(name: str) -> bool:
-    """Whether a field of this name says how a call is made, not with what."""
+    """Return whether a field of this name controls a call and holds no data."""
     return normalised(name) in _STEERING
 
 
 def is_relative(name: str) -> bool:
-    """Whether a name means something only beside the thing it belongs to: the id of what?"""
+    """Return whether a name means something only together with its object: the id of what?"""
     return normalised(name) in _RELATIVE
 
 
 def is_payload(output: str) -> bool:
-    """Whether an output of this name is what its tool is called for, whatever that is."""
+    """Return whether an output of this name holds the content of a result."""
     return normalised(output) in _ANYTHING | _FORMATS | _RESULTS
 
 
 def takes_payload(name: str) -> bool:
-    """Whether an input of this name is there for what some other tool gave."""
+    """Return whether an input of this name takes content of any kind."""
     return normalised(name) in _ANYTHING | _FORMATS
 
 
 def formats_agree(output: str, name: str) -> bool:
-    """Whether a payload can be in the format that an input asks for: HTML is no JSON."""
+    """Return whether a payload can have the format that an input requires: HTML is not JSON."""
     given, wanted = normalised(output), normalised(name)
     return given == wanted or not {given, wanted} <= _FORMATS

@@ -1,4 +1,7 @@
-"""What can go wrong in storage, apart from Postgres's own errors."""
+"""Errors of the storage layer, and their mapping from the driver's."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import asyncpg
 
@@ -6,11 +9,11 @@ from pml_common.errors import Retryable
 
 
 class StorageUnavailable(Retryable):
-    """Postgres does not answer, or cannot store anything now. Try again later."""
+    """Postgres does not answer, or cannot store anything now. Retry later."""
 
 
 class MigrationChanged(Exception):
-    """A migration differs from the one that was applied; write a new one instead."""
+    """A migration was changed after it was applied; write a new one instead."""
 
 
 _GONE = (
@@ -24,16 +27,16 @@ _GONE = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""No server, or no connection to it any more. The last two are the driver's own: it raises them
-where a connection ended between two of its steps."""
+"""No server, or its connection is lost. The last two are the driver's own: it raises them if a
+connection ended between two of its steps."""
 
 _FULL = (
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
     asyncpg.ReadOnlySQLTransactionError,
 )
-"""A server that answers and stores nothing: a full or failing disk, no memory, and a primary that
-became read-only, as managed ones do when their disk is full."""
+"""A server that answers but cannot store: a full or failing disk, no memory, or a primary that
+became read-only, as managed servers do when their disk is full."""
 
 _BUGS = (
     ValueError,
@@ -41,15 +44,15 @@ _BUGS = (
     asyncpg.UnsupportedServerFeatureError,
     asyncpg.OutdatedSchemaCacheError,
 )
-"""Of these classes, what is wrong with a statement, its arguments or the configuration."""
+"""Subclasses of the above that mean a wrong statement, argument or configuration."""
 
 _UVLOOP_CLOSED = "the handler is closed"
-"""How uvloop refuses to write to a socket that has ended, before the driver is told."""
+"""uvloop's error for a write to a closed socket, before the driver notices."""
 
 
 def outage_in(error: BaseException) -> str | None:
-    """How an error of the driver says that Postgres is away or stores nothing; None for every
-    other error."""
+    """Describe a driver error that means that Postgres is unreachable or cannot store; None for
+    every other error."""
     if isinstance(error, _BUGS):
         return None
     if isinstance(error, _FULL) and not isinstance(error, _GONE):
@@ -64,5 +67,24 @@ def _closed(error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    """Its first line, as what follows are hints for whoever wrote the statement."""
+    """Return the first line; the others are hints about the statement."""
     return str(error).partition("\n")[0] or type(error).__name__
+
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+def map_unavailable(
+    handler: Callable[[A], Awaitable[R]], error: Callable[[str], Exception]
+) -> Callable[[A], Awaitable[R]]:
+    """Wrap a query handler to raise `error(reason)` instead of StorageUnavailable: a client is
+    told, while a delivery is retried."""
+
+    async def mapped(query: A) -> R:
+        try:
+            return await handler(query)
+        except StorageUnavailable as outage:
+            raise error(str(outage)) from outage
+
+    return mapped

@@ -1,4 +1,4 @@
-"""Handling a message once, whatever is redelivered: effect and memory in one transaction."""
+"""The inbox: each message takes effect once, in one transaction with its inbox row."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -17,11 +17,12 @@ RETURNING message_id
 """
 _FACTS = "SELECT facts FROM inbox WHERE message_id = $1 AND consumer = $2"
 _CONCLUDE = "UPDATE inbox SET facts = $3 WHERE message_id = $1 AND consumer = $2"
-_FORGET = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
+_DELETE = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
 
 
-class Once:
-    """One handling: either replayed, with the facts it stated, or open, to be concluded."""
+class InboxEntry:
+    """One handling: `replayed` holds the messages of an earlier handling, else it is to be
+    concluded."""
 
     def __init__(self, connection: Connection, replayed: tuple[Message, ...] | None) -> None:
         self.connection = connection
@@ -29,40 +30,40 @@ class Once:
         self.facts: tuple[Message, ...] = ()
 
     def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """Remember `facts` with the effect, so that a redelivery states the same."""
+        """Store the messages to publish with the effect: a redelivery publishes the same."""
         self.facts = tuple(facts)
         return self.facts
 
     def take(self) -> Sequence[Message]:
-        """The facts, for a store that remembers them in a statement of its own."""
+        """Return and clear the messages, for a store that writes them in its own statement."""
         taken, self.facts = self.facts, ()
         return taken
 
 
 @asynccontextmanager
-async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[Once]:
-    """Handle a message in one transaction; a second handler of the same message waits for the
-    first and then sees `replayed`. Raises StorageUnavailable."""
+async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[InboxEntry]:
+    """Handle a message in one transaction; a concurrent handler of the same message waits for the
+    first, then gets `replayed`. Raises StorageUnavailable."""
     async with transaction(pool) as held:
         claimed = await held.fetchval(_CLAIM, message_id, consumer)
         if claimed is None:
             text = await held.fetchval(_FACTS, message_id, consumer)
-            yield Once(held, decode_facts(text))
+            yield InboxEntry(held, decode_facts(text))
             return
-        handling = Once(held, None)
+        handling = InboxEntry(held, None)
         yield handling
         if handling.facts:
             await held.execute(_CONCLUDE, message_id, consumer, encode_facts(handling.facts))
 
 
-async def forget_handled(pool: Pool, older_than: timedelta) -> None:
-    """Drop memories that no redelivery can ask for any more."""
+async def delete_handled(pool: Pool, older_than: timedelta) -> None:
+    """Delete inbox rows too old for any redelivery."""
     async with transaction(pool) as held:
-        await held.execute(_FORGET, older_than)
+        await held.execute(_DELETE, older_than)
 
 
 def encode_facts(facts: Sequence[Message]) -> str:
-    """The column `facts`, for a store that claims and concludes in one statement of its own."""
+    """Encode the column `facts`, for a store that claims and concludes in its own statement."""
     return json.dumps(
         [
             {"message": catalog.type_of(fact).name, "content": fact.model_dump(mode="json")}
@@ -72,7 +73,7 @@ def encode_facts(facts: Sequence[Message]) -> str:
 
 
 def decode_facts(text: str) -> tuple[Message, ...]:
-    """What a column `facts` holds."""
+    """Decode the column `facts`."""
     models = {entry.name: entry.model for entry in catalog.MESSAGES}
     return tuple(
         models[entry["message"]].model_validate(entry["content"]) for entry in json.loads(text)

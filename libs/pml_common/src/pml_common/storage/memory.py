@@ -1,4 +1,4 @@
-"""The inbox without Postgres: the twin that services' in-memory stores are built on."""
+"""The in-memory inbox, for services' in-memory stores."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,8 +8,8 @@ from uuid import UUID
 from pml_common.contracts.base import Message
 
 
-class MemoryOnce:
-    """One handling; `stage` what it changes, to happen at its end or, after an error, never."""
+class MemoryInboxEntry:
+    """One handling; `stage` its changes: applied at its end, discarded after an error."""
 
     def __init__(self, replayed: tuple[Message, ...] | None) -> None:
         self.replayed = replayed
@@ -17,31 +17,31 @@ class MemoryOnce:
         self.staged: list[Callable[[], None]] = []
 
     def stage(self, change: Callable[[], None]) -> None:
-        """Make a change if the handling ends well."""
+        """Apply a change if the handling succeeds."""
         self.staged.append(change)
 
     def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """Remember `facts` with the effect, so that a redelivery states the same."""
+        """Store the messages to publish with the effect: a redelivery publishes the same."""
         self.facts = tuple(facts)
         return self.facts
 
 
 class MemoryInbox:
-    """Remembers what was handled; one handling at a time."""
+    """Handled messages and their results; one handling at a time."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[UUID, str], tuple[Message, ...]] = {}
         self._lock = asyncio.Lock()
 
     def facts_of(self, message_id: UUID, consumer: str) -> tuple[Message, ...] | None:
-        """What the handling of a message stated, if it was handled."""
+        """Return the messages published by the handling of a message; None if not handled."""
         return self._facts.get((message_id, consumer))
 
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryOnce]:
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator[MemoryInboxEntry]:
         """Handle a message once, as `inbox.once` does."""
         async with self._lock:
-            handling = MemoryOnce(self._facts.get((message_id, consumer)))
+            handling = MemoryInboxEntry(self._facts.get((message_id, consumer)))
             yield handling
             if handling.replayed is None:
                 for change in handling.staged:

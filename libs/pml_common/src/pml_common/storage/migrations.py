@@ -14,24 +14,24 @@ _LOCK = 0x504D4C  # "PML": replicas that start together migrate one after the ot
 
 @dataclass(frozen=True)
 class Migration:
-    """One file; `name` orders it."""
+    """One file, applied in the order of `name`."""
 
     name: str
     sql: str
 
     @property
     def sha256(self) -> str:
-        """Hex digest of the text as applied."""
+        """The hex digest of the text."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def inbox_migrations() -> Sequence[Migration]:
-    """What every schema starts with."""
+    """Return the migrations that every schema starts with."""
     return _read("pml_common.storage", "sql")
 
 
 def read_migrations(package: str) -> Sequence[Migration]:
-    """The inbox's migration, then those in `<package>/sql/migrations`, by name."""
+    """Return the inbox's migration, then those in `<package>/sql/migrations`, by name."""
     return [*inbox_migrations(), *_read(package, "sql/migrations")]
 
 
@@ -77,7 +77,7 @@ async def migrate(dsn: str, schema: str, migrations: Sequence[Migration]) -> Seq
 
 
 def due(migrations: Sequence[Migration], applied: dict[str, str]) -> Sequence[Migration]:
-    """Those not applied yet. Raises MigrationChanged where the text is another than applied."""
+    """Return those not applied yet. Raises MigrationChanged if an applied text differs."""
     for migration in migrations:
         known = applied.get(migration.name)
         if known is not None and known != migration.sha256:

@@ -21,14 +21,14 @@ _PATIENCE_S = 5.0
 
 
 async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: float = 30.0) -> Pool:
-    """A pool whose connections find `schema` first, then `public`.
+    """Open a pool whose search path is `schema`, then `public`.
 
     Waits up to `patience_s` for a server that is still starting. Raises StorageUnavailable.
     """
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
-            with reachable():
+            with storage_errors():
                 return await asyncpg.create_pool(
                     dsn,
                     min_size=1,
@@ -36,7 +36,7 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
                     timeout=5.0,
                     command_timeout=30.0,
                     server_settings={"search_path": f"{schema},public", "application_name": schema},
-                    reset=_as_it_is,
+                    reset=_no_reset,
                 )
         except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
@@ -46,15 +46,14 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
             await asyncio.sleep(0.1)
 
 
-async def _as_it_is(held: object) -> None:
-    """A connection goes back as it is: what we run leaves nothing of a session behind, and asking
-    the server to clear up is a round trip of its own. asyncpg ends a transaction left open."""
+async def _no_reset(connection: object) -> None:
+    """Skip asyncpg's reset of a released connection: our statements leave no session state, and the
+    reset costs a round trip. asyncpg itself rolls back a transaction left open."""
 
 
 @contextmanager
-def reachable() -> Generator[None]:
-    """Turn "no server" and "stores nothing" into StorageUnavailable; let every other error
-    through."""
+def storage_errors() -> Generator[None]:
+    """Map driver errors that mean "unreachable" or "cannot store" to StorageUnavailable."""
     try:
         yield
     except Exception as error:
@@ -66,33 +65,22 @@ def reachable() -> Generator[None]:
 
 @asynccontextmanager
 async def connection(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection for a few statements. Raises StorageUnavailable."""
-    with reachable():
+    """Acquire a connection for a few statements. Raises StorageUnavailable."""
+    with storage_errors():
         async with asyncio.timeout(_PATIENCE_S):
             held = await pool.acquire()
         try:
             yield held
         except asyncpg.InternalClientError:
-            held.terminate()  # its protocol may be in a state that no message leads out of
+            held.terminate()  # the driver's protocol state may be unrecoverable
             raise
         finally:
-            await _give_back(pool, held)
-
-
-async def _give_back(pool: Pool, held: Connection) -> None:
-    """asyncpg does it in a task of its own, for it may have to wait for a statement that was
-    cancelled; where it has not, that is some turns of the loop for nothing."""
-    inner = held._con  # pyright: ignore[reportPrivateUsage]
-    if inner is None or inner._protocol._is_cancelling():  # pyright: ignore[reportPrivateUsage]
-        await pool.release(held, timeout=_PATIENCE_S)
-        return
-    inner._on_release()  # pyright: ignore[reportPrivateUsage]
-    await held._holder.release(_PATIENCE_S)  # pyright: ignore[reportPrivateUsage]
+            await pool.release(held, timeout=_PATIENCE_S)
 
 
 @asynccontextmanager
 async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection inside a transaction, committed at the end of the block.
+    """Acquire a connection inside a transaction, committed at the end of the block.
 
     Raises StorageUnavailable.
     """
@@ -102,8 +90,8 @@ async def transaction(pool: Pool) -> AsyncGenerator[Connection]:
 
 @asynccontextmanager
 async def snapshot(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection to read with: all its statements see the rows of one moment, as a page and the
-    number of all there are must. Raises StorageUnavailable.
+    """Acquire a read-only connection whose statements all see one snapshot, as a page and its total
+    must. Raises StorageUnavailable.
     """
     async with (
         connection(pool) as held,

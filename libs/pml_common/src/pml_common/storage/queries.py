@@ -1,4 +1,7 @@
-"""SQL that lives in SQL: `-- name: some-name` starts each statement of a .sql file."""
+"""Named SQL statements from .sql files, and text for their parameters.
+
+`-- name: some-name` starts each statement.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +11,7 @@ _HEADING = re.compile(r"^--\s*name:\s*([a-z][a-z0-9-]*)\s*$", re.MULTILINE)
 
 
 def parse_queries(text: str) -> Mapping[str, str]:
-    """Statements by name. Raises ValueError on a name given twice."""
+    """Parse statements by name. Raises ValueError on a duplicate name."""
     parts = _HEADING.split(text)[1:]
     names, bodies = parts[0::2], [body.strip() for body in parts[1::2]]
     if len(set(names)) < len(names):
@@ -17,7 +20,8 @@ def parse_queries(text: str) -> Mapping[str, str]:
 
 
 def load_queries(package: str) -> Mapping[str, str]:
-    """All statements in `<package>/sql/queries/*.sql`. Raises ValueError on a clash of names."""
+    """Load all statements of `<package>/sql/queries/*.sql`. Raises ValueError on a duplicate
+    name."""
     folder = files(package).joinpath("sql/queries")
     texts = [
         entry.read_text(encoding="utf-8")
@@ -25,3 +29,8 @@ def load_queries(package: str) -> Mapping[str, str]:
         if entry.name.endswith(".sql")
     ]
     return parse_queries("\n".join(texts))
+
+
+def storable(text: str) -> str:
+    """Replace each NUL, which `text` columns refuse (`json` ones accept it), with U+FFFD."""
+    return text.replace("\x00", "\ufffd")

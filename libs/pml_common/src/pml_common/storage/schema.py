@@ -1,4 +1,4 @@
-"""A service's own schema for as long as the service lives."""
+"""A service's schema: migrated, pooled, its inbox pruned, its health checked."""
 
 import asyncio
 import logging
@@ -6,18 +6,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
-from pml_common.rarely import Rarely
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.inbox import forget_handled
+from pml_common.storage.inbox import delete_handled
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.pool import Pool, connection, open_pool, reachable, transaction
+from pml_common.storage.pool import Pool, connection, open_pool, storage_errors, transaction
+from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = timedelta(days=7)
-"""How long the inbox remembers; streams redeliver nothing older."""
+INBOX_RETENTION = timedelta(days=7)
+"""The retention of inbox rows; streams redeliver nothing older."""
 
-_FORGET_EVERY_S = 3600.0
+_PRUNE_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
 _WRITE_CHECK = """
 SET LOCAL work_mem = '64kB';
@@ -32,33 +32,33 @@ ON CONFLICT (message_id, consumer) DO UPDATE SET handled_at = now()
 async def open_schema(
     dsn: str, schema: str, package: str, *, patience_s: float = 30.0
 ) -> AsyncGenerator[Pool]:
-    """Migrate `schema` with the migrations of `package`, then hold a pool on it and keep its
-    inbox short. Waits up to `patience_s` for a server that is still starting.
+    """Migrate `schema` with the migrations of `package`, then open a pool on it and prune its inbox
+    until the context exits. Waits up to `patience_s` for a server that is still starting.
 
     Raises StorageUnavailable, MigrationChanged.
     """
     await _migrate_patiently(dsn, schema, package, patience_s)
     pool = await open_pool(dsn, schema, patience_s=patience_s)
-    forgetting = asyncio.create_task(_keep_forgetting(pool), name=f"{schema}-inbox")
+    pruning = asyncio.create_task(_prune_inbox(pool), name=f"{schema}-inbox")
     try:
         yield pool
     finally:
-        forgetting.cancel()
+        pruning.cancel()
         with suppress(asyncio.CancelledError):
-            await forgetting
+            await pruning
         await _close(pool)
 
 
-def answers(pool: Pool) -> Callable[[], Awaitable[str | None]]:
-    """A health check: that Postgres answers and, asked rarely, that it stores."""
+def storage_check(pool: Pool) -> Callable[[], Awaitable[str | None]]:
+    """Return a health check that Postgres answers and, at longer intervals, that it stores."""
 
     async def answering() -> str | None:
-        return await _outage(_ask(pool))
+        return await _outage(_ping(pool))
 
     async def storing() -> str | None:
-        return await _outage(_store(pool))
+        return await _outage(_write(pool))
 
-    stores = Rarely(storing)
+    stores = ThrottledCheck(storing)
 
     async def check() -> str | None:
         return await answering() or await stores()
@@ -74,14 +74,14 @@ async def _outage(work: Coroutine[object, object, None]) -> str | None:
     return None
 
 
-async def _ask(pool: Pool) -> None:
+async def _ping(pool: Pool) -> None:
     async with connection(pool) as held:
         await held.execute("SELECT 1")
 
 
-async def _store(pool: Pool) -> None:
-    """A row of ours, flushed, and about a megabyte of a temporary file: where a disk is full, rows
-    and log may still fit into files that are there."""
+async def _write(pool: Pool) -> None:
+    """Write a row and about a megabyte of a temporary file: on a full disk, rows and log may still
+    fit into existing files."""
     async with transaction(pool) as held:
         await held.execute(_WRITE_CHECK)
 
@@ -91,7 +91,7 @@ async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: fl
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
-            with reachable():
+            with storage_errors():
                 applied = await migrate(dsn, schema, migrations)
         except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
@@ -105,17 +105,17 @@ async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: fl
         await asyncio.sleep(0.1)
 
 
-async def _keep_forgetting(pool: Pool) -> None:
+async def _prune_inbox(pool: Pool) -> None:
     while True:
         try:
-            await forget_handled(pool, REMEMBERED)
+            await delete_handled(pool, INBOX_RETENTION)
         except StorageUnavailable as outage:
-            log.warning("the inbox keeps what it holds for now: %s", outage)
-        await asyncio.sleep(_FORGET_EVERY_S)
+            log.warning("the inbox was not pruned: %s", outage)
+        await asyncio.sleep(_PRUNE_EVERY_S)
 
 
 async def _close(pool: Pool) -> None:
-    """Close, but do not wait for ever for a statement that does not end."""
+    """Close the pool; terminate it if a statement does not end within 5 s."""
     try:
         async with asyncio.timeout(_CLOSE_WITHIN_S):
             await pool.close()

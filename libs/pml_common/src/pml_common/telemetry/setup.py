@@ -1,7 +1,7 @@
 """Set-up of tracing, metrics and logging, once per process.
 
-Spans and metrics are exported over OTLP where `OTEL_EXPORTER_OTLP_ENDPOINT` says so (the SDK reads
-the standard `OTEL_*` variables); without it they cost next to nothing and go nowhere.
+Spans and metrics are exported over OTLP to `OTEL_EXPORTER_OTLP_ENDPOINT` (the SDK reads the
+standard `OTEL_*` variables); without it they are not recorded and cost next to nothing.
 """
 
 import logging
@@ -14,9 +14,11 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from pml_common.telemetry.spans import record_spans
+
 
 class _TraceContext(logging.Filter):
-    """Gives every log record the ids of the span it was written in."""
+    """Adds the trace id of the current span to every log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         context = trace.get_current_span().get_span_context()
@@ -25,7 +27,7 @@ class _TraceContext(logging.Filter):
 
 
 def set_up_logging(service: str, level: str) -> None:
-    """One line per record on stderr: time, level, service, logger, trace id, message."""
+    """Log one line per record to stderr: time, level, service, logger, trace id, message."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_TraceContext())
     handler.setFormatter(
@@ -37,7 +39,7 @@ def set_up_logging(service: str, level: str) -> None:
 
 
 def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
-    """Export this process's spans to `endpoint`; None switches tracing off."""
+    """Export this process's spans to `endpoint`; None disables tracing."""
     if endpoint is None:
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -45,11 +47,12 @@ def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
     provider = TracerProvider(resource=_resource(service))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
+    record_spans()
     return provider
 
 
 def set_up_metrics(service: str, endpoint: str | None) -> MeterProvider | None:
-    """Export this process's metrics to `endpoint`; None switches them off."""
+    """Export this process's metrics to `endpoint`; None disables them."""
     if endpoint is None:
         return None
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter

@@ -1,4 +1,4 @@
-"""Spans that cost nothing where nobody looks at them."""
+"""Spans that cost next to nothing unless this process exports them."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -9,12 +9,19 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Tracer
 
 TRACEPARENT = "traceparent"
 
+_recording = False
+
+
+def record_spans() -> None:
+    """Open spans from now on; to be called once a tracer provider is set."""
+    global _recording
+    _recording = True
+
 
 def in_a_trace() -> bool:
-    """Whether spans are exported, or we are within a trace that is to be handed on."""
-    # Asked for by its name, it is looked up in the environment every time it is not there.
-    provider = trace._TRACER_PROVIDER  # pyright: ignore[reportPrivateUsage]
-    return provider is not None or trace.get_current_span().get_span_context().is_valid
+    """Return whether spans are recorded, or a received trace has to be propagated."""
+    # Asking OpenTelemetry for its provider reads the environment each time there is none.
+    return _recording or trace.get_current_span().get_span_context().is_valid
 
 
 @contextmanager
@@ -26,7 +33,7 @@ def spanning(
     kind: SpanKind = SpanKind.INTERNAL,
     sent: Mapping[str, str] | None = None,
 ) -> Generator[Span]:
-    """A span around the block; `sent` are the headers that tell the sender's."""
+    """Open a span around the block; `sent` are headers with the sender's trace context."""
     if not in_a_trace() and (sent is None or TRACEPARENT not in sent):
         yield INVALID_SPAN
         return

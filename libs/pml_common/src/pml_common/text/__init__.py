@@ -1,1 +1,1 @@
-"""Text as people see it: what steers a terminal, hides, or looks like something else."""
+"""Text as people see it: control characters, invisible characters, confusables."""

@@ -1,7 +1,7 @@
-"""Characters of other scripts that are read as ASCII.
+"""Characters of other scripts that look like ASCII.
 
-A choice from Unicode's confusables (Technical Standard 39), the letters that whole words can be
-written with; styled and full-width forms come by compatibility decomposition (NFKC).
+A selection from Unicode's confusables (Technical Standard 39): letters that whole words can be
+written with; styled and full-width forms are covered by compatibility decomposition (NFKC).
 """
 
 import unicodedata
@@ -72,7 +72,7 @@ _ASCII_OF: Final = {char: letter for letter, chars in _READ_AS.items() for char 
 
 
 def read_as(char: str) -> str:
-    """The ASCII that a character is read as; the character itself where it is read as none."""
+    """Return the ASCII that a character looks like; the character itself if none."""
     found = _ASCII_OF.get(char) or unicodedata.normalize("NFKC", char)
     found = "".join(_ASCII_OF.get(part, part) for part in found)
     return found if found.isascii() else char

@@ -1,6 +1,6 @@
-"""Characters that no reader sees, or that steer what shows them, as escapes.
+"""Escapes for invisible characters and those that control a terminal.
 
-The escapes are those of JavaScript, so that a text shown in quotes still means the same.
+The escapes are JavaScript's, so that a quoted text keeps its meaning.
 """
 
 import re
@@ -10,15 +10,15 @@ _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
 )
-"""Default-ignorable, or shown as nothing, though Python counts them as printable."""
+"""Default-ignorable or blank characters that Python counts as printable."""
 
 LAYOUT: Final = "\n\t"
-"""What text of several lines may keep."""
+"""Control characters that multi-line text may keep."""
 
 
 def visible(text: str, keep: str = "") -> str:
-    """A text with every control, change of direction, lone surrogate and character without a shape
-    written out (`\\x1b`, `\\u202e`), but for those in `keep`."""
+    """Escape every control character, direction change, lone surrogate and invisible character of a
+    text (`\\x1b`, `\\u202e`), except those in `keep`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -28,7 +28,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def escaped(char: str) -> str:
-    """A character as JavaScript escapes it."""
+    """Return JavaScript's escape of a character."""
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02x}"

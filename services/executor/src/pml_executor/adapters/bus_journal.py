@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from pml_common.bus import names
-from pml_common.bus.errors import Behind, BusError, BusUnavailable, Fenced, Lost
-from pml_common.bus.port import Bus, Recorded
+from pml_common.bus.errors import BusError, BusUnavailable, Fenced, MessageLost, StaleServer
+from pml_common.bus.port import Bus, StoredMessage
 from pml_common.bus.run_journal import require_whole
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import TRACE_RECORDED
@@ -109,13 +109,14 @@ class BusJournal:
             log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))
 
     async def _store(self, entries: Sequence[TraceEvent], mark: ParkMark | None = None) -> None:
-        """One append; asks again as long as it is not known whether it was stored. Raises Lost."""
+        """One append; asks again as long as it is not known whether it was stored. Raises
+        MessageLost."""
         event, behind = self._event(entries, mark), 0
         for delay in _RETRY_DELAYS_S:
             try:
                 self._last = await self._publish(event)
             except BusUnavailable as error:
-                behind += isinstance(error, Behind)
+                behind += isinstance(error, StaleServer)
                 if behind > len(LAG_DELAYS_S):
                     await self._records_up_to_here()
                 await asyncio.sleep(delay)
@@ -138,8 +139,8 @@ class BusJournal:
                 return last.sequence
             raise
 
-    async def _records_up_to_here(self) -> Sequence[Recorded]:
-        """The journal, to our own last append at least. Raises Lost where that is gone."""
+    async def _records_up_to_here(self) -> Sequence[StoredMessage]:
+        """The journal, to our own last append at least. Raises MessageLost where that is gone."""
         records = await self._records()
         for delay in LAG_DELAYS_S:
             if (records and records[-1].sequence >= self._last) or not self._last:
@@ -151,9 +152,11 @@ class BusJournal:
             return records
         scope, workflow = self._command.scope, self._command.workflow_id
         subject = names.subject_of(TRACE_RECORDED, scope, str(workflow))
-        raise Lost(subject, self._last, f"it was stored, and {there} is the last one there now")
+        raise MessageLost(
+            subject, self._last, f"it was stored, and {there} is the last one there now"
+        )
 
-    async def _records(self) -> Sequence[Recorded]:
+    async def _records(self) -> Sequence[StoredMessage]:
         """The whole journal. Raises Unreadable."""
         scope, workflow = self._command.scope, self._command.workflow_id
         records = await self._bus.history(scope, str(workflow), of=TRACE_RECORDED)

@@ -9,7 +9,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
-from pml_common.outages import Outage, away_since, no_outages
+from pml_common.outages import Outage, downtime_since, no_outages
 from pml_executor.ports import GatewayUnreachable
 
 _SLICE_S = 5.0
@@ -37,7 +37,7 @@ class GatewayTools:
         began = monotonic()
         reason = "no time was left"
         for pause in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
-            away = away_since(self._outages(), began)
+            away = downtime_since(self._outages(), began)
             left = began + query.timeout_s + _REPLY_MARGIN_S + away - monotonic()
             if left <= 0:
                 break

@@ -159,7 +159,7 @@ class Attempt:
         """Why a call is not what was approved; a mock answers whatever is asked."""
         if call.tool in self.command.mocks:
             return None
-        return self._binding.misfit(call.made, self.journal.results)
+        return self._binding.mismatch(call.made, self.journal.results)
 
     def _hold(self, node_id: str, tool: str, args: JsonObject) -> None:
         hold_before_layer(self.command, self.journal.marks, node_id, tool, args)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pml_common.contracts.executor import RunWorkflow
-from pml_common.outages import Outage, away_since
+from pml_common.outages import Outage, downtime_since
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import parked_ms, parked_spans
 
@@ -48,7 +48,7 @@ class RunTime:
     def left(self) -> float:
         """Until the deadline; it stands still while the bus is away."""
         now, outages = self.look()
-        away = min(self.most_away, self.away + away_since(outages, self.since))
+        away = min(self.most_away, self.away + downtime_since(outages, self.since))
         return self.timeout - (self.passed + now - self.since) + away
 
 

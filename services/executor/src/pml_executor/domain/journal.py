@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from pml_common.binding.fit import MadeCall
+from pml_common.binding.fit import ActualCall
 from pml_common.contracts.executor import ParkMark
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import (
@@ -65,9 +65,9 @@ class Call:
         return self.node_id, self.occurrence
 
     @property
-    def made(self) -> MadeCall:
+    def made(self) -> ActualCall:
         """The call as it is compared with what was approved."""
-        return MadeCall(self.node_id, self.occurrence, self.tool, self.args, self.args_hash)
+        return ActualCall(self.node_id, self.occurrence, self.tool, self.args, self.args_hash)
 
 
 class RunJournal:

@@ -8,7 +8,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryInbox, MemoryOnce
+from pml_common.storage.memory import MemoryInbox, MemoryInboxEntry
 from pml_learner.domain.lesson import Experience, Lesson
 
 
@@ -43,7 +43,7 @@ class MemoryTraceStore:
 class MemoryHandling:
     """See `ports.Handling`."""
 
-    def __init__(self, store: MemoryTraceStore, handling: MemoryOnce) -> None:
+    def __init__(self, store: MemoryTraceStore, handling: MemoryInboxEntry) -> None:
         self._store = store
         self._handling = handling
 

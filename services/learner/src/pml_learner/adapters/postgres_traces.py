@@ -15,10 +15,9 @@ from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
-from pml_common.storage.inbox import Once
+from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, snapshot
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_learner.domain.lesson import Experience, Lesson
 
 _SQL = load_queries("pml_learner")
@@ -60,7 +59,7 @@ class PostgresHandling:
     """See `ports.Handling`; a transaction that holds the capability's row. What is saved is
     written at its end, with the memory of the message."""
 
-    def __init__(self, handling: Once) -> None:
+    def __init__(self, handling: InboxEntry) -> None:
         self._handling = handling
         self._lessons: list[Lesson] = []
 

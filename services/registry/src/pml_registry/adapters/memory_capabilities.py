@@ -13,7 +13,7 @@ from pml_common.contracts.capability import CapabilityDescription, CapabilityRec
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryOnce
+from pml_common.storage.memory import MemoryInboxEntry
 from pml_registry.adapters.memory_tables import Found, Kept, MemoryTables
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.descriptions import description_of
@@ -127,7 +127,7 @@ class MemoryCapabilityStore:
 class MemoryCapabilityHandling:
     """See `ports.CapabilityHandling`."""
 
-    def __init__(self, tables: MemoryTables, handling: MemoryOnce) -> None:
+    def __init__(self, tables: MemoryTables, handling: MemoryInboxEntry) -> None:
         self._tables = tables
         self._handling = handling
 

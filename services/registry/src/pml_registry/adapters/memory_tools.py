@@ -10,7 +10,7 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.storage.memory import MemoryOnce
+from pml_common.storage.memory import MemoryInboxEntry
 from pml_registry.adapters.memory_tables import Found, MemoryTables
 from pml_registry.domain.catalogue import CatalogueChange, KnownServer, KnownTool
 from pml_registry.domain.documents import tool_document
@@ -46,7 +46,7 @@ class MemoryToolStore:
 class MemoryToolHandling:
     """See `ports.ToolHandling`."""
 
-    def __init__(self, tables: MemoryTables, handling: MemoryOnce) -> None:
+    def __init__(self, tables: MemoryTables, handling: MemoryInboxEntry) -> None:
         self._tables = tables
         self._handling = handling
 

@@ -13,10 +13,9 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage import inbox
-from pml_common.storage.inbox import Once
+from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,
@@ -131,7 +130,7 @@ class PostgresCapabilityHandling:
     """See `ports.CapabilityHandling`; a transaction with advisory locks on what it works on,
     because a capability or a name that does not exist yet has no row to lock."""
 
-    def __init__(self, handling: Once) -> None:
+    def __init__(self, handling: InboxEntry) -> None:
         self._handling = handling
         self._session = handling.connection
 

@@ -6,8 +6,7 @@ from uuid import UUID
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_common.storage.pool import Pool, connection
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
 from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Candidate, Kind, Ranked

@@ -10,10 +10,9 @@ from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage import inbox
-from pml_common.storage.inbox import Once
+from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import known_tools, tool_definition
 from pml_registry.domain.catalogue import CatalogueChange, KnownServer
 from pml_registry.domain.documents import tool_document
@@ -52,7 +51,7 @@ class PostgresToolStore:
 class PostgresToolHandling:
     """See `ports.ToolHandling`; a transaction that holds the server's row."""
 
-    def __init__(self, handling: Once) -> None:
+    def __init__(self, handling: InboxEntry) -> None:
         self._handling = handling
         self._session = handling.connection
 

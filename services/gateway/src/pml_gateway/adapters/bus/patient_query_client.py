@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final, TypeVar
 
-from pml_common.bus.errors import NobodyThere
+from pml_common.bus.errors import NoResponder
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
@@ -28,7 +28,7 @@ class PatientQueryClient:
         while True:
             try:
                 return await self._query_client.request(query_type, query, timeout=timeout)
-            except NobodyThere:
+            except NoResponder:
                 pause = _PAUSES_S[min(tries, len(_PAUSES_S) - 1)]
                 if clock() + pause > deadline:
                     raise

@@ -5,7 +5,7 @@ import asyncio
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import Bus
 from pml_common.health import detail
-from pml_common.rarely import WRITE_EVERY_S, Rarely
+from pml_common.throttled_check import WRITE_EVERY_S, ThrottledCheck
 
 TRUSTED_S = 1.0
 """How long a good answer is believed."""
@@ -18,7 +18,7 @@ class BusWatch:
     def __init__(self, bus: Bus, *, try_every_s: float = WRITE_EVERY_S) -> None:
         self._bus = bus
         self._good_until = 0.0
-        self._stores = Rarely(bus.refusal, try_every_s)
+        self._stores = ThrottledCheck(bus.refusal, try_every_s)
 
     async def require(self) -> None:
         """Raise BusUnavailable where NATS does not answer, within a second or so, or did not store

@@ -11,13 +11,13 @@ from typing import Any, Self, cast
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED
 
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.stderr import stderr_log
 from pml_gateway.adapters.mcp_client.stdio import child_streams
+from pml_gateway.adapters.mcp_client.streams import ReadStream, WriteStream
 from pml_gateway.domain.servers.server_config import ServerConfig, StdioServer
 
 NOT_SENT = "pml/not-sent"

@@ -10,8 +10,7 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Pool, connection
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_gateway.adapters.postgres.liveness_lock import lock_of
 from pml_gateway.adapters.postgres.rows import key_of, parsed
 from pml_gateway.domain.tool_calls.ledger import Entry

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.pool import reachable
+from pml_common.storage.pool import storage_errors
 from pml_common.storage.queries import load_queries
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ async def present(dsn: str, instance: UUID) -> AsyncGenerator[None]:
 async def _stay(dsn: str, instance: UUID, entered: asyncio.Event) -> None:
     while True:
         try:
-            with reachable():
+            with storage_errors():
                 session = await asyncpg.connect(dsn, timeout=_CONNECT_S, server_settings=_SEEN_AS)
         except StorageUnavailable as outage:
             log.warning("not seen alive for now: %s", outage)
@@ -53,7 +53,7 @@ async def _hold(session: asyncpg.Connection, instance: UUID, entered: asyncio.Ev
     ended = asyncio.Event()
     session.add_termination_listener(lambda _: ended.set())
     try:
-        with reachable():
+        with storage_errors():
             held = await session.fetchval(_SQL["enter"], lock_of(instance))
         if not held:
             log.warning("an earlier session of ours still shows us alive; following it")

@@ -8,8 +8,7 @@ from uuid import UUID
 from opentelemetry import metrics
 
 from pml_common.storage.pool import Connection, Pool, connection
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_common.telemetry import vocabulary
 from pml_gateway.adapters.postgres.rows import UnreadableRow, message_of
 from pml_gateway.ports import Outgoing

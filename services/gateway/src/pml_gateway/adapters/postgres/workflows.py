@@ -10,8 +10,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage.inbox import decode_facts, encode_facts
 from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
-from pml_common.storage.queries import load_queries
-from pml_common.storage.text import storable
+from pml_common.storage.queries import load_queries, storable
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import (
     approval_of,

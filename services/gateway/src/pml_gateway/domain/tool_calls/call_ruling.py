@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from pml_common.binding.fit import Binding, MadeCall
+from pml_common.binding.fit import ActualCall, Binding
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
@@ -70,7 +70,7 @@ def ruling(
     results: Callable[[str], Sequence[JsonValue]],
 ) -> Ruling | None:
     """Why a call of a run is not made, or None."""
-    made = MadeCall(call.node_id, call.occurrence, call.tool, call.args, args_hash(call.args))
+    made = ActualCall(call.node_id, call.occurrence, call.tool, call.args, args_hash(call.args))
     granted = run.binding.definition_hash(made)
     why = _not_as_granted(run, call, listed, granted)
     if why is not None or listed.tool is None:
@@ -86,7 +86,7 @@ def ruling(
         return None
     if verdict == "ask" and not run.binding.is_approved(made):
         return Ruling("ask", f"nobody was asked about {call.tool} before it ran. {reason}")
-    misfit = run.binding.misfit(made, results, beside_mocks=run.grant.dry_run)
+    misfit = run.binding.mismatch(made, results, beside_mocks=run.grant.dry_run)
     return None if misfit is None else Ruling("ask", misfit)
 
 

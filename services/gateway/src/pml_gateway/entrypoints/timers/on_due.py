@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
 
-from pml_common.outages import Outage, away_since, no_outages
+from pml_common.outages import Outage, downtime_since, no_outages
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Due
 from pml_gateway.domain.workflow.rules import Rules
@@ -29,7 +29,7 @@ async def on_due(
     def step(workflow: Workflow) -> Step:
         repeatable = repeatable_among(workflow.analysis, tools.find)
         waited = (at - waits_since(workflow)).total_seconds()
-        without_bus = timedelta(seconds=away_since(away, here - waited))
+        without_bus = timedelta(seconds=downtime_since(away, here - waited))
         return advance(workflow, Due(at, repeatable, without_bus), rules)
 
     for scope, workflow_id in await workflows.due(at, _MOST_AT_ONCE):

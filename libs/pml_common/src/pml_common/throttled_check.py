@@ -1,19 +1,19 @@
-"""Health checks that cost something."""
+"""Throttling of expensive health checks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 WRITE_EVERY_S = 10.0
-"""How often whatever stores something is asked to."""
+"""The interval of write checks."""
 
 _AGAIN_S = 1.0
 _WAIT_S = 1.0
 
 
-class Rarely:
-    """A check that is made at most every `every_s` seconds, while it finds something wrong every
-    second; asked in between it tells what it found last. Whoever asks waits a second at most, a
-    check that takes longer is found by the next one.
+class ThrottledCheck:
+    """A check that runs at most every `every_s` seconds, every second while it finds a problem;
+    calls in between return the last result. A call waits at most a second: the result of a longer
+    check is returned by the next call.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class Rarely:
         *,
         within_s: float = 5.0,
     ) -> None:
-        """A check that takes more than `within_s` seconds counts as failed."""
+        """Wrap a check; one that takes more than `within_s` seconds counts as failed."""
         self.found: str | None = None
         self._check = check
         self._every_s = every_s
@@ -32,17 +32,17 @@ class Rarely:
         self._checking: asyncio.Task[None] | None = None
 
     async def __call__(self) -> str | None:
-        """What is wrong, found now or lately."""
+        """Return the current or last problem, or None."""
         if self._checking is None or self._checking.done():
             if asyncio.get_running_loop().time() < self._due:
                 return self.found
-            self._checking = asyncio.create_task(self._look(), name="write check")
+            self._checking = asyncio.create_task(self._run_check(), name="write check")
         done, _ = await asyncio.wait({self._checking}, timeout=_WAIT_S)
         for checked in done:
-            checked.result()  # a check that raises is a bug: not hidden
+            checked.result()  # an exception is a bug: raise it
         return self.found
 
-    async def _look(self) -> None:
+    async def _run_check(self) -> None:
         try:
             async with asyncio.timeout(self._within_s):
                 self.found = await self._check()

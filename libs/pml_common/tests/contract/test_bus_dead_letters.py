@@ -1,4 +1,4 @@
-"""What one service gives up, another can hear of; what was forged, nobody hears of."""
+"""Dead letters are handled by another service; forged ones are ignored."""
 
 import asyncio
 import json
@@ -8,23 +8,24 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
+from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import (
-    BURIER,
+    DEAD_LETTER_SIGNATURE,
     DELIVERIES,
     MESSAGE_ID,
     DeadLetterReader,
-    read_letter,
-    write_letter,
+    build_dead_letter,
+    parse_dead_letter,
 )
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import Rejected, Unreadable
-from pml_common.bus.identity import SIGNATURE, Identity, everyone
+from pml_common.bus.identity import SIGNATURE, Identity, all_services_identity
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_payloads import MemoryPayloads
+from pml_common.bus.memory_broker import MemoryPayloads
 from pml_common.bus.port import Bus, DeadMessage
-from pml_common.bus.testing import BusWorld, Hanging, Recorder
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -52,7 +53,7 @@ def entry(workflow: UUID, text: str = "") -> TraceRecorded:
 
 
 class Heard:
-    """Keeps what it hears was buried; raises `errors` first."""
+    """Records dead messages; raises `errors` first."""
 
     def __init__(self, *errors: Exception) -> None:
         self.buried: asyncio.Queue[DeadMessage] = asyncio.Queue()
@@ -75,12 +76,12 @@ async def hearing(bus: Bus, *errors: Exception) -> Heard:
     return heard
 
 
-async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_reason(
-    world: BusWorld,
+async def test_a_dead_letter_is_handled_with_its_message_and_reason(
+    harness: BusHarness,
 ) -> None:
-    bus, message = await world.connect("gateway"), rejection()
+    bus, message = await harness.connect("gateway"), rejection()
     heard = await hearing(bus)
-    await bus.consume(CONSUMER, Recorder(Rejected("no such\nworkflow")))
+    await bus.consume(CONSUMER, RecordingHandler(Rejected("no such\nworkflow")))
     await bus.publish(message)
     assert await heard.next() == DeadMessage(
         consumer="gateway-on-analysis-rejected",
@@ -92,15 +93,15 @@ async def test_what_a_consumer_gives_up_is_heard_of_with_the_message_and_the_rea
     )
 
 
-async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_first(
-    world: BusWorld,
+async def test_a_dead_letter_waits_for_its_consumer_and_is_retried(
+    harness: BusHarness,
 ) -> None:
-    bus, message = await world.connect("gateway"), rejection()
-    recorder = Recorder(RuntimeError("broken"), RuntimeError("broken"))
+    bus, message = await harness.connect("gateway"), rejection()
+    recorder = RecordingHandler(RuntimeError("broken"), RuntimeError("broken"))
     await bus.consume(CONSUMER, recorder)
     await bus.publish(message)
     await recorder.has_seen(2)
-    heard = await hearing(await world.connect("gateway"), RuntimeError("not now"))
+    heard = await hearing(await harness.connect("gateway"), RuntimeError("not now"))
     buried = await heard.next()
     assert (buried.message, buried.reason) == (
         message,
@@ -108,59 +109,61 @@ async def test_a_burial_is_heard_of_though_its_reader_came_later_and_failed_firs
     )
 
 
-async def test_a_message_that_the_server_gave_up_is_heard_of_too(world: BusWorld) -> None:
-    bus, message = await world.connect("gateway"), rejection("it killed every replica")
+async def test_a_message_that_the_server_gave_up_is_handled_too(harness: BusHarness) -> None:
+    bus, message = await harness.connect("gateway"), rejection("it killed every replica")
     heard = await hearing(bus)
     await bus.publish(message)
     consumer = replace(CONSUMER, max_deliver=2)
     for _ in range(2):
-        hanging = Hanging()
-        replica = await world.connect("gateway")
+        hanging = HangingHandler()
+        replica = await harness.connect("gateway")
         await replica.consume(consumer, hanging)
         await hanging.has_begun()
-        await world.kill(replica)
-    await (await world.connect("gateway")).consume(consumer, Recorder())
+        await harness.kill(replica)
+    await (await harness.connect("gateway")).consume(consumer, RecordingHandler())
     buried = await heard.next()
     assert (buried.consumer, buried.message) == (consumer.durable, message)
     assert buried.reason == "not acknowledged in 2 deliveries"
 
 
-async def test_a_forgery_that_was_buried_is_not_heard_of(world: BusWorld) -> None:
-    bus, message = await world.connect("gateway"), rejection()
+async def test_a_dead_lettered_forgery_is_ignored(harness: BusHarness) -> None:
+    bus, message = await harness.connect("gateway"), rejection()
     heard = await hearing(bus)
-    await bus.consume(CONSUMER, Recorder(Rejected("real")))
+    await bus.consume(CONSUMER, RecordingHandler(Rejected("real")))
     subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{message.workflow_id}"
-    for n, signature in enumerate(("", " ", "a.b", everyone().sign("executor", b"it"))):
+    for n, signature in enumerate(
+        ("", " ", "a.b", all_services_identity().sign("executor", b"it"))
+    ):
         headers = {codec.MSG_ID: f"forged-{n}", SIGNATURE: signature or "none"}
-        await world.inject(Envelope(subject, codec.encode(message), headers))
+        await harness.inject(Envelope(subject, codec.encode(message), headers))
     await bus.publish(message)
     assert (await heard.next()).reason == "real"
     assert heard.buried.empty()
-    assert len(await world.dead_letters()) == 5
+    assert len(await harness.dead_letters()) == 5
 
 
-async def test_what_is_signed_and_cannot_be_read_is_heard_of_without_its_message(
-    world: BusWorld,
+async def test_an_unreadable_signed_message_is_handled_without_its_message(
+    harness: BusHarness,
 ) -> None:
-    bus, workflow = await world.connect("gateway"), uuid4()
+    bus, workflow = await harness.connect("gateway"), uuid4()
     heard = await hearing(bus)
     subject = f"pml.evt.analyzer.analysis-rejected.v1.{SCOPE}.{workflow}"
-    await world.inject(Envelope(subject, b"{}", {codec.MSG_ID: "garbage"}))
-    await bus.consume(CONSUMER, Recorder())
+    await harness.inject(Envelope(subject, b"{}", {codec.MSG_ID: "garbage"}))
+    await bus.consume(CONSUMER, RecordingHandler())
     buried = await heard.next()
     assert (buried.message_id, buried.entity, buried.message) == ("garbage", str(workflow), None)
     assert "not a AnalysisRejected" in buried.reason
 
 
-async def test_what_can_be_read_of_a_past_is_salvaged(world: BusWorld) -> None:
-    bus, workflow = await world.connect("executor"), uuid4()
+async def test_the_readable_part_of_a_history_is_salvaged(harness: BusHarness) -> None:
+    bus, workflow = await harness.connect("executor"), uuid4()
     first, last = entry(workflow), entry(workflow, "last")
     await bus.publish(first)
     version = catalog.TRACE_RECORDED.version
     subject = f"pml.evt.executor.trace-recorded.v{version}.{SCOPE}.{workflow}"
-    await world.inject(Envelope(subject, b"not json", {codec.MSG_ID: "odd"}))
+    await harness.inject(Envelope(subject, b"not json", {codec.MSG_ID: "odd"}))
     gone = {codec.MSG_ID: "gone", codec.PAYLOAD: "0" * 64}
-    await world.inject(Envelope(subject, b"", gone))
+    await harness.inject(Envelope(subject, b"", gone))
     await bus.publish(last)
     await bus.publish(entry(uuid4()))
     found = await bus.salvage(catalog.TRACE_RECORDED, SCOPE, str(workflow))
@@ -173,7 +176,7 @@ async def test_what_can_be_read_of_a_past_is_salvaged(world: BusWorld) -> None:
 
 
 async def published() -> Envelope:
-    """A message as its sender publishes it."""
+    """Build the envelope that the message's sender publishes."""
     bus, stored = MemoryBus(), list[Envelope]()
     bus.broker.subscriptions.append(stored.append)
     await bus.publish(rejection())
@@ -181,7 +184,7 @@ async def published() -> Envelope:
 
 
 def letter(of: Envelope, identity: Identity | None = None) -> Envelope:
-    return write_letter(CONSUMER, identity or everyone(), of, "why", 3)
+    return build_dead_letter(CONSUMER, identity or all_services_identity(), of, "why", 3)
 
 
 def with_header(of: Envelope, name: str, value: str) -> Envelope:
@@ -199,7 +202,7 @@ def under(of: Envelope, durable: str) -> Envelope:
 
 FORGERIES: dict[str, Callable[[Envelope], Envelope]] = {
     "no headers": lambda it: replace(letter(it), headers={}),
-    "no burier": lambda it: with_header(it, BURIER, ""),
+    "no burier": lambda it: with_header(it, DEAD_LETTER_SIGNATURE, ""),
     "a stranger": lambda it: letter(it, stranger()),
     "nobody": lambda it: letter(it, Identity([], TrustedKeys())),
     "another message id": lambda it: with_header(it, MESSAGE_ID, "another"),
@@ -213,28 +216,30 @@ FORGERIES: dict[str, Callable[[Envelope], Envelope]] = {
 
 async def opened(envelope: Envelope) -> DeadMessage | None:
     bus = MemoryBus()
-    receiver = Receiver(MemoryPayloads(bus.broker), everyone(), bus.publish)
-    return await DeadLetterReader(receiver, bus.broker.fetch).open(read_letter(envelope))
+    receiver = Receiver(MemoryPayloads(bus.broker), all_services_identity(), bus.publish)
+    return await DeadLetterReader(receiver, bus.broker.fetch).open(parse_dead_letter(envelope))
 
 
-async def test_a_letter_of_who_gave_the_message_up_is_believed() -> None:
+async def test_a_dead_letter_signed_by_its_consumers_service_is_accepted() -> None:
     buried = await opened(letter(await published()))
     assert buried is not None
     assert (buried.consumer, buried.reason) == (CONSUMER.durable, "why")
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_letter_that_its_consumer_did_not_write_changes_nothing(forgery: str) -> None:
+async def test_a_dead_letter_not_signed_by_its_consumers_service_is_ignored(forgery: str) -> None:
     assert await opened(FORGERIES[forgery](await published())) is None
 
 
-async def test_a_message_given_up_in_the_name_of_another_consumer_changes_nothing() -> None:
-    wrong = write_letter(catalog.GATEWAY_ON_RUN_FINISHED, everyone(), await published(), "why", 3)
+async def test_a_dead_letter_in_the_name_of_another_consumer_is_ignored() -> None:
+    wrong = build_dead_letter(
+        catalog.GATEWAY_ON_RUN_FINISHED, all_services_identity(), await published(), "why", 3
+    )
     assert await opened(wrong) is None
 
 
 @pytest.mark.parametrize("stored", ["PML_ANALYZER_EVT/7", "PML_NOWHERE/1"])
-async def test_a_message_that_the_server_gave_up_and_no_longer_has_changes_nothing(
+async def test_a_message_that_the_server_gave_up_and_no_longer_stores_is_ignored(
     stored: str,
 ) -> None:
     stream, _, sequence = stored.partition("/")

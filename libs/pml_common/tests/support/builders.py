@@ -1,4 +1,4 @@
-"""Structures in a few letters."""
+"""Builders of structures from a short notation."""
 
 from pml_common.contracts.structure import (
     DecisionNode,
@@ -14,7 +14,7 @@ from pml_common.contracts.structure import (
 
 
 def node(node_id: str) -> Node:
-    """A node of the kind that its id's letter says; `d1=x` a decision on x, `l1=while` a loop
+    """Build a node of the kind given by its id's letter; `d1=x` a decision on x, `l1=while` a loop
     of this kind."""
     node_id, _, condition = node_id.partition("=")
     match node_id[0]:
@@ -32,7 +32,7 @@ def node(node_id: str) -> Node:
 
 
 def edge(way: str) -> Edge:
-    """`a>b`, `a>b:true`, `l>b*` into a loop's body, `a~b` for data."""
+    """Build an edge: `a>b`, `a>b:true`, `l>b*` into a loop's body, `a~b` for data."""
     kind: EdgeType = "provides" if "~" in way else "loop_body" if way.endswith("*") else "sequence"
     start, _, rest = way.replace("~", ">").rstrip("*").partition(">")
     end, _, outcome = rest.partition(":")
@@ -41,7 +41,7 @@ def edge(way: str) -> Edge:
 
 
 def structure(nodes: str, ways: str = "") -> StaticStructure:
-    """`structure("n1 d1 n2", "n1>d1 d1>n2:true")`."""
+    """Build a structure: `structure("n1 d1 n2", "n1>d1 d1>n2:true")`."""
     return StaticStructure(
         nodes=tuple(map(node, nodes.split())), edges=tuple(map(edge, ways.split()))
     )

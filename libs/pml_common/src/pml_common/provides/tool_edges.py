@@ -1,4 +1,4 @@
-"""Provides edges between all tools of a catalogue, from their schemas alone (A7, C9)."""
+"""Provides edges between all tools of a catalog, from their schemas alone (A7, C9)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,11 +10,11 @@ from pml_common.provides.names import is_relative
 
 
 def create_provides_edges(tools: Sequence[ToolDefinition]) -> list[ProvidesEdge]:
-    """An edge for every pair of tools of which the first's result covers input of the second.
+    """Return an edge for every pair of tools where the first's result covers input of the second.
 
-    In the catalogue's order, by provider, then consumer; a tool feeds not itself, and one without
-    an output schema feeds none. Between servers an edge needs more than names that mean something
-    else in each (`id`, `name`, `status`).
+    In the catalog's order, by provider, then consumer; a tool does not feed itself, and one without
+    an output schema feeds none. Between servers an edge needs more than names whose meaning differs
+    by server (`id`, `name`, `status`).
     """
     index = _Consumers(tools)
     edges: list[ProvidesEdge] = []
@@ -29,7 +29,7 @@ def create_provides_edges(tools: Sequence[ToolDefinition]) -> list[ProvidesEdge]
 
 
 class _Consumers:
-    """Tools by the names of the fields that they take, so that only pairs which share one meet."""
+    """An index of tools by input field names, so that only pairs with a common one are compared."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._all = [(tool, Inputs(tool.input_schema)) for tool in tools]
@@ -42,7 +42,7 @@ class _Consumers:
                 self._payload.append(position)
 
     def near(self, outputs: Outputs) -> Iterator[tuple[ToolDefinition, Inputs]]:
-        """Those that could take something, in the catalogue's order."""
+        """Return the tools that could take a result, in the catalog's order."""
         found = set(self._payload if outputs.payloads else ())
         for name in outputs.by_name:
             found.update(self._by_name.get(name, ()))
@@ -58,7 +58,7 @@ def _is_telling(found: Provision, provider: ToolDefinition, consumer: ToolDefini
 
 
 def _edge(provider: ToolDefinition, consumer: ToolDefinition, found: Provision) -> ProvidesEdge:
-    # Not validated again: schemas are large, and checked in the tools that they come from.
+    # Not validated again: schemas are large, and were validated with their tools.
     return ProvidesEdge.model_construct(
         from_=provider.tool_id,
         to=consumer.tool_id,

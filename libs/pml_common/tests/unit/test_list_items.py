@@ -1,10 +1,10 @@
-"""Items of lists that a capability is handed: JSON has null for what is not there."""
+"""Items of lists passed to a capability: JSON has null for absent ones."""
 
 from pml_common.binding.patterns import ABSENT, AnyOf, Computed, FromResult, Items, Known
 from pml_common.binding.resolve import pick
 
 
-def test_an_item_that_is_not_there_is_null_for_who_takes_it_out() -> None:
+def test_an_absent_item_is_null() -> None:
     handed = Items((Known((ABSENT,), "o.none"), Known((1,)), Computed("x")))
     gone = Known((ABSENT, None), "o.none")
     assert pick(handed, (None,)) == AnyOf((gone, Known((1,)), Computed("x")))

@@ -1,14 +1,14 @@
-"""Checks that cost something: made rarely, told often."""
+"""Throttled checks: rare runs, frequent calls."""
 
 import asyncio
 
 import pytest
 
-from pml_common.rarely import Rarely
+from pml_common.throttled_check import ThrottledCheck
 
 
 class Disk:
-    """Counts how often it is tried; tells `wrong`, once `gate` is open."""
+    """A check that counts its runs; it returns `wrong` once `gate` is open."""
 
     def __init__(self) -> None:
         self.wrong: str | None = None
@@ -22,40 +22,40 @@ class Disk:
         return self.wrong
 
 
-async def test_it_is_made_once_for_all_who_ask_within_its_time() -> None:
+async def test_concurrent_calls_share_one_check_per_interval() -> None:
     disk = Disk()
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert await asyncio.gather(*(check() for _ in range(5))) == [None] * 5
     disk.wrong = "full"
     assert await check() is None
     assert disk.tried == 1
 
 
-async def test_what_it_found_is_known_without_asking() -> None:
+async def test_the_last_result_is_available_without_a_check() -> None:
     disk = Disk()
     disk.wrong = "full"
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert check.found is None
     assert await check() == "full"
     assert check.found == "full"
 
 
-async def test_once_its_time_is_over_it_is_made_anew() -> None:
+async def test_the_check_runs_again_after_its_interval() -> None:
     disk = Disk()
     disk.wrong = "full"
-    check = Rarely(disk.check, every_s=0)
+    check = ThrottledCheck(disk.check, every_s=0)
     assert await check() == "full"
     disk.wrong = None
     assert await check() is None
     assert disk.tried == 2
 
 
-async def test_one_that_takes_its_time_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pml_common.rarely._WAIT_S", 0.01)
+async def test_a_slow_check_delays_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pml_common.throttled_check._WAIT_S", 0.01)
     disk = Disk()
     disk.wrong = "full"
     disk.gate.clear()
-    check = Rarely(disk.check, every_s=600)
+    check = ThrottledCheck(disk.check, every_s=600)
     assert await check() is None
     assert await check() is None
     disk.gate.set()
@@ -64,16 +64,16 @@ async def test_one_that_takes_its_time_holds_up_nobody(monkeypatch: pytest.Monke
     assert disk.tried == 1
 
 
-async def test_one_that_does_not_end_has_failed() -> None:
+async def test_a_check_that_does_not_end_has_failed() -> None:
     disk = Disk()
     disk.gate.clear()
-    check = Rarely(disk.check, every_s=600, within_s=0.01)
+    check = ThrottledCheck(disk.check, every_s=600, within_s=0.01)
     assert await check() == "no answer within 0.01 s"
 
 
-async def test_one_that_raises_is_not_hidden() -> None:
+async def test_an_exception_of_a_check_is_raised() -> None:
     async def wrong() -> str | None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await Rarely(wrong)()
+        await ThrottledCheck(wrong)()

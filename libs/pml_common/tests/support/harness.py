@@ -1,0 +1,174 @@
+"""The bus under test, in memory or on a real server, for its contract suite."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from typing_extensions import override
+
+from pml_common.bus import codec, names
+from pml_common.bus.clock import ScaledClock
+from pml_common.bus.codec import Envelope
+from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
+from pml_common.bus.identity import (
+    SIGNATURE,
+    all_services_identity,
+    all_services_keys,
+    signed_content,
+)
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import Bus
+from pml_common.signing import TrustedKeys
+
+
+class BusHarness(Protocol):
+    """A server and the replicas connected to it."""
+
+    scale: float
+    """The real seconds that a second of the server takes."""
+
+    async def connect(self, service: str) -> Bus:
+        """Connect another replica of a service."""
+        ...
+
+    async def kill(self, bus: Bus) -> None:
+        """Make a replica disappear as a killed process does, without notice to the server."""
+        ...
+
+    async def inject(self, envelope: Envelope) -> None:
+        """Store arbitrary bytes, signed unless the envelope has a signature."""
+        ...
+
+    async def forget_payloads(self) -> None:
+        """Delete every stored payload."""
+        ...
+
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
+        """Return all dead letters."""
+        ...
+
+    async def close(self) -> None:
+        """Drain all replicas."""
+        ...
+
+
+class MemoryBusHarness(BusHarness):
+    """Memory buses on one broker, whose seconds are twenty times shorter."""
+
+    def __init__(self) -> None:
+        self.scale = 0.05
+        self.broker = MemoryBroker(ScaledClock(self.scale))
+        self._buses: list[MemoryBus] = []
+
+    @override
+    async def connect(self, service: str) -> Bus:
+        self._buses.append(MemoryBus(self.broker))
+        return self._buses[-1]
+
+    @override
+    async def kill(self, bus: Bus) -> None:
+        for known in self._buses:
+            if known is bus:
+                known.kill()
+
+    @override
+    async def inject(self, envelope: Envelope) -> None:
+        self.broker.store(_signed(envelope))
+
+    @override
+    async def forget_payloads(self) -> None:
+        self.broker.payloads.clear()
+
+    @override
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
+        return list(self.broker.dead)
+
+    @override
+    async def close(self) -> None:
+        for bus in self._buses:
+            await bus.drain(0.1)
+
+
+class _KillableBus(NatsBus):
+    async def close_socket(self) -> None:
+        """Close the socket; handlers go on, like those of a disconnected process."""
+        await self._client.close()
+
+
+class NatsBusHarness(BusHarness):
+    """A real server at `url`."""
+
+    def __init__(self, url: str) -> None:
+        self.scale = 1.0
+        self._url = url
+        self._buses: list[_KillableBus] = []
+
+    @override
+    async def connect(self, service: str) -> Bus:
+        self._buses.append(
+            await _KillableBus.connect(self._url, service=service, identity=all_services_identity())
+        )
+        return self._buses[-1]
+
+    @override
+    async def kill(self, bus: Bus) -> None:
+        for known in self._buses:
+            if known is bus:
+                await known.close_socket()
+
+    @override
+    async def inject(self, envelope: Envelope) -> None:
+        client = await self._client()
+        await JetStreamContext(client).publish(
+            envelope.subject, envelope.data, headers=dict(_signed(envelope).headers)
+        )
+        await client.close()
+
+    @override
+    async def forget_payloads(self) -> None:
+        client = await self._client()
+        await JetStreamContext(client).purge_stream(names.PAYLOAD_STREAM)
+        await client.close()
+
+    @override
+    async def dead_letters(self) -> Sequence[DeadLetterEntry]:
+        client = await self._client()
+        try:
+            return await read_dead_letters(client)
+        finally:
+            await client.close()
+
+    @override
+    async def close(self) -> None:
+        await asyncio.gather(*(bus.drain(0.1) for bus in self._buses))
+
+    async def _client(self) -> Client:
+        client = Client()
+        await client.connect(self._url)
+        return client
+
+
+def _signed(envelope: Envelope) -> Envelope:
+    entry = codec.type_of_subject(envelope.subject)
+    if entry is None or SIGNATURE in envelope.headers:
+        return envelope
+    digest = hashlib.sha256(envelope.data).hexdigest()
+    content = signed_content(envelope.subject, envelope.headers[codec.MSG_ID], digest)
+    signature = all_services_identity().sign(entry.sender, content)
+    return replace(envelope, headers={**envelope.headers, SIGNATURE: signature})
+
+
+def write_key_files(folder: Path, service: str) -> dict[str, str]:
+    """Write keys to `folder` and return the environment of a service's own process, so that it and
+    this process accept each other's messages."""
+    private, trusted = folder / f"{service}.pem", folder / "trusted.json"
+    next(key for key in all_services_keys() if key.service == service).save(private)
+    trusted.write_text(TrustedKeys(key.public for key in all_services_keys()).to_json())
+    return {"PML_SIGNING_KEY": str(private), "PML_TRUSTED_KEYS": str(trusted)}

@@ -2,6 +2,8 @@
 
 import json
 
+from pml_gateway.application.cached_results import ResultCache
+from pml_gateway.application.execute import CapabilityExecution
 from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.examples import workflow
 from services.gateway.tests.fake_services import record
@@ -30,6 +32,11 @@ async def look(w: World, path: str = "/a", **more: object) -> Json:
     answer = await w.http.post("/api/execute", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+def with_cache(w: World, cache: ResultCache) -> CapabilityExecution:
+    """Execution of capabilities by name with another cache."""
+    return CapabilityExecution(w.parts.workflows, w.parts.programs, cache, w.parts.bus)
 
 
 def allow(w: World, *rules: tuple[str, str]) -> None:

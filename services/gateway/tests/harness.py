@@ -14,16 +14,21 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import mcp_face, rest, subscribe
+from pml_gateway.application.runs import Runs
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
-from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
+from services.gateway.tests.examples import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
 from services.gateway.tests.fake_services import Peers
 
 Json = dict[str, Any]
@@ -58,6 +63,20 @@ class FakeServers:
 
     async def reach(self, server: str, timeout_s: float) -> None:
         """See `ports.ToolServers`: nothing changes by it."""
+
+
+def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:
+    """A workflow service on a store in memory, with runs and waiting callers of its own."""
+    bus = bus or MemoryBus()
+    return WorkflowService(
+        store=store,
+        relay=OutboxRelay(store.outbox, bus),
+        notifier=MemoryNotifier(),
+        runs=Runs(store),
+        names=CachedCapabilityNames(bus),
+        terms=TERMS,
+        rules=RULES,
+    )
 
 
 def settings(**changed: object) -> GatewaySettings:

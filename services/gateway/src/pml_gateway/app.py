@@ -83,16 +83,10 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
 
 async def subscribe(parts: Parts) -> None:
     """The table message → handler."""
-    bus, workflows, tools = parts.bus, parts.stores.workflows, parts.tools
-    step = {
-        "workflows": workflows,
-        "notifier": parts.notifier,
-        "runs": parts.runs,
-        "rules": parts.executions.rules,
-        "now": bus.now,
-    }
-    judging = {"tools": tools, "policy_of": parts.policies.of}
-    notifier, runs, calls = parts.notifier, parts.runs, parts.calls
+    bus, notifier, runs, calls = parts.bus, parts.notifier, parts.runs, parts.calls
+    step = {"workflows": parts.workflows, "now": bus.now}
+    ran = {**step, "journal": bus}
+    judging = {"tools": parts.tools, "policy_of": parts.policies.of}
 
     def is_ours(scope: Scope, workflow_id: str) -> bool:
         return notifier.is_awaited(scope, workflow_id) or runs.is_known(scope, workflow_id)
@@ -108,15 +102,16 @@ async def subscribe(parts: Parts) -> None:
         partial(on_execution_analyzed, **step, **judging, query_client=bus),
     )
     await bus.consume(
-        catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step, tools=tools)
+        catalog.GATEWAY_ON_ANALYSIS_REJECTED,
+        partial(on_analysis_rejected, **step, tools=parts.tools),
     )
-    ran = {**step, "journal": bus}
     await bus.consume(
         catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)
     )
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
     await bus.consume_dead_letters(
-        catalog.GATEWAY_ON_DEAD_LETTER, partial(on_dead_letter, **ran, relay=parts.relay)
+        catalog.GATEWAY_ON_DEAD_LETTER,
+        partial(on_dead_letter, **ran, store=parts.stores.workflows),
     )
 
 
@@ -131,7 +126,7 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
     limits = Limits(settings.names, settings.gateway_max_body_bytes)
     health = Health(parts.checks, parts.policies.fault, parts.readiness)
     who, mounted = _callers(settings), [face.route]
-    return rest_app(parts.agents, parts.bus, who, health, limits, parts.streams, mounted)
+    return rest_app(parts.use_cases, parts.bus, who, health, limits, parts.streams, mounted)
 
 
 @asynccontextmanager
@@ -147,7 +142,7 @@ async def _serving(
             yield http
         finally:
             parts.notifier.close()
-            parts.executions.admission.close()
+            parts.admission.close()
             await parts.calls.close()
 
 
@@ -159,7 +154,7 @@ async def _drain(parts: Parts, face: McpServerFace, http: HttpServer, within: fl
     if await http.drain(within):
         return
     parts.notifier.close()
-    parts.executions.admission.close()
+    parts.admission.close()
     if not await http.drain(_LAST_ANSWERS_S):
         face.end_calls()
         await http.drain(_LAST_ANSWERS_S)
@@ -169,10 +164,9 @@ def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, 
     """What the gateway does unasked."""
     due = partial(
         on_due,
-        workflows=parts.stores.workflows,
+        workflows=parts.workflows,
+        store=parts.stores.workflows,
         tools=parts.tools,
-        relay=parts.relay,
-        rules=parts.executions.rules,
         now=parts.bus.now,
         outages=parts.bus.outages,
     )
@@ -183,7 +177,7 @@ def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, 
         keep_doing(parts.relay.sweep, every_s),
         keep_doing(due, every_s),
         keep_doing(parts.watch.look, _LOOK_EVERY_S),
-        keep_doing(parts.executions.admission.look_after, LOOK_EVERY_S),
+        keep_doing(parts.admission.look_after, LOOK_EVERY_S),
         keep_doing(partial(_forget, parts), _FORGET_EVERY_S),
     )
 
@@ -198,8 +192,8 @@ def mcp_face(parts: Parts) -> McpServerFace:
     """The face for MCP clients."""
     settings = parts.settings
     return McpServerFace(
-        agent=parts.agents,
-        allowed=parts.agents,
+        agent=parts.use_cases.agents,
+        allowed=parts.use_cases.agents,
         callers=_callers(settings),
         version=version("pml-gateway"),
         hosts=settings.names.hosts,

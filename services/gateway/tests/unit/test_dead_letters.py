@@ -11,15 +11,13 @@ from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.application.runs import Runs
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from services.gateway.tests.examples import AT, RULES, analyzed, finished, workflow
 from services.gateway.tests.fake_services import closing, founded
+from services.gateway.tests.harness import workflow_service
 
 
 class Ground:
@@ -42,7 +40,7 @@ class Ground:
 
     async def hear(self, consumer: str, message_id: object, fact: Message | None = None) -> None:
         """Twice."""
-        buried = DeadMessage(
+        dead = DeadMessage(
             consumer=consumer,
             message_id=str(message_id),
             scope=self.new.scope,
@@ -52,13 +50,10 @@ class Ground:
         )
         for _ in range(2):
             stated = await on_dead_letter(
-                buried,
+                dead,
+                workflows=workflow_service(self.store, self.bus),
+                store=self.store,
                 journal=self.bus,
-                workflows=self.store,
-                notifier=MemoryNotifier(),
-                runs=Runs(self.store),
-                relay=OutboxRelay(self.store.outbox, self.bus),
-                rules=RULES,
                 now=lambda: AT,
             )
             assert stated == ()

@@ -8,7 +8,6 @@ from pml_common.bus.clock import ManualClock
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.outages import Outage
-from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -17,7 +16,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import assemble
 from services.gateway.tests.examples import AT, KEY, RULES, workflow
-from services.gateway.tests.harness import settings
+from services.gateway.tests.harness import settings, workflow_service
 
 
 async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
@@ -28,10 +27,9 @@ async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
 
     async def state_at(at: datetime) -> str | None:
         await on_due(
-            workflows=store,
+            workflows=workflow_service(store, bus),
+            store=store,
             tools=ToolRouter([]),
-            relay=OutboxRelay(store.outbox, bus),
-            rules=RULES,
             now=lambda: at,
             outages=lambda: outages,
         )
@@ -47,4 +45,4 @@ def test_a_gateway_goes_by_the_clock_that_all_processes_share() -> None:
     bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(), bus, stores, ToolRouter([]), {}, uuid4(), KEY)
-    assert parts.executions.now() == shared
+    assert parts.programs.now() == shared

@@ -13,10 +13,8 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.application.runs import Runs
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
@@ -26,7 +24,6 @@ from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from services.gateway.tests.examples import (
     AT,
     READ,
-    RULES,
     WRITE,
     analyzed,
     finished,
@@ -34,7 +31,7 @@ from services.gateway.tests.examples import (
     workflow,
 )
 from services.gateway.tests.fake_services import Peers, founded
-from services.gateway.tests.harness import READY, FakeServers
+from services.gateway.tests.harness import READY, FakeServers, workflow_service
 from services.gateway.tests.parked_runs import parked, standing_in
 
 ALLOWED = Policy(otherwise="allow")
@@ -56,8 +53,7 @@ async def twice(handle: Handler) -> Sequence[Message]:
 
 def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
     """A handler on a store."""
-    parts = {"notifier": MemoryNotifier(), "runs": Runs(store), "rules": RULES}
-    return partial(handler, workflows=store, **parts, now=lambda: AT)
+    return partial(handler, workflows=workflow_service(store), now=lambda: AT)
 
 
 def judging(

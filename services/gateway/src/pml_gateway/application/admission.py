@@ -13,6 +13,7 @@ from uuid import UUID
 from opentelemetry import metrics
 
 from pml_common.telemetry import vocabulary
+from pml_gateway.application.workflow_service import UNDER_WAY
 from pml_gateway.domain.api.errors import Busy
 from pml_gateway.domain.workflow.turns import Bounds, Party, Turns
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -22,7 +23,6 @@ _meter = metrics.get_meter(__name__)
 _waiting = _meter.create_up_down_counter(vocabulary.EXECUTIONS_WAITING)
 _refused = _meter.create_counter(vocabulary.EXECUTIONS_REFUSED)
 
-_UNDER_WAY = ("requested", "running")
 _RECENT = 0.2
 """The weight of the last execution in the average time for which a slot is held."""
 
@@ -146,7 +146,7 @@ class Admission:
         """Free the slot of what has ended or was never accepted, for those who wait."""
         if self._tickets.get(ticket.execution) is not ticket:
             return
-        goes_on = workflow.state in _UNDER_WAY if workflow else ticket.callers > 0
+        goes_on = workflow.state in UNDER_WAY if workflow else ticket.callers > 0
         if goes_on:
             return
         if ticket.decided.is_set():

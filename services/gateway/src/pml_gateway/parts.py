@@ -27,7 +27,7 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.http.app import UseCases
@@ -49,7 +49,7 @@ class Parts:
     calls: ToolCalls
     relay: OutboxRelay
     notifier: MemoryNotifier
-    runs: Runs
+    runs: RunCache
     names: CachedCapabilityNames
     policies: PolicyFile
     admission: Admission
@@ -72,7 +72,7 @@ def assemble(
     """Build every component and start none; `instance` is the id of this process, `key` signs its
     grants."""
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
-    relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
+    relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
     room = DiskRoom(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     admission = Admission(settings.bounds, stores.workflows)
@@ -113,7 +113,7 @@ def _use_cases(
     query_client = PatientQueryClient(bus, settings.gateway_owner_patience_s)
     cache = ResultCache(
         memoized=BusResults(bus, now),
-        lasting=stores.results,
+        persistent=stores.results,
         workflows=stores.workflows,
         tools=tools,
         query_client=bus,

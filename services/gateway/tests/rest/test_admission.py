@@ -109,7 +109,7 @@ async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() ->
         w.peers.release.set()
 
         async def room() -> Json | None:
-            await w.parts.admission.look_after()
+            await w.parts.admission.release_ended()
             answer = await ask(w, "return 1;")
             return answer.json() if answer.status_code == 200 else None
 

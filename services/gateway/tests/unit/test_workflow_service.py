@@ -12,7 +12,7 @@ from pml_common.contracts.gateway import ExecutionRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, WorkflowEvent
@@ -40,10 +40,10 @@ class Recorder:
                 recorder.order.append("store")
                 return await super().change(scope, workflow_id, step)
 
-        class Known(Runs):
-            def know(self, workflow: Workflow) -> None:
+        class Known(RunCache):
+            def put(self, workflow: Workflow) -> None:
                 recorder.order.append("cache")
-                super().know(workflow)
+                super().put(workflow)
 
         class Relay:
             async def publish(self, outgoing: Sequence[Outgoing]) -> None:

@@ -13,9 +13,9 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.application.dependencies import in_our_words
+from pml_gateway.application.dependency_errors import as_api_errors
 from pml_gateway.application.execute import Execution
-from pml_gateway.application.named_servers import until_known, until_listed
+from pml_gateway.application.server_listings import wait_until_announced, wait_until_listed
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
@@ -36,13 +36,15 @@ class Agents(AgentApi, AllowedTools):
     async def execute(
         self, scope: Scope, principal: str, request: ExecuteRequest
     ) -> ExecuteResponse:
-        with in_our_words():
-            await until_known(request, self.tools, request.timeout or self.default_timeout_s)
+        with as_api_errors():
+            await wait_until_announced(
+                request, self.tools, request.timeout or self.default_timeout_s
+            )
             return await self.execution.execute(scope, principal, request)
 
     @override
     async def discover(self, query: Discover) -> DiscoveryPage:
-        with in_our_words():
+        with as_api_errors():
             return await self.query_client.request(catalog.DISCOVER, query)
 
     @override
@@ -65,7 +67,7 @@ class Agents(AgentApi, AllowedTools):
 
     @override
     async def until_listed(self, tool: str, within_s: float) -> bool:
-        return await until_listed(tool, self.tools, within_s)
+        return await wait_until_listed(tool, self.tools, within_s)
 
     @override
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.named_servers import until_told
+from pml_gateway.application.server_listings import wait_for_listings
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
@@ -34,7 +34,7 @@ class Decisions:
         Conflict where the decision comes too late, and errors of storage."""
         at = self.now()
         known = await self.store.get(caller.scope, workflow_id)
-        await until_told(_tools_of(known), self.tools)
+        await wait_for_listings(_tools_of(known), self.tools)
 
         def step(workflow: Workflow) -> Step:
             decided = self._decided(workflow, decide, caller.principal, at)

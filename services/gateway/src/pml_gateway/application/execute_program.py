@@ -54,7 +54,7 @@ class ProgramExecution:
         party, is_new = Party(scope, principal), request.idempotency_key is None
         with self.workflows.subscribe(scope, workflow_id) as waiter:
             turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
-            async with turn as place:
+            async with turn as admitted:
                 trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
                 asked = Asked(
                     scope=scope,
@@ -68,9 +68,9 @@ class ProgramExecution:
                     traceparent=_traceparent(),
                 )
                 new = accepted(asked, self.terms, self.rules)
-                place.workflow = stored = await self.workflows.accept(new)
+                admitted.workflow = stored = await self.workflows.accept(new)
                 _require_same_request(stored, new)
-                place.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
+                admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
                 return latest
 
 

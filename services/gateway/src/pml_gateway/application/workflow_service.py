@@ -12,7 +12,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
@@ -39,7 +39,7 @@ class WorkflowService:
     store: WorkflowStore
     relay: Relay
     notifier: Notifier
-    runs: Runs
+    runs: RunCache
     names: CapabilityNames
     terms: Terms
     rules: Rules
@@ -65,7 +65,7 @@ class WorkflowService:
         if taken is None:
             return None
         after, effects = taken
-        self.runs.know(after)
+        self.runs.put(after)
         await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         self.notifier.notify(after)
         return after
@@ -83,7 +83,7 @@ class WorkflowService:
             log.warning("%s: there is no workflow %s", cause.scope, cause.workflow_id)
             return ()
         if taken.workflow is not None:
-            self.runs.know(taken.workflow)
+            self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
         return taken.effects
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
-from pml_gateway.application.named_servers import absent
+from pml_gateway.application.server_listings import absent_servers
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import NotAnalyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow
@@ -24,7 +24,7 @@ async def on_analysis_rejected(
     """End the workflow with the reasons; a redelivery returns the same messages."""
 
     def step(workflow: Workflow) -> Step:
-        servers = tuple(absent(workflow.requested.code, tools))
+        servers = tuple(absent_servers(workflow.requested.code, tools))
         return workflows.advance(workflow, NotAnalyzed(rejection, now(), servers))
 
     return await workflows.step_once(rejection, _CONSUMER, step)

@@ -12,7 +12,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.named_servers import require_told
+from pml_gateway.application.server_listings import require_listings
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Analyzed
@@ -36,7 +36,7 @@ async def on_execution_analyzed(
     being connected for the first time."""
     named, present = tools_named(analysis), policy_of(analysis.scope)
     holder = await _name_holder(analysis, query_client)
-    await require_told(named, tools)
+    await require_listings(named, tools)
 
     def step(workflow: Workflow) -> Step:
         policies = (workflow.requested.policy, present)

@@ -9,7 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import WantedCall, WorkflowParked
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.named_servers import require_told
+from pml_gateway.application.server_listings import require_listings
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import Asked, Parked
 from pml_gateway.domain.workflow.parking import wanted_calls
@@ -36,7 +36,7 @@ async def on_workflow_parked(
     calls, present = wanted_calls(parked), policy_of(parked.scope)
     wanted = list(dict.fromkeys(call.tool for call in calls))
     if parked.wanted.layer is None:
-        await require_told(wanted, tools)
+        await require_listings(wanted, tools)
 
     def step(workflow: Workflow) -> Step:
         verdicts = verdicts_of((workflow.requested.policy, present), wanted, tools.find)

@@ -1,4 +1,4 @@
-"""What is due by the bus's clock, and what is not since the bus was away."""
+"""Overdue workflows, by the bus's clock, and the outages of the bus that postpone their end."""
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -19,7 +19,7 @@ from services.gateway.tests.examples import AT, KEY, RULES, workflow
 from services.gateway.tests.harness import settings, workflow_service
 
 
-async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
+async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:
     new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
     await store.accept(new)
     hopeless = AT + RULES.grant_slack
@@ -40,7 +40,7 @@ async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
     assert await state_at(hopeless + timedelta(days=1)) == "failed"
 
 
-def test_a_gateway_goes_by_the_clock_that_all_processes_share() -> None:
+def test_a_gateway_uses_the_clock_that_all_processes_share() -> None:
     shared = datetime(2031, 7, 1, tzinfo=UTC)
     bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())

@@ -114,7 +114,7 @@ def _use_cases(
     cache = ResultCache(
         memoized=BusResults(bus, now),
         persistent=stores.results,
-        workflows=stores.workflows,
+        store=stores.workflows,
         tools=tools,
         query_client=bus,
         policy_of=policy_of,
@@ -133,7 +133,7 @@ def _use_cases(
         cancellations=Cancellations(workflows, now),
         decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
         cache=cache,
-        workflows=stores.workflows,
+        store=stores.workflows,
         tools=tools,
         query_client=query_client,
     )

@@ -181,7 +181,7 @@ async def test_a_name_is_looked_up_again_while_the_registry_is_absent() -> None:
     bus = MemoryBus()
     handle = analysis_handler(store, bus)
     named = analyzed(new, name="fs:look")
-    with pytest.raises(Retryable, match="who holds the name fs:look"):
+    with pytest.raises(Retryable, match="holder of the name fs:look is unknown"):
         await handle(named)
     assert await store.get(new.scope, new.workflow_id) == new
     await Peers(bus).start()

@@ -58,9 +58,9 @@ class Admission:
     An execution is in flight from its turn until it has ended or waits for approval.
     """
 
-    def __init__(self, bounds: Bounds, workflows: WorkflowStore) -> None:
+    def __init__(self, bounds: Bounds, store: WorkflowStore) -> None:
         self._turns = Turns(bounds)
-        self._workflows = workflows
+        self._store = store
         self._tickets: dict[UUID, _Ticket] = {}
         self._hold_s = 1.0
         self._closed = False
@@ -94,7 +94,7 @@ class Admission:
         """Free the slots of executions without a caller that have ended. Raises
         StorageUnavailable."""
         for ticket in [each for each in self._tickets.values() if each.callers == 0]:
-            workflow = await self._workflows.get(ticket.party.scope, ticket.execution)
+            workflow = await self._store.get(ticket.party.scope, ticket.execution)
             self._leave(ticket, workflow)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Admission:
         """Return the ticket of an execution, a new one where it has none; None where it needs
         none."""
         if not is_new and workflow_id not in self._tickets and not self._turns.is_free:
-            known = await self._workflows.get(party.scope, workflow_id)
+            known = await self._store.get(party.scope, workflow_id)
             if known is not None:
                 return None
         if self._closed or workflow_id in self._tickets:

@@ -47,7 +47,7 @@ class ResultCache:
 
     memoized: KeptResults
     persistent: LastingResults
-    workflows: WorkflowStore
+    store: WorkflowStore
     tools: KnownTools
     query_client: QueryClient
     policy_of: Callable[[Scope], Policy]
@@ -99,7 +99,7 @@ class ResultCache:
         kept = await self._results(record).find(key_of(record, request.arguments))
         if kept is None or not kept.holds(self.now()):
             return "miss", None
-        workflow = await self.workflows.get(record.scope, kept.workflow_id)
+        workflow = await self.store.get(record.scope, kept.workflow_id)
         if workflow is None or workflow.analysis is None:
             return "miss", None
         why_not = outdated(workflow.analysis, record, await self._present(workflow.analysis))

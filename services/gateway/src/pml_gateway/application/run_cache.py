@@ -23,8 +23,8 @@ class RunCache:
     """Caches runs until they end; a run that is not cached is read from the store, so that any
     gateway can serve its calls."""
 
-    def __init__(self, workflows: WorkflowStore) -> None:
-        self._workflows = workflows
+    def __init__(self, store: WorkflowStore) -> None:
+        self._store = store
         self._runs: OrderedDict[tuple[Scope, UUID], Run] = OrderedDict()
 
     def put(self, workflow: Workflow) -> None:
@@ -46,7 +46,7 @@ class RunCache:
         key = call.scope, call.workflow_id
         run = self._runs.get(key)
         if run is None or run.digest != call.grant_digest:
-            workflow = await self._workflows.get(*key)
+            workflow = await self._store.get(*key)
             if workflow is not None:
                 if workflow.state == "running" and workflow.error is not None:
                     raise RunBeingCancelled(workflow.error.message)

@@ -63,5 +63,5 @@ async def _name_holder(analysis: ExecutionAnalyzed, query_client: QueryClient) -
     except QueryFailed as failure:
         if failure.code == "not_found":
             return None
-        raise Retryable(f"who holds the name {wanted.name}? {failure}") from failure
+        raise Retryable(f"the holder of the name {wanted.name} is unknown: {failure}") from failure
     return None if holder.capability_id == wanted.capability_id else holder.capability_id

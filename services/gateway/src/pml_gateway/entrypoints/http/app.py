@@ -39,7 +39,7 @@ class UseCases:
     cancellations: Cancellations
     decisions: Decisions
     cache: ResultCache
-    workflows: WorkflowStore
+    store: WorkflowStore
     tools: KnownTools
     query_client: QueryClient
 
@@ -71,7 +71,7 @@ def rest_app(
     mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
     """All routes behind one guard; `mounted` are those that REST does not describe."""
-    who, agents, workflows = caller_of(callers), use_cases.agents, use_cases.workflows
+    who, agents, workflows = caller_of(callers), use_cases.agents, use_cases.store
     query_client, tools = use_cases.query_client, use_cases.tools
     app = FastAPI(
         title="PML",

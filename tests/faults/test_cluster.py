@@ -22,7 +22,7 @@ from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import CapabilityEnd
-from pml_gateway.entrypoints.bus.founded import require_founded
+from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from pml_local.testing import eventually
 from tests.faults.cluster import SIZE, Cluster
 from tests.faults.cluster_load import Load, check, entry, until_acknowledged
@@ -187,13 +187,13 @@ async def test_a_server_is_parted_under_load_and_what_it_says_is_not_believed(
     last = await load.writers[0].publish(closing, expected_last=first)
     fact = run.model_copy(update={"journal_sequence": last})
     with pytest.raises(BusError, match="not taken"):
-        await require_founded(fact, watcher)
+        await require_in_journal(fact, watcher)
 
     await cluster.join(parted)
 
     async def believed() -> bool:
         try:
-            await require_founded(fact, watcher)
+            await require_in_journal(fact, watcher)
         except BusError:  # asked again as it is redelivered
             return False
         return True

@@ -1,4 +1,4 @@
-"""Tool calls of runs that go on, and what handles them."""
+"""Tool calls of running workflows, and their handler."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.workflow.events import Analyzed, Decided
 from pml_gateway.domain.workflow.grant import signed
@@ -35,32 +35,30 @@ def running(
     analysis: ExecutionAnalyzed | None = None,
     tools: Mapping[str, ToolDefinition] = TOOLS,
 ) -> Workflow:
-    """The workflow once a person let it run: it reads at n1 and writes at n2, both /notes.txt."""
+    """Return the workflow once it is approved: it reads at n1 and writes at n2, both /notes.txt."""
     analysis = analysis or analyzed(of, "ask", (READ, WRITE))
     at, verdicts = of.requested.requested_at, Verdicts((Policy(),), tools, of.requested.dry_run)
     waiting, _ = after(of, Analyzed(analysis, at, verdicts=verdicts))
     if waiting.approval is None:
         return keep(waiting)
-    agreed = Decided(
-        waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts
-    )
+    agreed = Decided(waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts)
     return keep(after(waiting, agreed)[0])
 
 
 def keep(run: Workflow) -> Workflow:
-    """Let gateways of tests find a workflow."""
+    """Add a workflow to those that test gateways find."""
     RUNNING[run.scope, run.workflow_id] = run
     return run
 
 
 def granted(run: Workflow) -> Grant:
-    """What a run goes by."""
+    """Return the grant of a run."""
     assert run.grant is not None
     return run.grant
 
 
 def with_grant(run: Workflow, **change: object) -> Workflow:
-    """The run if it had another grant, signed as it is then."""
+    """Return the run with a changed grant, signed anew."""
     return keep(replace(run, grant=signed(granted(run).model_copy(update=change), KEY)))
 
 
@@ -72,7 +70,7 @@ def call(
     node_id: str | None = None,
     occurrence: int = 0,
 ) -> CallTool:
-    """A call in a run that a person let go; of an accepted workflow, in the run that it becomes."""
+    """Build a call of an approved run; of an accepted workflow, in its run once approved."""
     run = of if of.grant is not None else running(of)
     return CallTool(
         scope=run.scope,
@@ -100,14 +98,14 @@ def tool_calls(
     *,
     policy: Callable[[], Policy] = Policy,
     now: Callable[[], datetime] = lambda: AT,
-    runs: Runs | None = None,
+    runs: RunCache | None = None,
 ) -> ToolCalls:
-    """What handles calls, as a process that just started."""
+    """Build the handler of calls of a process that just started."""
     return ToolCalls(
         ToolRouter([servers]),
         ledger or MemoryCallLedger(),
         instance or uuid4(),
-        runs or Runs(RunningWorkflows()),
+        runs or RunCache(RunningWorkflows()),
         lambda scope: policy(),
         now,
     )

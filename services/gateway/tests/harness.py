@@ -1,4 +1,4 @@
-"""A gateway to test, in memory, with scripted peers."""
+"""A gateway under test, in memory, with fake services around it."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
@@ -9,32 +9,39 @@ from uuid import uuid4
 
 import httpx2
 from fastapi import FastAPI
+from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
+from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.app import mcp_face, rest, subscribe
+from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
+from pml_gateway.application.run_cache import RunCache
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.parts import Parts, assemble
-from pml_gateway.ports import ServerStatus
+from pml_gateway.ports import ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
-from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
+from services.gateway.tests.examples import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
 from services.gateway.tests.fake_services import Peers
 
 Json = dict[str, Any]
-APPROVER_KEY = "the key of who decides"
+APPROVER_KEY = "the key of the approver"
 APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
 READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 
 
 @dataclass
-class FakeServers:
-    """An MCP server `fs` whose tools return their arguments; `made` counts real calls."""
+class FakeServers(ToolServers):
+    """An MCP server `fs` whose tools return their arguments, or first the given `outcomes`; `made`
+    lists the calls made."""
 
     listed: Mapping[str, tuple[ToolDefinition, ...]] = field(
         default_factory=lambda: {"fs": (READ, WRITE)}
@@ -43,25 +50,40 @@ class FakeServers:
     made: list[str] = field(default_factory=list[str])
     outcomes: list[ToolOutcome] = field(default_factory=list[ToolOutcome])
 
+    @override
     async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
-        """See `ports.ToolCaller`; answers with `outcomes` first."""
         self.made.append(tool_id)
         return self.outcomes.pop(0) if self.outcomes else ToolOutcome(status="ok", result=args)
 
+    @override
     def list_tools(self) -> Mapping[str, tuple[ToolDefinition, ...]]:
-        """See `ports.ToolServers`."""
         return self.listed
 
+    @override
     def status(self) -> Mapping[str, ServerStatus]:
-        """See `ports.ToolServers`."""
         return self.stands
 
+    @override
     async def reach(self, server: str, timeout_s: float) -> None:
-        """See `ports.ToolServers`: nothing changes by it."""
+        """Change nothing."""
+
+
+def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:
+    """Build a workflow service on a store in memory, with a run cache and a notifier of its own."""
+    bus = bus or MemoryBus()
+    return WorkflowService(
+        store=store,
+        relay=OutboxRelay(store.outbox, bus),
+        notifier=MemoryNotifier(),
+        runs=RunCache(store),
+        names=CachedCapabilityNames(bus),
+        terms=TERMS,
+        rules=RULES,
+    )
 
 
 def settings(**changed: object) -> GatewaySettings:
-    """Those of the tests, whatever the environment says."""
+    """Build settings for tests, whatever the environment says."""
     given: dict[str, object] = {
         "gateway_org": SCOPE.org,
         "gateway_project": SCOPE.project,
@@ -78,7 +100,7 @@ def settings(**changed: object) -> GatewaySettings:
 
 @dataclass
 class World:
-    """A gateway, its parts, its peers, and a client."""
+    """A gateway, its parts, the fake services around it, and a client."""
 
     parts: Parts
     peers: Peers
@@ -87,19 +109,19 @@ class World:
     broker: MemoryBroker
 
     async def execute(self, code: str = "return 1;", **more: object) -> Json:
-        """POST /api/execute, answered well."""
+        """Call POST /api/execute and expect 200."""
         answer = await self.http.post("/api/execute", json={"code": code, **more})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def decide(self, workflow_id: object, decision: str, **more: object) -> httpx2.Response:
-        """POST /api/workflows/{id}/approval."""
+        """Call POST /api/workflows/{id}/approval."""
         body = {"decision": decision, **more}
         path = f"/api/workflows/{workflow_id}/approval"
         return await self.http.post(path, json=body, headers=APPROVER)
 
     async def workflow(self, workflow_id: object) -> Json:
-        """GET /api/workflows/{id}, answered well."""
+        """Call GET /api/workflows/{id} and expect 200."""
         answer = await self.http.get(f"/api/workflows/{workflow_id}")
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -107,16 +129,16 @@ class World:
 
 @asynccontextmanager
 async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[World]:
-    """All of it, for as long as the block runs."""
+    """Run a gateway and the services around it until the context exits."""
     broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
     peers = Peers(peer_bus)
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
-    await subscribe(parts)
+    await register_handlers(parts)
     if peers_there:
         await peers.start()
-    async with client_of(rest(parts, mcp_face(parts))) as http:
+    async with client_of(rest_api(parts, mcp_endpoint(parts))) as http:
         try:
             yield World(parts, peers, servers, http, broker)
         finally:
@@ -128,11 +150,11 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
 
 
 def client_of(app: FastAPI) -> httpx2.AsyncClient:
-    """A client that calls an application without a network."""
+    """Build a client that calls an application without a network."""
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080", timeout=20.0)
 
 
 def failed(status: ServerStatus, error: str) -> ServerStatus:
-    """The status of a server that is away."""
+    """Return the status of a server that failed to connect."""
     return replace(status, state="failed", error=error)

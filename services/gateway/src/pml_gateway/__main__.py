@@ -1,4 +1,4 @@
-"""Starts the gateway."""
+"""Process of the gateway."""
 
 from pml_common.service import run_service
 from pml_gateway.app import serve

@@ -27,7 +27,7 @@ from pml_gateway.adapters.postgres.liveness_lock import present
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.application.admission import LOOK_EVERY_S
+from pml_gateway.application.admission import RELEASE_EVERY_S
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
@@ -40,17 +40,17 @@ from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
 
-_FORGET_EVERY_S = 3600.0
+_DELETE_EVERY_S = 3600.0
 _LAST_ANSWERS_S = 1.0
-_CALLS_REMEMBERED = timedelta(days=7)
-_LOOK_EVERY_S = 1.0
+_CALLS_STORED_FOR = timedelta(days=7)
+_TRY_STORING_EVERY_S = 1.0
 
 
 @asynccontextmanager
 async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningService]:
-    """Be the gateway for as long as the block runs."""
+    """Run the gateway until the context exits."""
     fd = settings.gateway_listen_fd
-    handed_on = None if fd is None else inherited(fd)  # before any child is started
+    listening = None if fd is None else inherited(fd)  # before any child is started
     instance, announcer = uuid4(), ToolAnnouncer(bus, settings.scope, bus.now)
     listeners: list[OnTools] = [announcer.announce]
 
@@ -69,30 +69,27 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
         checks = {"postgres": storage_check(pool)}
         tools = ToolRouter([*stubs, servers])
         parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
-        face = mcp_face(parts)
-        listeners.append(_telling(face))
-        await subscribe(parts)
-        async with background(works(parts, announcer)), _serving(parts, face, handed_on) as http:
-            # Only now: whoever hears of a tool finds everything in its place.
+        endpoint = mcp_endpoint(parts)
+        listeners.append(_change_publisher(endpoint))
+        await register_handlers(parts)
+        async with (
+            background(periodic_work(parts, announcer)),
+            _serving(parts, endpoint, listening) as http,
+        ):
+            # Only now: once a tool is announced, everything must be ready to call it.
             await servers.start()
             for stub in stubs:
                 for name, listed in stub.list_tools().items():
                     await announcer.state(name, listed)
-            yield RunningService(parts.checks, parts.readiness, partial(_drain, parts, face, http))
+            yield RunningService(parts.checks, parts.readiness, partial(_drain, parts, endpoint, http))
 
 
-async def subscribe(parts: Parts) -> None:
-    """The table message → handler."""
-    bus, workflows, tools = parts.bus, parts.stores.workflows, parts.tools
-    step = {
-        "workflows": workflows,
-        "notifier": parts.notifier,
-        "runs": parts.runs,
-        "rules": parts.executions.rules,
-        "now": bus.now,
-    }
-    judging = {"tools": tools, "policy_of": parts.policies.of}
-    notifier, runs, calls = parts.notifier, parts.runs, parts.calls
+async def register_handlers(parts: Parts) -> None:
+    """Register the handlers: the table message → handler."""
+    bus, notifier, runs, calls = parts.bus, parts.notifier, parts.runs, parts.calls
+    step = {"workflows": parts.workflows, "now": bus.now}
+    ran = {**step, "journal": bus}
+    judging = {"tools": parts.tools, "policy_of": parts.policies.of}
 
     def is_ours(scope: Scope, workflow_id: str) -> bool:
         return notifier.is_awaited(scope, workflow_id) or runs.is_known(scope, workflow_id)
@@ -108,15 +105,16 @@ async def subscribe(parts: Parts) -> None:
         partial(on_execution_analyzed, **step, **judging, query_client=bus),
     )
     await bus.consume(
-        catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **step, tools=tools)
+        catalog.GATEWAY_ON_ANALYSIS_REJECTED,
+        partial(on_analysis_rejected, **step, tools=parts.tools),
     )
-    ran = {**step, "journal": bus}
     await bus.consume(
         catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)
     )
     await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
     await bus.consume_dead_letters(
-        catalog.GATEWAY_ON_DEAD_LETTER, partial(on_dead_letter, **ran, relay=parts.relay)
+        catalog.GATEWAY_ON_DEAD_LETTER,
+        partial(on_dead_letter, **ran, store=parts.stores.workflows),
     )
 
 
@@ -125,54 +123,56 @@ async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
     await parts.runs.on_end(end)
 
 
-def rest(parts: Parts, face: McpServerFace) -> FastAPI:
-    """The face for everybody else, with the MCP one beside it."""
+def rest_api(parts: Parts, endpoint: McpServerFace) -> FastAPI:
+    """Build the REST application, with our MCP server mounted beside its routes."""
     settings = parts.settings
     limits = Limits(settings.names, settings.gateway_max_body_bytes)
     health = Health(parts.checks, parts.policies.fault, parts.readiness)
-    who, mounted = _callers(settings), [face.route]
-    return rest_app(parts.agents, parts.bus, who, health, limits, parts.streams, mounted)
+    callers, mounted = _callers(settings), [endpoint.route]
+    return rest_app(parts.use_cases, parts.bus, callers, health, limits, parts.streams, mounted)
 
 
 @asynccontextmanager
 async def _serving(
-    parts: Parts, face: McpServerFace, handed_on: socket | None
+    parts: Parts, endpoint: McpServerFace, listening: socket | None
 ) -> AsyncGenerator[HttpServer]:
     settings = parts.settings
     reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
-    where = settings.gateway_host, settings.gateway_port
-    serving = serve_http(rest(parts, face), *where, reader, handed_on=handed_on)
-    async with serving as http, face.running():
+    address = settings.gateway_host, settings.gateway_port
+    serving = serve_http(rest_api(parts, endpoint), *address, reader, handed_on=listening)
+    async with serving as http, endpoint.running():
         try:
             yield http
         finally:
             parts.notifier.close()
-            parts.executions.admission.close()
+            parts.admission.close()
             await parts.calls.close()
 
 
-async def _drain(parts: Parts, face: McpServerFace, http: HttpServer, within: float) -> None:
-    """End streams, for their readers to go on elsewhere, and wait for requests; those that take
-    longer are told that their workflow runs, or that nobody knows how their tool call ends."""
+async def _drain(parts: Parts, endpoint: McpServerFace, http: HttpServer, within: float) -> None:
+    """End streams, for their readers to reconnect to another gateway, and wait for requests; those
+    that take longer are answered that their workflow runs, or that the outcome of their tool call
+    is unknown."""
     parts.streams.end()
-    face.end_streams()
+    endpoint.end_streams()
     if await http.drain(within):
         return
     parts.notifier.close()
-    parts.executions.admission.close()
+    parts.admission.close()
     if not await http.drain(_LAST_ANSWERS_S):
-        face.end_calls()
+        endpoint.end_calls()
         await http.drain(_LAST_ANSWERS_S)
 
 
-def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, object, None]]:
-    """What the gateway does unasked."""
+def periodic_work(
+    parts: Parts, announcer: ToolAnnouncer
+) -> Sequence[Coroutine[object, object, None]]:
+    """List the work that the gateway does without a request or a message."""
     due = partial(
         on_due,
-        workflows=parts.stores.workflows,
+        workflows=parts.workflows,
+        store=parts.stores.workflows,
         tools=parts.tools,
-        relay=parts.relay,
-        rules=parts.executions.rules,
         now=parts.bus.now,
         outages=parts.bus.outages,
     )
@@ -182,24 +182,24 @@ def works(parts: Parts, announcer: ToolAnnouncer) -> Sequence[Coroutine[object, 
         announcer.retire_others(parts.tools.status()),
         keep_doing(parts.relay.sweep, every_s),
         keep_doing(due, every_s),
-        keep_doing(parts.watch.look, _LOOK_EVERY_S),
-        keep_doing(parts.executions.admission.look_after, LOOK_EVERY_S),
-        keep_doing(partial(_forget, parts), _FORGET_EVERY_S),
+        keep_doing(parts.watch.look, _TRY_STORING_EVERY_S),
+        keep_doing(parts.admission.release_ended, RELEASE_EVERY_S),
+        keep_doing(partial(_delete_old, parts), _DELETE_EVERY_S),
     )
 
 
-async def _forget(parts: Parts) -> None:
+async def _delete_old(parts: Parts) -> None:
     now = parts.bus.now()
-    await parts.stores.ledger.forget(now - _CALLS_REMEMBERED)
+    await parts.stores.ledger.forget(now - _CALLS_STORED_FOR)
     await parts.stores.results.forget(now)
 
 
-def mcp_face(parts: Parts) -> McpServerFace:
-    """The face for MCP clients."""
+def mcp_endpoint(parts: Parts) -> McpServerFace:
+    """Build our MCP server."""
     settings = parts.settings
     return McpServerFace(
-        agent=parts.agents,
-        allowed=parts.agents,
+        agent=parts.use_cases.agents,
+        allowed=parts.use_cases.agents,
         callers=_callers(settings),
         version=version("pml-gateway"),
         hosts=settings.names.hosts,
@@ -208,11 +208,11 @@ def mcp_face(parts: Parts) -> McpServerFace:
     )
 
 
-def _telling(face: McpServerFace) -> OnTools:
-    async def tell_clients(server: str, tools: tuple[ToolDefinition, ...]) -> None:
-        await face.tools_changed()
+def _change_publisher(endpoint: McpServerFace) -> OnTools:
+    async def publish_change(server: str, tools: tuple[ToolDefinition, ...]) -> None:
+        await endpoint.tools_changed()
 
-    return tell_clients
+    return publish_change
 
 
 def _callers(settings: GatewaySettings) -> LocalCallers:

@@ -1,10 +1,13 @@
-"""What handlers and routes of the gateway share, put together."""
+"""Components that handlers and routes of the gateway share, and their assembly."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
 from pml_common.bus.port import Bus
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.scope import Scope
 from pml_common.health import Checks, Readiness
 from pml_common.service import clock_check
 from pml_common.signing import SigningKey
@@ -20,9 +23,14 @@ from pml_gateway.adapters.stores import Stores
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
-from pml_gateway.application.execute import Executions
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.decide import Decisions
+from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
+from pml_gateway.application.execute_program import ProgramExecution
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.entrypoints.http.app import UseCases
 from pml_gateway.entrypoints.http.events import EventStreams
 from pml_gateway.ports import KnownTools
 from pml_gateway.settings import GatewaySettings
@@ -30,7 +38,7 @@ from pml_gateway.settings import GatewaySettings
 
 @dataclass(frozen=True)
 class Parts:
-    """What handlers and routes share."""
+    """Components of one gateway."""
 
     settings: GatewaySettings
     bus: Bus
@@ -41,17 +49,15 @@ class Parts:
     calls: ToolCalls
     relay: OutboxRelay
     notifier: MemoryNotifier
-    runs: Runs
+    runs: RunCache
     names: CachedCapabilityNames
     policies: PolicyFile
-    executions: Executions
+    admission: Admission
+    workflows: WorkflowService
+    programs: ProgramExecution
+    use_cases: UseCases
     readiness: Readiness = field(default_factory=Readiness)
     streams: EventStreams = field(default_factory=EventStreams)
-
-    @property
-    def agents(self) -> Agents:
-        """What REST and MCP offer alike."""
-        return Agents(self.executions, self.tools)
 
 
 def assemble(
@@ -63,58 +69,77 @@ def assemble(
     instance: UUID,
     key: SigningKey,
 ) -> Parts:
-    """Everything put together, nothing started; `instance` is this process, which
-    signs grants with `key`."""
-    rules = settings.rules(key)
+    """Build every component and start none; `instance` is the id of this process, `key` signs its
+    grants."""
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
-    relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
+    relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
     room = DiskRoom(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
+    admission = Admission(settings.bounds, stores.workflows)
+    terms, rules, now = settings.terms, settings.rules(key), bus.now
+    workflows = WorkflowService(stores.workflows, relay, notifier, runs, names, terms, rules)
+    ready = partial(_require_ready, watch, room)
+    programs = ProgramExecution(workflows, admission, policies.of, terms, rules, now, ready)
     return Parts(
         settings=settings,
         bus=bus,
         watch=watch,
         stores=stores,
         tools=tools,
-        checks={
-            "nats": watch.check,
-            "clock": clock_check(bus.now),
-            **checks,
-            "disk": room.check,
-        },
-        calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, bus.now),
+        checks={"nats": watch.check, "clock": clock_check(now), **checks, "disk": room.check},
+        calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, now),
         relay=relay,
         notifier=notifier,
         runs=runs,
         names=names,
         policies=policies,
-        executions=Executions(
-            workflows=stores.workflows,
-            relay=relay,
-            notifier=notifier,
-            admission=Admission(settings.bounds, stores.workflows),
-            runs=runs,
-            names=names,
-            cache=ResultCache(
-                memoized=BusResults(bus, bus.now),
-                lasting=stores.results,
-                workflows=stores.workflows,
-                tools=tools,
-                query_client=bus,
-                policy_of=policies.of,
-                now=bus.now,
-            ),
-            query_client=PatientQueryClient(bus, settings.gateway_owner_patience_s),
-            policy_of=policies.of,
-            terms=settings.terms,
-            rules=rules,
-            now=bus.now,
-            require_bus=partial(_require, watch, room),
-        ),
+        admission=admission,
+        workflows=workflows,
+        programs=programs,
+        use_cases=_use_cases(settings, bus, stores, tools, policies.of, workflows, programs),
     )
 
 
-async def _require(watch: BusWatch, room: DiskRoom) -> None:
-    """Raise BusUnavailable or Unavailable where new work could not be seen to its end."""
+def _use_cases(
+    settings: GatewaySettings,
+    bus: Bus,
+    stores: Stores,
+    tools: KnownTools,
+    policy_of: Callable[[Scope], Policy],
+    workflows: WorkflowService,
+    programs: ProgramExecution,
+) -> UseCases:
+    now = bus.now
+    query_client = PatientQueryClient(bus, settings.gateway_owner_patience_s)
+    cache = ResultCache(
+        memoized=BusResults(bus, now),
+        persistent=stores.results,
+        store=stores.workflows,
+        tools=tools,
+        query_client=bus,
+        policy_of=policy_of,
+        now=now,
+    )
+    execution = Execution(
+        workflows,
+        programs,
+        CapabilityExecution(workflows, programs, cache, query_client),
+        Suggestions(query_client),
+        settings.gateway_max_timeout_s,
+    )
+    default_timeout_s = settings.gateway_default_timeout_s
+    return UseCases(
+        agents=Agents(execution, query_client, tools, policy_of, default_timeout_s),
+        cancellations=Cancellations(workflows, now),
+        decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
+        cache=cache,
+        store=stores.workflows,
+        tools=tools,
+        query_client=query_client,
+    )
+
+
+async def _require_ready(watch: BusWatch, room: DiskRoom) -> None:
+    """Raise BusUnavailable or Unavailable where new work could not be finished."""
     room.require()
     await watch.require()

@@ -1,4 +1,7 @@
-"""What handlers need from the world outside; long on purpose: every port in one place."""
+"""Ports: what the application uses of the outside world, and what entrypoints use of it.
+
+All ports of the gateway in one file, by room: tools, callers, agents, workflows, results.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,8 +28,9 @@ ServerState = Literal["connecting", "ready", "failed"]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
-    what of it is not used. Once `announced`, programs that name its tools find them."""
+    """State of the connection to one MCP server. `tools` is the number of tools last listed,
+    `warnings` say which of them are not used and why; once `announced`, the tool catalog has them.
+    """
 
     state: ServerState
     error: str | None
@@ -38,45 +42,95 @@ class ServerStatus:
 
 
 class ToolCaller(Protocol):
-    """What makes tool calls on MCP servers."""
+    """Calls tools of MCP servers."""
 
     async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
-        """Call `server:tool`; answers within `timeout_s` and raises nothing.
+        """Call `server:tool`; returns within `timeout_s` and raises nothing.
 
         `unknown`: the call was sent, got no usable answer, and may not be repeated or lost its
-        connection. `tool_error`: the tool or its server said no. A `domain.repeatable.NotSent`:
-        nothing was called.
+        connection. `tool_error`: the tool or its server returned an error. A
+        `domain.tool_calls.repeatable.NotSent`: nothing was called.
         """
         ...
 
 
 class ToolServers(ToolCaller, Protocol):
-    """The connected MCP servers."""
+    """Connected MCP servers."""
 
     def list_tools(self) -> Mapping[str, tuple[ToolDefinition, ...]]:
-        """Each server's tools as it last listed them."""
+        """Return each server's tools as it last listed them."""
         ...
 
     def status(self) -> Mapping[str, ServerStatus]:
-        """How each server stands now."""
+        """Return the present status of each server."""
         ...
 
     async def reach(self, server: str, timeout_s: float) -> None:
-        """Wait, `timeout_s` at most, until a server can be called; one that is away is tried at
-        once, and not waited for once that failed and it was away for long."""
+        """Wait until a server can be called, `timeout_s` at most. An absent server is tried at
+        once; the wait ends when that fails and the server has been absent for long."""
+        ...
+
+
+class KnownTools(ToolServers, Protocol):
+    """Connected MCP servers, with an index of their tools by id."""
+
+    def find(self, tool_id: str) -> ToolDefinition | None:
+        """Return a tool as its server lists it now."""
+        ...
+
+    def hash_of(self, tool_id: str) -> str | None:
+        """Return the hash of a tool's definition as its server lists it now."""
+        ...
+
+
+class AllowedTools(Protocol):
+    """Tools that callers may list."""
+
+    async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
+        """Return the tools that the scope's policy does not deny. Raises Unavailable."""
+        ...
+
+    async def until_listed(self, tool: str, within_s: float) -> bool:
+        """Wait, `within_s` at most, for servers that a tool of this name may belong to and that
+        have not listed their tools yet; return whether there are such servers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Authenticated caller: `scope` and `principal` come from the credential, never from the
+    request."""
+
+    scope: Scope
+    principal: str
+
+
+class Callers(Protocol):
+    """Identifies callers by their credentials."""
+
+    async def identify(self, headers: Mapping[str, str]) -> Caller:
+        """Return the caller that sent these headers. Raises Forbidden."""
+        ...
+
+
+class Approvers(Callers, Protocol):
+    """Identifies callers and approvers by their credentials."""
+
+    async def approver(self, headers: Mapping[str, str]) -> Caller:
+        """Return the approver, if these headers prove their key. Raises Unauthorized."""
         ...
 
 
 class AgentApi(Protocol):
-    """What agents may ask, whichever protocol they speak; the caller is known already.
+    """Operations for agents, the same over every protocol; callers are identified already.
 
-    Raises the errors of `domain.errors`.
+    Raises the errors of `domain.api.errors`.
     """
 
     async def execute(
         self, scope: Scope, principal: str, request: ExecuteRequest
     ) -> ExecuteResponse:
-        """Run a program or a capability and wait for its end, its approval, or its time."""
+        """Execute a program or a capability, and wait for its end, its approval, or its time."""
         ...
 
     async def discover(self, query: Discover) -> DiscoveryPage:
@@ -91,76 +145,17 @@ class AgentApi(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Who asks: `scope` and `principal` come from the credential, never from the request."""
-
-    scope: Scope
-    principal: str
-
-
-class Callers(Protocol):
-    """What tells callers by their credentials."""
-
-    async def identify(self, headers: Mapping[str, str]) -> Caller:
-        """The caller that sent these headers. Raises Forbidden."""
-        ...
-
-
-class Approvers(Callers, Protocol):
-    """What tells callers, and who may decide."""
-
-    async def approver(self, headers: Mapping[str, str]) -> Caller:
-        """The person who decides, if these headers show their key. Raises Unauthorized."""
-        ...
-
-
-class AllowedTools(Protocol):
-    """What tells which real tools there are for whom."""
-
-    async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """The scope's tools, without those its policy denies. Raises Unavailable."""
-        ...
-
-    async def until_listed(self, tool: str, within_s: float) -> bool:
-        """Wait, `within_s` at most, for servers that a tool of this name may belong to and that
-        told no tools yet; whether there are such servers."""
-        ...
-
-
-class KnownTools(ToolServers, Protocol):
-    """The connected servers, their tools at hand by id."""
-
-    def find(self, tool_id: str) -> ToolDefinition | None:
-        """A tool by its id, as its server lists it now."""
-        ...
-
-    def hash_of(self, tool_id: str) -> str | None:
-        """The hash of a tool's definition, as its server lists it now."""
-        ...
-
-
-def never_listed(tools: ToolServers, tool_id: str) -> tuple[str, ServerStatus] | None:
-    """The server of this tool where it has told no tools since this process began, because it is
-    not connected."""
-    name = tool_id.partition(":")[0]
-    server = tools.status().get(name)
-    if server is None or server.state == "ready" or server.tools:
-        return None
-    return name, server
-
-
 class CapabilityNames(Protocol):
-    """What capabilities are called."""
+    """Names of capabilities."""
 
     async def name_of(self, scope: Scope, capability_id: UUID) -> str | None:
-        """Its name now; None when nobody tells in time."""
+        """Return its present name; None where the registry does not answer in time."""
         ...
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A message that a stored change calls for; `traceparent` is what it is part of."""
+    """A message of the outbox, with the `traceparent` of the trace that it belongs to."""
 
     message: Message
     traceparent: str | None = None
@@ -168,85 +163,124 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken: what it stated, and how the workflow stands, unless the message was
-    handled before."""
+    """A step caused by a message: its effects and the workflow after it; no workflow where the
+    message was handled before."""
 
     effects: Sequence[Message]
     workflow: Workflow | None
 
 
 class WorkflowStore(Protocol):
-    """Workflows and their approvals. Everything here may raise StorageUnavailable."""
+    """Stores workflows and their approvals. Every method may raise StorageUnavailable."""
 
     async def accept(self, workflow: Workflow) -> Workflow | None:
-        """Keep a new workflow and its request; None. If its key is taken: the one that has it."""
+        """Store a new workflow, and its request in the outbox, and return None; where its key is
+        taken, store nothing and return the workflow that has it."""
         ...
 
     async def step_once(
         self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Taken | None:
-        """Take the step that a message causes, once, whatever is redelivered. None: there is no
-        such workflow."""
+        """Take the step that a message causes, once for all its deliveries. None: there is no such
+        workflow."""
         ...
 
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
-        """Take a step that no message caused: keep its workflow, and in the outbox what follows.
+        """Take a step that no message causes: store the workflow, and its effects in the outbox.
         None: there is no such workflow."""
         ...
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        """A workflow as it stands."""
+        """Return a workflow in its current state."""
         ...
 
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
-        """Workflows, newest first."""
+        """List workflows, newest first."""
         ...
 
     async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
-        """Approvals that nobody gave yet, the soonest to expire first."""
+        """List open approvals, the first to expire first."""
         ...
 
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        """Workflows of all scopes that stand still: something should have happened by now."""
+        """List workflows of all scopes whose next step is overdue."""
         ...
 
 
 class Outbox(Protocol):
-    """Messages that stored changes call for. May raise StorageUnavailable."""
+    """Stores messages until they are published. Every method may raise StorageUnavailable."""
 
     async def claim(self, limit: int) -> Sequence[Outgoing]:
-        """Messages of all scopes that are late; nobody else gets them for a while. What cannot be
-        read is set aside."""
+        """Return overdue messages of all scopes, and for a while return them to no other caller.
+        Unreadable messages are set aside."""
         ...
 
     async def drop(self, message_ids: Sequence[UUID]) -> None:
-        """Forget messages that were published."""
+        """Delete published messages."""
+        ...
+
+
+class Relay(Protocol):
+    """Publishes messages of the outbox."""
+
+    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
+        """Publish messages that were just stored; those that fail now are published later."""
+        ...
+
+
+class Waiter(Protocol):
+    """One caller's wait for a workflow."""
+
+    @property
+    def over(self) -> bool:
+        """Whether no more notifications will come."""
+        ...
+
+    async def wait(self, timeout_s: float) -> Workflow | None:
+        """Wait for a notification; return the workflow's state, or None where the caller has to
+        read it from the store."""
+        ...
+
+
+class Notifier(Protocol):
+    """Notifies callers that wait for workflows in this process."""
+
+    def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
+        """Receive notifications when a workflow ends or needs approval, until the block exits."""
+        ...
+
+    def notify(self, workflow: Workflow) -> None:
+        """Wake the callers that wait for a workflow, with its present state."""
         ...
 
 
 class CallLedger(Protocol):
-    """What became of tool calls, by idempotency key. May raise StorageUnavailable."""
+    """Stores the state of tool calls by idempotency key. Every method may raise
+    StorageUnavailable."""
 
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
-        """Note that a call begins; None. If its key is there, note nothing and return that."""
+        """Store that a call begins and return None; where its key is taken, store nothing and
+        return the stored entry."""
         ...
 
     async def find(self, call: CallTool) -> Entry | None:
-        """What is noted under a call's key."""
+        """Return the entry under a call's key."""
         ...
 
     async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
-        """Note that a call begun by `previous` begins anew; False: somebody was faster."""
+        """Store that a call begun by `previous` begins anew; False: another gateway took it
+        over."""
         ...
 
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
-        """Note how a call ended, begun or not, unless that is known; return what is known."""
+        """Store the outcome of a call, begun or not, unless one is stored; return the stored
+        one."""
         ...
 
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
-        """The results of those calls that succeeded, by idempotency key."""
+        """Return the results of the calls that succeeded, by idempotency key."""
         ...
 
     async def lives(self, owner: UUID) -> bool:
@@ -254,62 +288,29 @@ class CallLedger(Protocol):
         ...
 
     async def forget(self, older_than: datetime) -> None:
-        """Drop calls that no grant reaches any more."""
+        """Delete calls that no grant covers any more."""
         ...
 
 
 class KeptResults(Protocol):
-    """Which workflows' results are told again. May raise StorageUnavailable, BusError."""
+    """Stores which workflows' results are cached. May raise StorageUnavailable, BusError."""
 
     async def find(self, key: ResultKey) -> Kept | None:
-        """What is kept under a key, if anything; its time may be over."""
+        """Return the entry under a key, which may have expired."""
         ...
 
     async def keep(self, key: ResultKey, kept: Kept) -> None:
-        """Keep this instead of what the key had."""
+        """Store an entry, replacing that of the same key."""
         ...
 
 
 class LastingResults(KeptResults, Protocol):
-    """Those that stay until somebody drops them. May raise StorageUnavailable."""
+    """Cached results that stay until they are deleted. May raise StorageUnavailable."""
 
     async def drop(self, scope: Scope, capability_id: UUID, but_revision: int) -> None:
-        """Drop those of a capability that nobody asks for any more: of all revisions but one."""
+        """Delete the results of a capability, except those of one revision of its settings."""
         ...
 
     async def forget(self, now: datetime) -> None:
-        """Drop those whose time is over."""
-        ...
-
-
-class Waiter(Protocol):
-    """What one waiting caller hears."""
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more will come."""
-        ...
-
-    async def wait(self, timeout_s: float) -> Workflow | None:
-        """Wait for waiter: how the workflow stands if somebody here knows; else look yourself."""
-        ...
-
-
-class Notifier(Protocol):
-    """Where callers wait for their workflows."""
-
-    def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
-        """Hear from the block's first line on when a workflow ends or needs approval."""
-        ...
-
-    def notify(self, workflow: Workflow) -> None:
-        """Tell whoever waits here how a workflow stands."""
-        ...
-
-
-class Relay(Protocol):
-    """What publishes messages of the outbox."""
-
-    async def publish(self, outgoing: Sequence[Outgoing]) -> None:
-        """Publish now what was just stored; what cannot be is published later."""
+        """Delete expired results."""
         ...

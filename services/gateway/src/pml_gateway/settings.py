@@ -1,4 +1,4 @@
-"""What the gateway is told by its environment; the only reader of it."""
+"""Settings of the gateway; the only reader of its environment."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class GatewaySettings(StorageSettings):
-    """`PML_…` and `PML_GATEWAY_…`; times in seconds.
+    """Variables `PML_…` and `PML_GATEWAY_…`; times in seconds.
 
     Grants are signed with the key of `signing_key`, as messages are.
     """
@@ -33,41 +33,44 @@ class GatewaySettings(StorageSettings):
     gateway_host: str = "127.0.0.1"
     gateway_port: int = Field(default=8080, ge=0, le=65535)
     gateway_listen_fd: int | None = Field(
-        default=None, description="An open socket to take connections from, instead of the port."
+        default=None, description="Inherited listening socket, used instead of the port."
     )
     gateway_allow_remote: bool = Field(
-        default=False, description="Listen on an address that others can reach, without a login."
+        default=False,
+        description="Listen on an address that other hosts can reach, without a login.",
     )
     gateway_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
-        description="Names we are called by besides loopback's: host or host:port; * for any.",
+        description="Accepted Host names besides loopback's: host or host:port; * for any.",
     )
     mcp_servers: Path | None = None
 
     gateway_org: ScopeToken = "local"
     gateway_project: ScopeToken = "default"
     gateway_principal: str = "local"
-    gateway_approver: str = Field(default="local", description="The name of who decides.")
+    gateway_approver: str = Field(default="local", description="Name of the approver.")
     gateway_approver_key_sha256: (
         Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None
-    ) = Field(default=None, description="Hash of the key to decide with; without one nobody can.")
+    ) = Field(
+        default=None, description="Hash of the approver's key; without it, nothing can be approved."
+    )
     gateway_policy: Policy = Policy()
     gateway_policy_file: Path | None = Field(
-        default=None, description="Policies of all scopes; read again whenever it changes."
+        default=None, description="Policies of all scopes; reloaded when the file changes."
     )
 
     gateway_max_body_bytes: int = Field(default=1024 * 1024, gt=0)
     gateway_head_timeout_s: float = Field(
-        default=10.0, gt=0, description="For a request's line and headers to come."
+        default=10.0, gt=0, description="Time to receive a request's line and headers."
     )
     gateway_body_timeout_s: float = Field(
-        default=30.0, gt=0, description="For a request's body to come, from its head on."
+        default=30.0, gt=0, description="Time to receive a request's body, after its headers."
     )
     gateway_max_in_flight: int = Field(
-        default=10, ge=1, description="Executions analysed, queued and run at a time."
+        default=10, ge=1, description="Executions in flight: being analysed, queued or running."
     )
     gateway_max_waiting: int = Field(
-        default=256, ge=0, description="Executions that wait to be in flight, in all scopes."
+        default=256, ge=0, description="Executions that wait for a slot, in all scopes."
     )
     gateway_max_waiting_per_scope: int = Field(default=64, ge=0)
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
@@ -76,22 +79,26 @@ class GatewaySettings(StorageSettings):
     gateway_approval_ttl_s: float = Field(default=3600.0, gt=0)
     gateway_grant_slack_s: float = Field(default=3600.0, gt=0)
     gateway_patience_s: float = Field(
-        default=60.0, gt=0, description="What stands still for longer is asked for again."
+        default=60.0,
+        gt=0,
+        description="Time without progress after which a workflow's last message is repeated.",
     )
     gateway_storage_patience_s: float = Field(default=1.5, gt=0)
     gateway_owner_patience_s: float = Field(
-        default=10.0, ge=0, description="For a service that answers queries to be there again."
+        default=10.0,
+        ge=0,
+        description="Time to wait for an absent service to answer queries again.",
     )
     gateway_sweep_every_s: float = Field(default=1.0, gt=0)
     gateway_data_folders: Annotated[tuple[Path, ...], NoDecode] = Field(
         default=(),
-        description="Folders of NATS and Postgres whose disks we watch; as PATH separates them.",
+        description="Data folders of NATS and Postgres, whose disks are watched; as in PATH.",
     )
     gateway_min_free_mib: int = Field(
-        default=256, ge=0, description="New work is refused where a disk has less left."
+        default=256, ge=0, description="Free space below which new executions are refused."
     )
     gateway_stub_tools: bool = Field(
-        default=False, description="Offer pml_stub:echo, answered inside the gateway."
+        default=False, description="Offer pml_stub:echo, a tool inside the gateway."
     )
 
     @model_validator(mode="before")
@@ -114,7 +121,7 @@ class GatewaySettings(StorageSettings):
     @classmethod
     def _no_approver(cls, principal: str) -> str:
         if principal.startswith(PREFIX):
-            raise ValueError(f"PML_GATEWAY_PRINCIPAL names who asks: none begins with {PREFIX}")
+            raise ValueError(f"PML_GATEWAY_PRINCIPAL is the agent: it may not begin with {PREFIX}")
         return principal
 
     @field_validator("gateway_allowed_hosts")
@@ -127,30 +134,30 @@ class GatewaySettings(StorageSettings):
     def _stay_local(self) -> Self:
         if not is_loopback(self.gateway_host) and not self.gateway_allow_remote:
             raise ValueError(
-                f"PML_GATEWAY_HOST={self.gateway_host} can be reached by others, and whoever "
-                "reaches this gateway is let in; keep it on 127.0.0.1, or set "
-                "PML_GATEWAY_ALLOW_REMOTE=true if something in front of it checks who asks"
+                f"PML_GATEWAY_HOST={self.gateway_host} can be reached from other hosts, and the "
+                "gateway has no login; keep it on 127.0.0.1, or set PML_GATEWAY_ALLOW_REMOTE=true "
+                "if something in front of it authenticates callers"
             )
         return self
 
     @property
     def scope(self) -> Scope:
-        """The one scope of an embedded gateway."""
+        """Scope of all callers of an embedded gateway."""
         return Scope(org=self.gateway_org, project=self.gateway_project)
 
     @property
     def approver(self) -> Approver:
-        """The person who decides."""
+        """Identity and key of the approver."""
         return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
 
     @property
     def names(self) -> Names:
-        """By which names requests may call us."""
+        """Host names that requests may use."""
         return names_of(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
 
     @property
     def terms(self) -> Terms:
-        """What holds for executions."""
+        """Time limits of executions."""
         return Terms(
             default_timeout_s=self.gateway_default_timeout_s,
             max_timeout_s=self.gateway_max_timeout_s,
@@ -159,7 +166,7 @@ class GatewaySettings(StorageSettings):
 
     @property
     def bounds(self) -> Bounds:
-        """How many executions go on, and wait for that."""
+        """Bounds on the executions in flight and waiting."""
         return Bounds(
             in_flight=self.gateway_max_in_flight,
             waiting=self.gateway_max_waiting,
@@ -168,11 +175,11 @@ class GatewaySettings(StorageSettings):
 
     @property
     def grant_key(self) -> SigningKey:
-        """What grants are signed with. Raises CannotStart."""
+        """Key that signs grants. Raises CannotStart."""
         return signing_key_of("gateway", self)
 
     def rules(self, key: SigningKey) -> Rules:
-        """What holds for grants, signed with this key, and approvals."""
+        """Build the rules for approvals and for grants, signed with `key`."""
         return Rules(
             key=key,
             approval_ttl=timedelta(seconds=self.gateway_approval_ttl_s),
@@ -182,6 +189,5 @@ class GatewaySettings(StorageSettings):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """All variables, for the MCP servers' file to refer to and their processes to choose
-        from."""
+        """All environment variables, for the MCP servers' file and their processes."""
         return dict(os.environ)

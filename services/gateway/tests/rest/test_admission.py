@@ -42,7 +42,7 @@ async def full(w: World, **more: object) -> list[asyncio.Task[httpx2.Response]]:
     tasks = asked(w, IN_FLIGHT, **more)
     await eventually(lambda: len(w.peers.runs) == others + IN_FLIGHT)
     tasks += [asyncio.create_task(ask(w, "hang", **more)) for _ in range(WAITING)]
-    await eventually(lambda: w.parts.executions.admission.waiting == WAITING)
+    await eventually(lambda: w.parts.admission.waiting == WAITING)
     return tasks
 
 
@@ -109,7 +109,7 @@ async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() ->
         w.peers.release.set()
 
         async def room() -> Json | None:
-            await w.parts.executions.admission.look_after()
+            await w.parts.admission.release_ended()
             answer = await ask(w, "return 1;")
             return answer.json() if answer.status_code == 200 else None
 
@@ -118,7 +118,7 @@ async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() ->
 
 async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: World) -> None:
     tasks = await full(w)
-    calls = McpCalls(w.parts.agents, w.parts.agents, 5.0)
+    calls = McpCalls(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
     for tool, args in ((EXECUTE, {"code": "hang"}), ("fs:write", {"path": "/a"})):
         result = await calls.call(Caller(SCOPE, "mira"), tool, dict(args))
         assert result.is_error
@@ -131,7 +131,7 @@ async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: Wor
 async def test_what_waits_when_the_gateway_stops_is_accepted_and_goes_on(w: World) -> None:
     tasks = await full(w)
     w.parts.notifier.close()
-    w.parts.executions.admission.close()
+    w.parts.admission.close()
     answers = [(await task).json() for task in tasks]
     assert {answer["status"] for answer in answers} == {"running"}
     w.peers.release.set()

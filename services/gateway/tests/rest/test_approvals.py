@@ -117,12 +117,12 @@ async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None
 async def test_nobody_deciding_in_time_ends_it_once() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        executions = w.parts.executions
-        tick = partial(on_due, executions.workflows, w.parts.tools, w.parts.relay, executions.rules)
-        await tick(executions.now)
+        parts = w.parts
+        tick = partial(on_due, parts.workflows, parts.stores.workflows, parts.tools)
+        await tick(parts.bus.now)
         assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
         for _ in range(2):
-            await tick(lambda: executions.now() + timedelta(hours=2))
+            await tick(lambda: parts.bus.now() + timedelta(hours=2))
         view = await w.workflow(asked["workflowId"])
         assert (view["status"], view["error"]["kind"]) == ("error", "denied")
         assert view["approval"]["outcome"] == "expired"

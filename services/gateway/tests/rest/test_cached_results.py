@@ -12,7 +12,15 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.entrypoints.mcp.call_tool import McpCalls
 from pml_gateway.ports import Caller
-from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
+from services.gateway.tests.cached import (
+    MEMOIZE,
+    PERSISTENT,
+    allow,
+    choose,
+    learn,
+    look,
+    with_cache,
+)
 from services.gateway.tests.examples import NESTED_HASH, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.fake_services import record
 from services.gateway.tests.harness import Json, World
@@ -133,13 +141,13 @@ async def test_two_calls_at_once_both_run_and_are_both_right(w: World) -> None:
 
 async def test_what_has_lasted_its_time_runs_again(w: World) -> None:
     await choose(w, {"policy": "persistent", "ttl_s": 60})
-    executions = w.parts.executions
+    parts, cache = w.parts, w.parts.use_cases.cache
     request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
-    await executions.execute(SCOPE, "mira", request)
+    await with_cache(w, cache).execute(SCOPE, "mira", request)
     for seconds, cached in ((0, True), (61, False)):
         waited = timedelta(seconds=seconds)
-        cache = replace(executions.cache, now=lambda waited=waited: executions.now() + waited)
-        answer = await replace(executions, cache=cache).execute(SCOPE, "mira", request)
+        later = replace(cache, now=lambda waited=waited: parts.bus.now() + waited)
+        answer = await with_cache(w, later).execute(SCOPE, "mira", request)
         assert answer.cached is cached
 
 
@@ -158,7 +166,7 @@ async def test_what_other_nested_capabilities_would_answer_is_asked_of_them(w: W
 
 async def test_mcp_clients_are_told_too(w: World) -> None:
     await choose(w, MEMOIZE)
-    calls = McpCalls(w.parts.agents, w.parts.agents, 5.0)
+    calls = McpCalls(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
     args: Json = {"capability": "cap:fs:look", "args": {"path": "/a"}}
     w.peers.names["cap:fs:look"] = w.peers.names["fs:look"]
     first = await calls.call(Caller(SCOPE, "mira"), "pml_execute", args)
@@ -172,10 +180,9 @@ async def test_without_its_cache_a_capability_runs(w: World) -> None:
     await look(w)
     gone = MemoryBus()
     gone.kill()
-    executions = w.parts.executions
-    away = replace(executions.cache, memoized=BusResults(gone, executions.now))
+    away = replace(w.parts.use_cases.cache, memoized=BusResults(gone, w.parts.bus.now))
     request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
-    answer = await replace(executions, cache=away).execute(SCOPE, "mira", request)
+    answer = await with_cache(w, away).execute(SCOPE, "mira", request)
     assert (answer.status, answer.cached) == ("success", False)
     assert (await look(w))["cached"]
 

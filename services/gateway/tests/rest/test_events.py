@@ -11,7 +11,7 @@ import httpx2
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.http_server import serve_http
-from pml_gateway.app import mcp_face, rest
+from pml_gateway.app import mcp_endpoint, rest_api
 from pml_gateway.entrypoints.http.heads import BoundedHeads
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -42,7 +42,7 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
     """A client over a real socket: the one in memory tells nothing before the end."""
     port = free_port()
     async with (
-        serve_http(rest(w.parts, mcp_face(w.parts)), "127.0.0.1", port, BoundedHeads),
+        serve_http(rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHeads),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
     ):
         yield http

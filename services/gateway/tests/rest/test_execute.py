@@ -173,14 +173,12 @@ async def test_a_workflow_goes_on_when_its_caller_leaves() -> None:
 
 async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
     async with world() as w:
-        executions = w.parts.executions
-        deaf = replace(
-            executions,
-            notifier=MemoryNotifier(),
-            terms=replace(executions.terms, look_every_s=0.05),
-        )
-        answer = await deaf.execute(SCOPE, "mira", ExecuteRequest(code="return 1;"))
-        assert answer.status == "success"
+        workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, look_every_s=0.05)
+        deaf = replace(workflows, notifier=MemoryNotifier(), terms=terms)
+        programs = replace(w.parts.programs, workflows=deaf)
+        request = ExecuteRequest(code="return 1;")
+        ended = await programs.execute(SCOPE, "mira", request, "return 1;")
+        assert ended.state == "succeeded"
 
 
 async def test_callers_are_let_go_when_the_gateway_stops() -> None:

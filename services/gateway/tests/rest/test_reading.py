@@ -96,7 +96,7 @@ async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change
         assert tools == [READ.model_dump(mode="json")]
         await w.execute("return 1;")
         assert [rule.pattern for rule in w.peers.requests[-1].policy.rules] == ["fs:write"]
-        outcome = await w.parts.agents.call_tool(SCOPE, "mira", "fs:write", {}, 5.0)
+        outcome = await w.parts.use_cases.agents.call_tool(SCOPE, "mira", "fs:write", {}, 5.0)
         assert isinstance(outcome, ToolOutcome)
         assert outcome.status == "refused"
         file.write_text('{"rule": []}')

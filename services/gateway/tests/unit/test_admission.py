@@ -46,9 +46,9 @@ class Scene:
     ) -> None:
         """One caller: its turn lasts until an event, and ends with what it has seen."""
         turn = self.admission.turn(party, workflow_id, within_s, is_new=is_new)
-        async with turn as place:
+        async with turn as admitted:
             self.begun.append(workflow_id)
-            place.workflow = seen
+            admitted.workflow = seen
             if until is not None:
                 await until.wait()
 
@@ -142,11 +142,11 @@ async def test_what_goes_on_without_its_caller_keeps_its_slot_until_it_has_ended
     await scene.turn(ANA, known.workflow_id, seen=known)
     waiting = asyncio.create_task(scene.turn(ANA, scene.new()))
     await settle()
-    await scene.admission.look_after()
+    await scene.admission.release_ended()
     await settle()
     assert not waiting.done()
     scene.store.kept[known.scope, known.workflow_id] = standing("succeeded")
-    await scene.admission.look_after()
+    await scene.admission.release_ended()
     await waiting
 
 
@@ -161,7 +161,7 @@ async def test_what_waits_for_a_person_or_has_ended_is_not_in_flight(state: Stat
 async def test_what_was_never_stored_gives_its_slot_back() -> None:
     scene, lost = Scene(waiting=0), standing("requested")
     await scene.turn(ANA, lost.workflow_id, seen=lost)
-    await scene.admission.look_after()
+    await scene.admission.release_ended()
     await scene.turn(ANA, scene.new())
     assert len(scene.begun) == 2
 

@@ -15,7 +15,7 @@ from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.structure import ReferenceArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
 from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, run_of
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.calling import (
@@ -117,29 +117,29 @@ async def test_a_run_that_is_being_cancelled_calls_nothing_and_is_not_told_that_
 async def test_a_run_is_forgotten_with_its_end_and_its_earlier_grant_with_the_next() -> None:
     servers, run = FakeServers(), running(workflow())
     asked = call(run)
-    runs = Runs(RunningWorkflows())
-    assert await runs.of(asked) is not None
+    runs = RunCache(RunningWorkflows())
+    assert await runs.find(asked) is not None
     keep(replace(run, state="succeeded"))
-    assert await runs.of(asked) is not None
+    assert await runs.find(asked) is not None
     await runs.on_end(finished(run))
-    assert await runs.of(asked) is None
+    assert await runs.find(asked) is None
     later = with_grant(run, approved_by="ann")
-    assert await runs.of(asked) is None
-    assert await runs.of(call(later)) is not None
+    assert await runs.find(asked) is None
+    assert await runs.find(call(later)) is not None
     command = RunWorkflow.model_construct(scope=run.scope, workflow_id=run.workflow_id)
     cancel = CancelRun.model_construct(scope=run.scope, workflow_id=run.workflow_id, run=command)
     await runs.on_end(cancel)
     keep(replace(later, state="failed"))
-    assert await runs.of(call(later)) is None
+    assert await runs.find(call(later)) is None
     assert servers.made == []
 
 
 async def test_only_so_many_runs_are_kept() -> None:
-    runs, first = Runs(RunningWorkflows()), running(workflow())
+    runs, first = RunCache(RunningWorkflows()), running(workflow())
     for run in (first, *(running(workflow()) for _ in range(256))):
-        runs.know(run)
+        runs.put(run)
     keep(replace(first, state="succeeded"))
-    assert await runs.of(call(first)) is None
+    assert await runs.find(call(first)) is None
 
 
 async def test_a_policy_that_became_stricter_bites_and_one_that_became_looser_does_not() -> None:

@@ -1,4 +1,4 @@
-"""Tool calls of runs: made once, joined, remembered, or honestly unknown."""
+"""Tool calls of runs: made once, joined, answered from the ledger, or unknown."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class HeldServers(FakeServers):
 
 
 class FrailLedger(MemoryCallLedger):
-    """Fails as often as it is told to."""
+    """Fails a given number of times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,11 +65,11 @@ class Bench:
     instance: UUID = field(default_factory=uuid4)
 
     def calls(self) -> ToolCalls:
-        """The handler, as a process that just started."""
+        """Build the handler of a process that just started."""
         return tool_calls(self.servers, self.ledger, self.instance)
 
     async def leave_begun(self, asked: CallTool, *, alive: bool) -> UUID:
-        """A call that another process began and did not end."""
+        """Store a call that another process began and did not end."""
         owner = uuid4()
         await self.ledger.begin(asked, Entry(fingerprint(asked), owner, later(60)))
         if alive:

@@ -1,4 +1,4 @@
-"""Calls that arrive before their MCP server has told its tools, as after a restart."""
+"""Calls that arrive before their MCP server has listed its tools, as after a restart."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.application.named_servers import until_listed
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.run_cache import RunCache
+from pml_gateway.application.server_listings import wait_until_listed
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.entrypoints.mcp.call_tool import McpCalls
@@ -29,7 +29,7 @@ AWAY = replace(CONNECTING, state="failed", error="cannot connect")
 
 @dataclass
 class Server:
-    """One server, `fs`, as it stands."""
+    """One server, `fs`, with a given status."""
 
     now: ServerStatus = CONNECTING
     listed: tuple[ToolDefinition, ...] = ()
@@ -48,12 +48,12 @@ class Server:
         return {"fs": self.now}
 
     async def reach(self, server: str, timeout_s: float) -> None:
-        """Wait until it lists its tools, or its absence is over."""
+        """Wait until it lists its tools or has failed."""
         self.reached.set()
         await self.hinder.wait()
 
     def lists(self, tool: ToolDefinition) -> None:
-        """Tell its tools."""
+        """List its tools."""
         self.now, self.listed = replace(CONNECTING, state="ready", tools=1), (tool,)
         self.hinder.set()
 
@@ -106,7 +106,7 @@ async def test_a_call_that_was_begun_before_the_restart_is_not_told_as_never_mad
 
 
 async def test_a_call_whose_run_ends_while_it_waits_is_not_made() -> None:
-    server, runs, run = Server(CONNECTING), Runs(RunningWorkflows()), running(workflow())
+    server, runs, run = Server(CONNECTING), RunCache(RunningWorkflows()), running(workflow())
     asked = call(run, WRITE)
     asking = asyncio.create_task(tool_calls(server, runs=runs).on_call_tool(asked))
     await asyncio.wait_for(server.reached.wait(), 5)
@@ -119,7 +119,7 @@ async def test_a_call_whose_run_ends_while_it_waits_is_not_made() -> None:
 
 @dataclass
 class Slow(MemoryCallLedger):
-    """Storage that takes all the time a call has."""
+    """A ledger that takes all the time a call has."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ async def test_without_time_left_nothing_is_sent() -> None:
 
 @dataclass
 class ListsMeanwhile(MemoryCallLedger):
-    """The server lists its tools while the ledger is asked."""
+    """A ledger during whose query the server lists its tools."""
 
     server: Server
 
@@ -175,22 +175,22 @@ async def test_a_tool_that_its_server_does_not_list_is_refused(status: ServerSta
 async def test_a_direct_call_waits_for_the_server_that_its_name_begins_with() -> None:
     server = Server(CONNECTING)
     router = ToolRouter([server])
-    waiting = asyncio.create_task(until_listed("fs_read", router, 5.0))
+    waiting = asyncio.create_task(wait_until_listed("fs_read", router, 5.0))
     await asyncio.wait_for(server.reached.wait(), 5)
     assert not waiting.done()
     server.lists(READ)
     assert await waiting
-    assert not await until_listed("fs_read", router, 5.0), "it has told its tools"
+    assert not await wait_until_listed("fs_read", router, 5.0), "it has told its tools"
 
 
 @pytest.mark.parametrize("name", ["git_log", "fs", "fsx_read", "pml_execute"])
 async def test_a_direct_call_of_nobodys_tool_waits_for_nobody(name: str) -> None:
-    assert not await until_listed(name, ToolRouter([Server(CONNECTING)]), 5.0)
+    assert not await wait_until_listed(name, ToolRouter([Server(CONNECTING)]), 5.0)
 
 
 @dataclass
 class Late:
-    """What lists its tools once somebody waits for them."""
+    """Lists its tools only after a caller has waited for them."""
 
     listed: tuple[ToolDefinition, ...] = ()
     waits: int = 0

@@ -1,4 +1,4 @@
-"""Tool calls that nobody can have made before: not looked up where they may be made again."""
+"""Tool calls that cannot have been made before: not looked up where they may be repeated."""
 
 import pytest
 
@@ -15,7 +15,7 @@ OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
 
 
 class AskedLedger(MemoryCallLedger):
-    """Counts how often it is asked what it knows."""
+    """Counts its queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class AskedLedger(MemoryCallLedger):
 
 
 def calls(servers: FakeServers, ledger: MemoryCallLedger) -> ToolCalls:
-    """The handler, as a process that just started."""
+    """Build the handler of a process that just started."""
     return tool_calls(servers, ledger)
 
 

@@ -20,7 +20,7 @@ OURS = workflow(key="ours")
 
 
 class Hanging(FakeServers):
-    """Tools that do not answer; `cancelled` tells that a call was given up."""
+    """Tools that do not answer; `cancelled` is set when a call is cancelled."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is due by the bus's clock, and what is not since the bus was away."""
+"""Overdue workflows, by the bus's clock, and the outages of the bus that postpone their end."""
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -8,7 +8,6 @@ from pml_common.bus.clock import ManualClock
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.outages import Outage
-from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -17,10 +16,10 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import assemble
 from services.gateway.tests.examples import AT, KEY, RULES, workflow
-from services.gateway.tests.harness import settings
+from services.gateway.tests.harness import settings, workflow_service
 
 
-async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
+async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:
     new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
     await store.accept(new)
     hopeless = AT + RULES.grant_slack
@@ -28,10 +27,9 @@ async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
 
     async def state_at(at: datetime) -> str | None:
         await on_due(
-            workflows=store,
+            workflows=workflow_service(store, bus),
+            store=store,
             tools=ToolRouter([]),
-            relay=OutboxRelay(store.outbox, bus),
-            rules=RULES,
             now=lambda: at,
             outages=lambda: outages,
         )
@@ -42,9 +40,9 @@ async def test_what_could_not_be_heard_of_is_not_given_up() -> None:
     assert await state_at(hopeless + timedelta(days=1)) == "failed"
 
 
-def test_a_gateway_goes_by_the_clock_that_all_processes_share() -> None:
+def test_a_gateway_uses_the_clock_that_all_processes_share() -> None:
     shared = datetime(2031, 7, 1, tzinfo=UTC)
     bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(), bus, stores, ToolRouter([]), {}, uuid4(), KEY)
-    assert parts.executions.now() == shared
+    assert parts.programs.now() == shared

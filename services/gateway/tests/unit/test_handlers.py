@@ -1,4 +1,4 @@
-"""Handlers of the bus, each run twice; the first answer is the second."""
+"""Handlers of messages, each called twice: a redelivery returns the same messages."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -13,10 +13,8 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.application.runs import Runs
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
@@ -26,7 +24,6 @@ from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from services.gateway.tests.examples import (
     AT,
     READ,
-    RULES,
     WRITE,
     analyzed,
     finished,
@@ -34,7 +31,7 @@ from services.gateway.tests.examples import (
     workflow,
 )
 from services.gateway.tests.fake_services import Peers, founded
-from services.gateway.tests.harness import READY, FakeServers
+from services.gateway.tests.harness import READY, FakeServers, workflow_service
 from services.gateway.tests.parked_runs import parked, standing_in
 
 ALLOWED = Policy(otherwise="allow")
@@ -48,16 +45,15 @@ async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, Memor
 
 
 async def twice(handle: Handler) -> Sequence[Message]:
-    """What handling a message states, the first time and again."""
+    """Handle a message and its redelivery; return the messages that both return."""
     first = await handle()
     assert tuple(await handle()) == tuple(first)
     return first
 
 
 def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
-    """A handler on a store."""
-    parts = {"notifier": MemoryNotifier(), "runs": Runs(store), "rules": RULES}
-    return partial(handler, workflows=store, **parts, now=lambda: AT)
+    """Bind a handler to a store."""
+    return partial(handler, workflows=workflow_service(store), now=lambda: AT)
 
 
 def judging(
@@ -66,7 +62,7 @@ def judging(
     servers: FakeServers | None = None,
     policy: Policy = ALLOWED,
 ) -> Handler:
-    """One that asks the policy about tools, too."""
+    """Bind a handler that decides on tools under a policy, too."""
     tools = ToolRouter([servers or FakeServers()])
 
     def policy_of(scope: Scope) -> Policy:
@@ -79,7 +75,7 @@ def analysis_handler(store: MemoryWorkflowStore, bus: MemoryBus) -> Handler:
     return partial(judging(store, on_execution_analyzed), query_client=bus)
 
 
-async def test_an_allowed_program_is_told_to_run_once() -> None:
+async def test_an_allowed_program_is_commanded_to_run_once() -> None:
     new, store = await stored()
     handle = analysis_handler(store, MemoryBus())
     (command,) = await twice(partial(handle, analyzed(new)))
@@ -101,7 +97,7 @@ async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
     assert isinstance(command, RunWorkflow)
 
 
-async def test_the_gateway_asks_about_what_it_would_not_allow_itself() -> None:
+async def test_the_gateway_asks_about_tools_that_its_own_policy_does_not_allow() -> None:
     new, store = await stored()
     handle = partial(
         judging(store, on_execution_analyzed, policy=Policy()), query_client=MemoryBus()
@@ -130,7 +126,7 @@ async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_liste
     assert kept.parked.wanted.definition_hash == WRITE.definition_hash
 
 
-async def test_a_parked_run_whose_tool_nobody_lists_ends() -> None:
+async def test_a_parked_run_whose_tool_no_server_lists_ends() -> None:
     new, store = await stored()
     (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
     assert isinstance(command, RunWorkflow)
@@ -166,7 +162,7 @@ async def test_a_finished_run_ends_its_workflow_once() -> None:
     assert told.result == 1
 
 
-async def test_what_belongs_to_no_workflow_of_ours_states_nothing() -> None:
+async def test_a_message_about_an_unknown_workflow_has_no_effects() -> None:
     _, store = await stored()
     stranger = workflow()
     assert await twice(partial(analysis_handler(store, MemoryBus()), analyzed(stranger))) == ()
@@ -180,12 +176,12 @@ async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     assert await store.get(new.scope, new.workflow_id) == new
 
 
-async def test_a_name_is_looked_up_again_while_the_registry_is_away() -> None:
+async def test_a_name_is_looked_up_again_while_the_registry_is_absent() -> None:
     new, store = await stored(ExecuteRequest(code="return 1;", name="fs:look"))
     bus = MemoryBus()
     handle = analysis_handler(store, bus)
     named = analyzed(new, name="fs:look")
-    with pytest.raises(Retryable, match="who holds the name fs:look"):
+    with pytest.raises(Retryable, match="holder of the name fs:look is unknown"):
         await handle(named)
     assert await store.get(new.scope, new.workflow_id) == new
     await Peers(bus).start()

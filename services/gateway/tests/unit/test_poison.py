@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -150,7 +149,7 @@ async def test_no_workflow_outlives_its_time_and_the_slack_whatever_is_published
         started = await begun(here)
         publish(here, started, EVERY[kind])
         here.broker.store(journal_poison(started, EVERY[kind].data))
-        rules = here.parts.executions.rules
+        rules = here.parts.workflows.rules
         margin = rules.grant_slack + rules.patience
         latest = started.requested.requested_at.timestamp() + started.timeout_s
         assert await _ended_by(here, started) <= latest + margin.total_seconds()
@@ -171,5 +170,4 @@ async def _ended_by(here: World, of: Workflow) -> float:
 
 async def _sweep(here: World, at: datetime) -> None:
     parts = here.parts
-    sweep = partial(on_due, parts.stores.workflows, parts.tools, parts.relay)
-    await sweep(parts.executions.rules, lambda: at)
+    await on_due(parts.workflows, parts.stores.workflows, parts.tools, lambda: at)

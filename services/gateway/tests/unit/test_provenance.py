@@ -13,7 +13,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, WorkflowParked
 from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.domain.workflow.provenance import unfounded
-from pml_gateway.entrypoints.bus.founded import require_founded
+from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from services.gateway.tests.examples import finished, workflow
 from services.gateway.tests.fake_services import closing, founded
 from services.gateway.tests.layered import running
@@ -75,9 +75,9 @@ def test_an_end_that_the_journal_does_not_say_is_not(
 async def test_a_forged_end_is_rejected(forged: dict[str, object]) -> None:
     bus = MemoryBus()
     end = await founded(bus, finished(OURS))
-    await require_founded(end, bus)
+    await require_in_journal(end, bus)
     with pytest.raises(Rejected, match="not taken"):
-        await require_founded(end.model_copy(update=forged), bus)
+        await require_in_journal(end.model_copy(update=forged), bus)
 
 
 async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> None:
@@ -86,14 +86,14 @@ async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> Non
     another = closing(finished(OURS)).model_copy(update={"event_id": uuid4()})
     await bus.publish(another)
     with pytest.raises(Rejected, match="names append 1 of the journal, whose last is 2"):
-        await require_founded(stale, bus)
+        await require_in_journal(stale, bus)
 
 
 async def test_an_end_whose_append_is_not_to_be_seen_yet_is_looked_at_again() -> None:
     bus = MemoryBus()
     end = await founded(bus, finished(OURS))
     with pytest.raises(BusError, match="names append 2") as unseen:
-        await require_founded(end.model_copy(update={"journal_sequence": 2}), bus)
+        await require_in_journal(end.model_copy(update={"journal_sequence": 2}), bus)
     assert isinstance(dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, 1), Retry)
     lost = dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, GATEWAY_ON_RUN_FINISHED.max_failures)
     assert isinstance(lost, DeadLetter)

@@ -1,7 +1,8 @@
-"""Bounds how many executions a gateway has in flight, and how many wait for that.
+"""Bound on the executions that a gateway has in flight, and on those that wait for a slot.
 
-What waits is not accepted yet: it stands in memory with its caller, and nothing of it is stored or
-published before its turn. So a gateway that dies loses none, and starts with nothing counted.
+A waiting execution is not accepted yet: it exists only in memory, with its caller, and nothing of
+it is stored or published before its turn. So a gateway that dies loses none, and a new one starts
+with empty counts.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from uuid import UUID
 from opentelemetry import metrics
 
 from pml_common.telemetry import vocabulary
+from pml_gateway.application.workflow_service import UNDER_WAY
 from pml_gateway.domain.api.errors import Busy
 from pml_gateway.domain.workflow.turns import Bounds, Party, Turns
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -22,27 +24,25 @@ _meter = metrics.get_meter(__name__)
 _waiting = _meter.create_up_down_counter(vocabulary.EXECUTIONS_WAITING)
 _refused = _meter.create_counter(vocabulary.EXECUTIONS_REFUSED)
 
-_UNDER_WAY = ("requested", "running")
 _RECENT = 0.2
-"""The weight of the last execution in the average time for which a slot is held."""
+"""Weight of the last execution in the average time for which a slot is held."""
 
-LOOK_EVERY_S = 5.0
-"""How often a workflow in flight is looked at that no caller waits for any more."""
+RELEASE_EVERY_S = 5.0
+"""Interval of reading the workflows in flight for which no caller waits any more."""
 
 
 @dataclass
-class Place:
-    """One caller's share in an execution; `workflow` is what it knows of it, None while nothing is
-    accepted."""
+class Admitted:
+    """One caller's share in an execution in flight; the caller sets `workflow` to the latest state
+    that it has seen. None: nothing was accepted."""
 
     workflow: Workflow | None = None
 
 
 @dataclass
 class _Ticket:
-    """An execution that waits or is in flight, and how many callers wait for it. One in flight
-    without a caller stays so until a look at the store shows its end. `decided`: it may begin, or
-    is `refused`."""
+    """An execution that waits or is in flight, with the number of its callers. In flight without a
+    caller, it stays until the store shows its end. Once `decided`, it may begin or is `refused`."""
 
     party: Party
     execution: UUID
@@ -53,60 +53,62 @@ class _Ticket:
 
 
 class Admission:
-    """Lets executions begin, within bounds and fairly between principals.
+    """Admits executions within bounds, fairly between principals.
 
-    An execution is in flight from its turn until it has ended or waits for a person.
+    An execution is in flight from its turn until it has ended or waits for approval.
     """
 
-    def __init__(self, bounds: Bounds, workflows: WorkflowStore) -> None:
+    def __init__(self, bounds: Bounds, store: WorkflowStore) -> None:
         self._turns = Turns(bounds)
-        self._workflows = workflows
+        self._store = store
         self._tickets: dict[UUID, _Ticket] = {}
         self._hold_s = 1.0
         self._closed = False
 
     @property
     def waiting(self) -> int:
-        """How many executions wait."""
+        """Number of waiting executions."""
         return self._turns.waiting
 
     @asynccontextmanager
     async def turn(
         self, party: Party, workflow_id: UUID, within_s: float, *, is_new: bool
-    ) -> AsyncGenerator[Place]:
-        """Enter when the execution may begin; at once where a slot is free, or its workflow is
-        known. `is_new`: no other request can have its id. Raises Busy where too many wait, or its
-        turn does not come in time; StorageUnavailable."""
-        place, ticket = Place(), await self._ticket(party, workflow_id, is_new=is_new)
+    ) -> AsyncGenerator[Admitted]:
+        """Enter when the execution may begin: at once where a slot is free or its workflow is
+        stored. `is_new`: no other request can have its id. Raises Busy where too many wait or its
+        turn does not come within `within_s`, and StorageUnavailable."""
+        admitted, ticket = Admitted(), await self._ticket(party, workflow_id, is_new=is_new)
         if ticket is None:
-            yield place
+            yield admitted
             return
         ticket.callers += 1
         try:
             if not ticket.decided.is_set():
                 await self._wait(ticket, within_s)
-            yield place
+            yield admitted
         finally:
             ticket.callers -= 1
-            self._leave(ticket, place.workflow)
+            self._leave(ticket, admitted.workflow)
 
-    async def look_after(self) -> None:
-        """End what is in flight here without a caller and has ended. Raises StorageUnavailable."""
+    async def release_ended(self) -> None:
+        """Free the slots of executions without a caller that have ended. Raises
+        StorageUnavailable."""
         for ticket in [each for each in self._tickets.values() if each.callers == 0]:
-            workflow = await self._workflows.get(ticket.party.scope, ticket.execution)
+            workflow = await self._store.get(ticket.party.scope, ticket.execution)
             self._leave(ticket, workflow)
 
     def close(self) -> None:
-        """Let everything begin: what waits is accepted and stored before this process ends."""
+        """Let every execution begin: those that wait are accepted before this process ends."""
         self._closed = True
         for ticket in self._tickets.values():
             if not ticket.decided.is_set():
                 self._begin(ticket)
 
     async def _ticket(self, party: Party, workflow_id: UUID, *, is_new: bool) -> _Ticket | None:
-        """A place for an execution; None where it needs none."""
+        """Return the ticket of an execution, a new one where it has none; None where it needs
+        none."""
         if not is_new and workflow_id not in self._tickets and not self._turns.is_free:
-            known = await self._workflows.get(party.scope, workflow_id)
+            known = await self._store.get(party.scope, workflow_id)
             if known is not None:
                 return None
         if self._closed or workflow_id in self._tickets:
@@ -143,10 +145,11 @@ class Admission:
             raise refused
 
     def _leave(self, ticket: _Ticket, workflow: Workflow | None) -> None:
-        """Free the slot of what has ended or was never accepted, for those who wait."""
+        """Free the slot of an execution that has ended or was never accepted, and begin the next
+        ones."""
         if self._tickets.get(ticket.execution) is not ticket:
             return
-        goes_on = workflow.state in _UNDER_WAY if workflow else ticket.callers > 0
+        goes_on = workflow.state in UNDER_WAY if workflow else ticket.callers > 0
         if goes_on:
             return
         if ticket.decided.is_set():

@@ -1,53 +1,61 @@
-"""What agents may ask, whichever protocol they speak."""
+"""Operations that REST and MCP offer to agents alike."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
+
+from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.application.dependencies import in_our_words
-from pml_gateway.application.execute import Executions
-from pml_gateway.application.named_servers import until_known, until_listed
+from pml_gateway.application.dependency_errors import as_api_errors
+from pml_gateway.application.execute import Execution
+from pml_gateway.application.server_listings import wait_until_announced, wait_until_listed
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
-from pml_gateway.ports import KnownTools
+from pml_gateway.ports import AgentApi, AllowedTools, KnownTools
 
 
 @dataclass(frozen=True)
-class Agents:
-    """See `ports.AgentApi` and `ports.AllowedTools`."""
+class Agents(AgentApi, AllowedTools):
+    """Executes requests and calls tools under the policy of the caller's scope."""
 
-    executions: Executions
+    execution: Execution
+    query_client: QueryClient
     tools: KnownTools
+    policy_of: Callable[[Scope], Policy]
+    default_timeout_s: float
 
+    @override
     async def execute(
         self, scope: Scope, principal: str, request: ExecuteRequest
     ) -> ExecuteResponse:
-        """See `ports.AgentApi`."""
-        with in_our_words():
-            within_s = request.timeout or self.executions.terms.default_timeout_s
-            await until_known(request, self.tools, within_s)
-            return await self.executions.execute(scope, principal, request)
+        with as_api_errors():
+            await wait_until_announced(
+                request, self.tools, request.timeout or self.default_timeout_s
+            )
+            return await self.execution.execute(scope, principal, request)
 
+    @override
     async def discover(self, query: Discover) -> DiscoveryPage:
-        """See `ports.AgentApi`."""
-        with in_our_words():
-            return await self.executions.query_client.request(catalog.DISCOVER, query)
+        with as_api_errors():
+            return await self.query_client.request(catalog.DISCOVER, query)
 
+    @override
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
     ) -> ToolOutcome | ExecuteResponse:
-        """See `ports.AgentApi`."""
         tool = self.tools.find(tool_id)
         if tool is None:
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
-        match self.executions.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
+        match self.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
             case "allow":
                 return await self.tools.call(tool_id, args, timeout_s)
             case "deny":
@@ -57,13 +65,13 @@ class Agents:
                 request = ExecuteRequest(code=program, args=args, timeout=timeout_s)
                 return await self.execute(scope, principal, request)
 
+    @override
     async def until_listed(self, tool: str, within_s: float) -> bool:
-        """See `ports.AllowedTools`."""
-        return await until_listed(tool, self.tools, within_s)
+        return await wait_until_listed(tool, self.tools, within_s)
 
+    @override
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """See `ports.AllowedTools`."""
-        policy = self.executions.policy_of(scope)
+        policy = self.policy_of(scope)
         listed = (tool for tools in self.tools.list_tools().values() for tool in tools)
         allowed = [tool for tool in listed if policy.verdict_on(tool)[0] != "deny"]
         return sorted(allowed, key=lambda tool: tool.tool_id)

@@ -1,4 +1,4 @@
-"""Results of capabilities, told again instead of a run (B11)."""
+"""Cached results of capabilities, returned instead of a run (B11)."""
 
 import logging
 from collections.abc import Callable
@@ -34,35 +34,34 @@ log = logging.getLogger(__name__)
 _lookups = metrics.get_meter(__name__).create_counter(vocabulary.CACHE_LOOKUPS)
 
 Outcome = Literal["hit", "miss", "stale", "unavailable"]
-"""`stale`: a result is there and must not be told any more."""
+"""`stale`: a result is cached and must not be returned any more."""
 
-_AWAY = (BusError, StorageUnavailable)
+_OUTAGES = (BusError, StorageUnavailable)
 
 
 @dataclass(frozen=True)
 class ResultCache:
-    """What was kept, `memoized` for a time or `lasting`, and what tells whether it still holds.
-
-    A cache that does not answer is an empty one: the capability runs.
+    """Cached results, `memoized` for a time or `persistent`, and the state that they must still
+    match. While a store of results is unavailable, the cache counts as empty: the capability runs.
     """
 
     memoized: KeptResults
-    lasting: LastingResults
-    workflows: WorkflowStore
+    persistent: LastingResults
+    store: WorkflowStore
     tools: KnownTools
     query_client: QueryClient
     policy_of: Callable[[Scope], Policy]
     now: Callable[[], datetime]
 
     async def find(self, record: CapabilityRecord, request: ExecuteRequest) -> Workflow | None:
-        """The earlier workflow whose result answers this call, if there is one. The open span says
-        how it went, and it is counted."""
+        """Return the earlier workflow whose result answers this call, if any. The outcome is an
+        attribute of the open span and is counted."""
         if not is_cached(record, request):
             return None
         try:
             outcome, workflow = await self._look_up(record, request)
-        except _AWAY as outage:
-            log.warning("%s: %s runs: its cache is away: %s", record.scope, record.name, outage)
+        except _OUTAGES as outage:
+            log.warning("%s: no cached result of %s: %s", record.scope, record.name, outage)
             outcome, workflow = "unavailable", None
         trace.get_current_span().set_attribute(vocabulary.CACHE_OUTCOME, outcome)
         _lookups.add(1, {vocabulary.CACHE_OUTCOME: outcome})
@@ -71,7 +70,7 @@ class ResultCache:
     async def keep(
         self, record: CapabilityRecord, request: ExecuteRequest, workflow: Workflow
     ) -> None:
-        """Keep the result of a workflow that ended, where it may be told again."""
+        """Cache the result of a workflow that ended, where it may be returned again."""
         if not is_cached(record, request):
             return
         kept = worth_keeping(workflow, record, self.tools.find)
@@ -79,18 +78,20 @@ class ResultCache:
             return
         try:
             await self._results(record).keep(key_of(record, request.arguments), kept)
-        except _AWAY as outage:
-            log.warning("%s: a result of %s is not kept: %s", record.scope, record.name, outage)
+        except _OUTAGES as outage:
+            log.warning("%s: a result of %s is not cached: %s", record.scope, record.name, outage)
 
     async def drop_old(self, record: CapabilityRecord) -> None:
-        """Make room: nobody asks for what was kept under earlier settings."""
+        """Delete results cached under earlier settings: no call can match them."""
         try:
-            await self.lasting.drop(record.scope, record.capability_id, record.cache.revision)
+            await self.persistent.drop(record.scope, record.capability_id, record.cache.revision)
         except StorageUnavailable as outage:
-            log.warning("%s: old results of %s stay: %s", record.scope, record.name, outage)
+            log.warning(
+                "%s: old results of %s are not deleted: %s", record.scope, record.name, outage
+            )
 
     def _results(self, record: CapabilityRecord) -> KeptResults:
-        return self.memoized if record.cache.policy == "memoize" else self.lasting
+        return self.memoized if record.cache.policy == "memoize" else self.persistent
 
     async def _look_up(
         self, record: CapabilityRecord, request: ExecuteRequest
@@ -98,16 +99,16 @@ class ResultCache:
         kept = await self._results(record).find(key_of(record, request.arguments))
         if kept is None or not kept.holds(self.now()):
             return "miss", None
-        workflow = await self.workflows.get(record.scope, kept.workflow_id)
+        workflow = await self.store.get(record.scope, kept.workflow_id)
         if workflow is None or workflow.analysis is None:
             return "miss", None
-        why_not = outdated(workflow.analysis, record, await self._standing(workflow.analysis))
+        why_not = outdated(workflow.analysis, record, await self._present(workflow.analysis))
         if why_not is not None:
             log.info("%s: %s runs again: %s", record.scope, record.name, why_not)
             return "stale", None
         return "hit", workflow
 
-    async def _standing(self, analysis: ExecutionAnalyzed) -> Standing:
+    async def _present(self, analysis: ExecutionAnalyzed) -> Standing:
         scope = analysis.scope
         nested = await self._described(scope, nested_references(analysis))
         return Standing(self.policy_of(scope), self.tools.find, nested)
@@ -119,5 +120,5 @@ class ResultCache:
             return {}
         query = DescribeCapabilities(scope=scope, references=references)
         answer = await self.query_client.request(catalog.DESCRIBE_CAPABILITIES, query)
-        told = ((each.reference, each.capability) for each in answer.references)
-        return {reference: found for reference, found in told if found is not None}
+        described = ((each.reference, each.capability) for each in answer.references)
+        return {reference: found for reference, found in described if found is not None}

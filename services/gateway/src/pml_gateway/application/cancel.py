@@ -1,40 +1,36 @@
-"""Somebody wants no more of a workflow."""
+"""The cancel use case: an authorised caller ends a workflow."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from pml_gateway.application.decide import unknown
-from pml_gateway.application.execute import Executions
+from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.workflow.cancellation import Cancel, require_open
 from pml_gateway.domain.workflow.events import Cancelled
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
-from pml_gateway.ports import Caller, Outgoing
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import Caller
 
 
 @dataclass(frozen=True)
 class Cancellations:
-    """Cancels workflows; again, it changes nothing."""
+    """Cancels workflows; repeating a cancellation changes nothing."""
 
-    executions: Executions
+    workflows: WorkflowService
+    now: Callable[[], datetime]
 
     async def cancel(self, caller: Caller, workflow_id: UUID, cancel: Cancel) -> ExecuteResponse:
-        """End a workflow and tell how it stands then. Raises NotFound, and Conflict where it has
-        ended; errors of storage."""
-        executions = self.executions
-        wish = Cancelled(caller.principal, executions.now(), cancel.reason)
+        """End a workflow and build the response for its state then. Raises NotFound, Conflict where
+        it has ended, and errors of storage."""
+        cancelled = Cancelled(caller.principal, self.now(), cancel.reason)
 
         def step(workflow: Workflow) -> Step:
             require_open(workflow)
-            return advance(workflow, wish, executions.rules)
+            return self.workflows.advance(workflow, cancelled)
 
-        taken = await executions.workflows.change(caller.scope, workflow_id, step)
-        if taken is None:
-            raise unknown(caller.scope, workflow_id)
-        after, effects = taken
-        await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
-        executions.runs.know(after)
-        executions.notifier.notify(after)
-        if cancel.wait:
-            return await executions.end_of(after)
-        return await executions.answer(after)
+        after = await self.workflows.step(caller.scope, workflow_id, step)
+        if after is None:
+            raise no_such_workflow(caller.scope, workflow_id)
+        latest = await self.workflows.wait_for_end(after) if cancel.wait else after
+        return await self.workflows.response(latest)

@@ -1,71 +1,72 @@
-"""A person decides on what waits for approval (F4)."""
+"""The decide use case: a person decides on a workflow that waits for approval (F4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.execute import Executions
-from pml_gateway.application.named_servers import until_told
+from pml_gateway.application.server_listings import wait_for_listings
+from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
-from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.workflow.events import Decided
 from pml_gateway.domain.workflow.parking import denied_calls, wanted_calls
 from pml_gateway.domain.workflow.verdicts import denied_now, tools_named, verdicts_of
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
-from pml_gateway.ports import Caller, KnownTools, Outgoing
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import Caller, KnownTools, WorkflowStore
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of people, each of which counts once."""
+    """Decisions on approvals, each of which counts once."""
 
-    executions: Executions
+    workflows: WorkflowService
+    store: WorkflowStore
     tools: KnownTools
+    policy_of: Callable[[Scope], Policy]
+    now: Callable[[], datetime]
 
     async def decide(self, caller: Caller, workflow_id: UUID, decide: Decide) -> ExecuteResponse:
-        """Take a decision and tell how the workflow stands then. Raises NotFound, and Conflict
-        where the decision comes too late; errors of storage."""
-        workflow = await self._take(caller, workflow_id, decide)
-        if decide.wait:
-            return await self.executions.end_of(workflow)
-        return await self.executions.answer(workflow)
-
-    async def _take(self, caller: Caller, workflow_id: UUID, decide: Decide) -> Workflow:
-        at, executions = self.executions.now(), self.executions
-        known = await executions.workflows.get(caller.scope, workflow_id)
-        await until_told(_tools_of(known), self.tools)
+        """Take a decision and build the response for the workflow's state then. Raises NotFound,
+        Conflict where the decision comes too late, and errors of storage."""
+        at = self.now()
+        known = await self.store.get(caller.scope, workflow_id)
+        await wait_for_listings(_tools_of(known), self.tools)
 
         def step(workflow: Workflow) -> Step:
-            approval = answerable(workflow, decide.approval_id, at)
-            agreed_on(workflow, approval, decide)
-            policies = (workflow.requested.policy, executions.policy_of(workflow.scope))
-            parked, analysis = workflow.parked, workflow.analysis
-            dry_run = workflow.requested.dry_run
-            verdicts = verdicts_of(policies, _tools_of(workflow), self.tools.find, dry_run)
-            settled = Decided(
-                approval_id=approval.approval_id,
-                outcome=decide.outcome,
-                by=caller.principal,
-                at=at,
-                reason=decide.reason,
-                replan=decide.decision == "replan",
-                repeatable_tools=repeatable_among(analysis, self.tools.find),
-                covers=decide.covers,
-                verdicts=verdicts,
-                forbidden=denied_now(analysis, verdicts) or denied_calls(parked, verdicts),
-            )
-            after, effects = advance(workflow, settled, executions.rules)
+            decided = self._decided(workflow, decide, caller.principal, at)
+            after, effects = self.workflows.advance(workflow, decided)
             return with_shown(after, decide.shown), effects
 
-        taken = await executions.workflows.change(caller.scope, workflow_id, step)
-        if taken is None:
-            raise unknown(caller.scope, workflow_id)
-        after, effects = taken
-        executions.runs.know(after)
-        await executions.relay.publish([Outgoing(each, after.traceparent) for each in effects])
-        return after
+        after = await self.workflows.step(caller.scope, workflow_id, step)
+        if after is None:
+            raise no_such_workflow(caller.scope, workflow_id)
+        latest = await self.workflows.wait_for_end(after) if decide.wait else after
+        return await self.workflows.response(latest)
+
+    def _decided(self, workflow: Workflow, decide: Decide, by: str, at: datetime) -> Decided:
+        """Check a decision against the workflow's present state. Raises Conflict."""
+        approval = answerable(workflow, decide.approval_id, at)
+        agreed_on(workflow, approval, decide)
+        policies = (workflow.requested.policy, self.policy_of(workflow.scope))
+        parked, analysis = workflow.parked, workflow.analysis
+        dry_run = workflow.requested.dry_run
+        verdicts = verdicts_of(policies, _tools_of(workflow), self.tools.find, dry_run)
+        return Decided(
+            approval_id=approval.approval_id,
+            outcome=decide.outcome,
+            by=by,
+            at=at,
+            reason=decide.reason,
+            replan=decide.decision == "replan",
+            repeatable_tools=repeatable_among(analysis, self.tools.find),
+            covers=decide.covers,
+            verdicts=verdicts,
+            forbidden=denied_now(analysis, verdicts) or denied_calls(parked, verdicts),
+        )
 
 
 def _tools_of(workflow: Workflow | None) -> list[str]:
@@ -74,8 +75,3 @@ def _tools_of(workflow: Workflow | None) -> list[str]:
         return []
     wanted = [call.tool for call in wanted_calls(workflow.parked)] if workflow.parked else []
     return [*tools_named(workflow.analysis), *wanted]
-
-
-def unknown(scope: Scope, workflow_id: UUID) -> NotFound:
-    """There is no such workflow in the caller's scope."""
-    return NotFound(f"no workflow {workflow_id} in {scope}")

@@ -1,4 +1,4 @@
-"""One tool call of a run: made at most once, its outcome kept before it is told (B6, B7)."""
+"""Tool calls of runs: each made at most once, its outcome stored before it is returned (B6, B7)."""
 
 import asyncio
 import logging
@@ -19,7 +19,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_common.telemetry.spans import spanning
-from pml_gateway.application.runs import BeingCancelled, Runs, keys_of
+from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_keys
+from pml_gateway.application.server_listings import never_listed
 from pml_gateway.domain.tool_calls.call_ruling import Listed, Ruling, Run, ruling, with_results
 from pml_gateway.domain.tool_calls.ledger import (
     MISUSED,
@@ -32,43 +33,42 @@ from pml_gateway.domain.tool_calls.ledger import (
     surely_new,
 )
 from pml_gateway.domain.tool_calls.repeatable import NotSent, after_unknown, of_attempt, repeatable
-from pml_gateway.ports import CallLedger, KnownTools, never_listed
+from pml_gateway.ports import CallLedger, KnownTools
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
 
 _GRACE = timedelta(seconds=10)
-"""How long after its timeout a call may still be keeping its outcome."""
+"""Time after its timeout for which a call may still be storing its outcome."""
 
 _ANSWER_WITHIN_S = 4.0
-"""After its timeout a call is answered, if only to say that its outcome is not kept yet."""
+"""Time after its timeout within which a call is answered, even if its outcome is not stored yet."""
 
-_KEEP_TRYING_S = 0.5
+_STORE_AGAIN_S = 0.5
 
+_NOT_RUNNING = "its workflow is not running, or not under the grant that the call names"
 
-_NOT_GOING_ON = "its workflow does not go on, or not under the grant that the call names"
-
-_MOST_OCCURRENCES = 1000
+_MAX_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A call being made in this process, for all who ask for it meanwhile."""
+class _CallInProgress:
+    """A call being made in this process, shared by all requests for it meanwhile."""
 
     fingerprint: str
     outcome: asyncio.Task[ToolOutcome]
 
 
 class ToolCalls:
-    """Makes the calls of runs for as long as this process lives, as `instance`."""
+    """Makes the calls of runs; their owner in the ledger is `instance`, the id of this process."""
 
     def __init__(
         self,
         tools: KnownTools,
         ledger: CallLedger,
         instance: UUID,
-        runs: Runs,
+        runs: RunCache,
         policy_of: Callable[[Scope], Policy],
         now: Callable[[], datetime],
     ) -> None:
@@ -78,67 +78,68 @@ class ToolCalls:
         self._runs = runs
         self._policy_of = policy_of
         self._now = now
-        self._being_made: dict[tuple[Scope, UUID], _Made] = {}
+        self._in_progress: dict[tuple[Scope, UUID], _CallInProgress] = {}
         self._under_way: dict[asyncio.Timeout, tuple[Scope, UUID]] = {}
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
-        """Make the call, join it, or tell how it ended. Raises QueryFailed `unavailable` while
-        that cannot be known: ask again under the same key."""
+        """Make the call, join the one in progress, or return its stored outcome. Raises QueryFailed
+        `unavailable` while the outcome cannot be known: request it again under the same key."""
         run = await self._run_of(call)
         if run is None:
-            return ToolOutcome(status="refused", message=_NOT_GOING_ON)
+            return ToolOutcome(status="refused", message=_NOT_RUNNING)
         key, mark = (call.scope, call.idempotency_key), fingerprint(call)
-        made = self._being_made.get(key)
-        if made is None:
+        current = self._in_progress.get(key)
+        if current is None:
             task = asyncio.create_task(self._make(call, mark, run), name=f"call {call.tool}")
-            made = self._being_made[key] = _Made(mark, task)
-            task.add_done_callback(lambda task: self._put_down(key, task))
-        if made.fingerprint != mark:
+            current = self._in_progress[key] = _CallInProgress(mark, task)
+            task.add_done_callback(lambda task: self._finished(key, task))
+        if current.fingerprint != mark:
             return MISUSED
-        # An query_client that goes away must not take the call with it: the next one joins.
-        done, _ = await asyncio.wait({made.outcome}, timeout=call.timeout_s + _ANSWER_WITHIN_S)
+        # A cancelled request must not cancel the call: the next request joins it.
+        done, _ = await asyncio.wait({current.outcome}, timeout=call.timeout_s + _ANSWER_WITHIN_S)
         if not done:
-            raise QueryFailed("unavailable", f"{call.tool} was called; its outcome is not kept yet")
-        return made.outcome.result()
+            message = f"{call.tool} was called; its outcome is not stored yet"
+            raise QueryFailed("unavailable", message)
+        return current.outcome.result()
 
     def is_calling(self, scope: Scope, workflow_id: str) -> bool:
-        """Whether a call of this run is under way here."""
+        """Whether this process is making a call of this run."""
         return (scope, UUID(workflow_id)) in self._under_way.values()
 
     async def on_run_finished(self, run: RunFinished) -> None:
-        """Cancel what an ended run still calls: nobody waits for it, and how it ends is unknown."""
+        """Cancel the calls that an ended run still makes; their outcomes become `unknown`."""
         ended, now = (run.scope, run.workflow_id), asyncio.get_running_loop().time()
         for call, owner in self._under_way.items():
             if owner == ended and not call.expired():
                 call.reschedule(now)
 
     async def close(self) -> None:
-        """Give up what is still being made; whoever comes next finds it in the ledger."""
-        tasks = [made.outcome for made in self._being_made.values()]
+        """Cancel all calls in progress; a repeated request finds them in the ledger."""
+        tasks = [current.outcome for current in self._in_progress.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _put_down(self, key: tuple[Scope, UUID], task: asyncio.Task[ToolOutcome]) -> None:
-        del self._being_made[key]
+    def _finished(self, key: tuple[Scope, UUID], task: asyncio.Task[ToolOutcome]) -> None:
+        del self._in_progress[key]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("%s: %s", task.get_name(), error)
 
     async def _run_of(self, call: CallTool) -> Run | None:
         try:
-            return await self._runs.of(call)
+            return await self._runs.find(call)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        except BeingCancelled as wish:
+        except RunBeingCancelled as reason:
             # Not refused: the run would end as denied, which is not why it ends.
-            raise QueryFailed("unavailable", f"the run is being ended: {wish}") from wish
+            raise QueryFailed("unavailable", f"the run is being ended: {reason}") from reason
 
     async def _make(self, call: CallTool, mark: str, run: Run) -> ToolOutcome:
         deadline = asyncio.get_running_loop().time() + call.timeout_s
-        if await self._heard_of(call):
+        if await self._waited_for_listing(call):
             again = await self._run_of(call)  # it may have ended meanwhile
             if again is None:
-                return ToolOutcome(status="refused", message=_NOT_GOING_ON)
+                return ToolOutcome(status="refused", message=_NOT_RUNNING)
             run = again
         entry = self._entry(call, mark)
         try:
@@ -146,24 +147,25 @@ class ToolCalls:
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
         if outcome is None:
-            outcome = await self._keep(call, entry, await self._see_through(call, deadline))
+            outcome = await self._call_until_run_ends(call, deadline)
+            outcome = await self._store(call, entry, outcome)
         if outcome.status == "ok" and run.grant.bound:
             run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
         return outcome
 
     async def _ruling(self, call: CallTool, run: Run) -> Ruling | None:
-        """Whether the run's grant and the policy let it be made; results that this process does not
-        hold are looked up in the ledger."""
-        asked = set[str]()
+        """Return why the run's grant and the policy do not allow the call, or None. Results that
+        this process has not cached are read from the ledger."""
+        needed = set[str]()
 
-        def held(node_id: str) -> Sequence[JsonValue]:
-            asked.add(node_id)
+        def cached(node_id: str) -> Sequence[JsonValue]:
+            needed.add(node_id)
             return run.results.get(node_id, ())
 
-        found = ruling(run, call, self._listed(call), self._policy_of(call.scope), held)
-        if found is None or not asked:
+        found = ruling(run, call, self._listed(call), self._policy_of(call.scope), cached)
+        if found is None or not needed:
             return found
-        keys = keys_of(call, asked, _MOST_OCCURRENCES)
+        keys = call_keys(call, needed, _MAX_OCCURRENCES)
         results = await self._ledger.results(call.scope, list(keys))
         more: dict[str, list[JsonValue]] = {}
         for key, result in results.items():
@@ -174,8 +176,8 @@ class ToolCalls:
     def _listed(self, call: CallTool) -> Listed:
         return Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
 
-    async def _see_through(self, call: CallTool, deadline: float) -> ToolOutcome:
-        """The call's outcome, unless its run ends before."""
+    async def _call_until_run_ends(self, call: CallTool, deadline: float) -> ToolOutcome:
+        """Return the call's outcome; `unknown` where its run ends before."""
         until_run_ends = asyncio.timeout(None)
         self._under_way[until_run_ends] = call.scope, call.workflow_id
         try:
@@ -190,14 +192,14 @@ class ToolCalls:
         return ToolOutcome(status="unknown", message=message)
 
     async def _begin(self, call: CallTool, entry: Entry, run: Run) -> ToolOutcome | None:
-        """What is known already; None: the call is ours to make.
+        """Return the outcome where the call is not to be made; None: it is ours to make.
 
-        That a call begins is noted only where it must not be made again.
+        The beginning of a call is stored only where it must not be made again.
         """
         absent = self._absent(call)
         why_not = await self._ruling(call, run)
         if why_not is None and call.attempt == "again":
-            why_not = await self._not_again(call, entry)
+            why_not = await self._why_not_again(call, entry)
         again = why_not is None and entry.repeatable
         if again and surely_new(call, self._now()):
             return None
@@ -206,12 +208,12 @@ class ToolCalls:
         if known is None and absent is not None and why_not is not None:
             return absent
         if known is not None:
-            return await self._look_up(call, known, entry, again=again)
+            return await self._judge(call, known, entry, again=again)
         return None if why_not is None else ToolOutcome(status=why_not.status, message=why_not.why)
 
-    async def _not_again(self, call: CallTool, entry: Entry) -> Ruling | None:
-        """Why a call is not made a second time: its tool does not allow that, or the outcome of the
-        first is known."""
+    async def _why_not_again(self, call: CallTool, entry: Entry) -> Ruling | None:
+        """Return why a call is not made a second time, or None: its tool does not allow that, or
+        the outcome of the first is known."""
         if not entry.repeatable:
             return Ruling("refused", f"{call.tool} may not be called again")
         first = await self._ledger.find(call.model_copy(update={"attempt": "first"}))
@@ -219,16 +221,16 @@ class ToolCalls:
             return None
         return Ruling("refused", f"the outcome of the first call of {call.tool} is known")
 
-    async def _heard_of(self, call: CallTool) -> bool:
-        """Wait, within the call's time, until the server of a tool that nobody listed since this
-        process began has told its tools; whether that was needed."""
+    async def _waited_for_listing(self, call: CallTool) -> bool:
+        """Wait, within the call's time, for the server of an unlisted tool that has not listed its
+        tools since this process began; return whether that was needed."""
         if self._tools.find(call.tool) is not None or not never_listed(self._tools, call.tool):
             return False
         await self._tools.reach(call.tool.partition(":")[0], call.timeout_s)
         return True
 
     def _absent(self, call: CallTool) -> ToolOutcome | None:
-        """How a call ends where nobody can say whether there is such a tool."""
+        """Return the outcome of a call where it cannot be known whether there is such a tool."""
         if self._tools.find(call.tool) is not None:
             return None
         found = never_listed(self._tools, call.tool)
@@ -244,15 +246,15 @@ class ToolCalls:
         again = repeatable(self._tools.find(call.tool))
         return Entry(mark, self._instance, deadline, repeatable=again)
 
-    async def _look_up(
+    async def _judge(
         self, call: CallTool, known: Entry, entry: Entry, *, again: bool
     ) -> ToolOutcome | None:
-        """What is known of a call that was begun before; None: it is ours to make again."""
+        """Return the outcome of a call that was begun before; None: it is ours to make again."""
         verdict = judge(
             known,
             call,
             repeatable=again,
-            owner_lives=known.outcome is None and await self._lives(known.owner),
+            owner_lives=known.outcome is None and await self._is_alive(known.owner),
             now=self._now(),
         )
         match verdict:
@@ -263,8 +265,8 @@ class ToolCalls:
             case Wait() | CallAgain():
                 raise QueryFailed("unavailable", f"{call.tool} is being called by another gateway")
 
-    async def _lives(self, owner: UUID) -> bool:
-        # Ours would have been joined above: what we had begun and no longer make is lost.
+    async def _is_alive(self, owner: UUID) -> bool:
+        # A call of ours would have been joined: one that we began and no longer make is lost.
         return owner != self._instance and await self._ledger.lives(owner)
 
     async def _call(self, call: CallTool, deadline: float) -> ToolOutcome:
@@ -288,11 +290,12 @@ class ToolCalls:
             return NotSent(status="timeout", message=message)
         return await self._tools.call(call.tool, call.args, left)
 
-    async def _keep(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
-        """Keep an outcome, whatever time that takes: telling it first could tell two."""
+    async def _store(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
+        """Store an outcome, however long that takes: one returned before could differ from the
+        one returned later."""
         while True:
             try:
                 return await self._ledger.settle(call, entry, outcome)
             except StorageUnavailable as outage:
-                log.warning("the outcome of %s waits for Postgres: %s", call.tool, outage)
-            await asyncio.sleep(_KEEP_TRYING_S)
+                log.warning("the outcome of %s is not stored yet: %s", call.tool, outage)
+            await asyncio.sleep(_STORE_AGAIN_S)

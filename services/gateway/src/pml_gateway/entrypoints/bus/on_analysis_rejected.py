@@ -1,4 +1,4 @@
-"""A program cannot run: its workflow ends with the reasons."""
+"""Handler of `analysis-rejected`: the program cannot run."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -6,29 +6,25 @@ from datetime import datetime
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
-from pml_gateway.application.named_servers import absent
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.server_listings import absent_servers
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import NotAnalyzed
-from pml_gateway.domain.workflow.rules import Rules
-from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.entrypoints.bus.step import step_once
-from pml_gateway.ports import Notifier, ToolServers, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import ToolServers
 
 _CONSUMER = catalog.GATEWAY_ON_ANALYSIS_REJECTED.durable
 
 
 async def on_analysis_rejected(
     rejection: AnalysisRejected,
-    workflows: WorkflowStore,
-    notifier: Notifier,
-    runs: Runs,
+    workflows: WorkflowService,
     tools: ToolServers,
-    rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """End the workflow; a redelivery states the same fact."""
+    """End the workflow with the reasons; a redelivery returns the same messages."""
 
-    def workflow_event(workflow: Workflow) -> NotAnalyzed:
-        return NotAnalyzed(rejection, now(), tuple(absent(workflow.requested.code, tools)))
+    def step(workflow: Workflow) -> Step:
+        servers = tuple(absent_servers(workflow.requested.code, tools))
+        return workflows.advance(workflow, NotAnalyzed(rejection, now(), servers))
 
-    return await step_once(rejection, _CONSUMER, workflow_event, workflows, notifier, runs, rules)
+    return await workflows.step_once(rejection, _CONSUMER, step)

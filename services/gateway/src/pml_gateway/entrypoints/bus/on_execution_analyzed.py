@@ -1,4 +1,4 @@
-"""A program was understood: let it run, ask a person, or end it."""
+"""Handler of `execution-analyzed`: run the program, request an approval, or end the workflow."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -12,51 +12,48 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.named_servers import require_told
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.server_listings import require_listings
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Analyzed
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.verdicts import tools_named, verdicts_of
-from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.entrypoints.bus.step import step_once
-from pml_gateway.ports import KnownTools, Notifier, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import KnownTools
 
 _CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
 
 
 async def on_execution_analyzed(
     analysis: ExecutionAnalyzed,
-    workflows: WorkflowStore,
-    notifier: Notifier,
-    runs: Runs,
+    workflows: WorkflowService,
     tools: KnownTools,
     policy_of: Callable[[Scope], Policy],
     query_client: QueryClient,
-    rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """Take the decision's consequence. Raises Retryable while nobody tells who holds its
-    name, and while the server of a tool is connected for the first time."""
+    """Carry out the decision; a redelivery returns the same messages. Raises Retryable while the
+    registry does not tell which capability has the wanted name, and while the server of a tool is
+    being connected for the first time."""
     named, present = tools_named(analysis), policy_of(analysis.scope)
     holder = await _name_holder(analysis, query_client)
-    await require_told(named, tools)
+    await require_listings(named, tools)
 
-    def workflow_event(workflow: Workflow) -> Analyzed:
+    def step(workflow: Workflow) -> Step:
         policies = (workflow.requested.policy, present)
-        return Analyzed(
+        analyzed = Analyzed(
             analysis=analysis,
             at=now(),
             name_holder=holder,
             repeatable_tools=repeatable_among(analysis, tools.find),
             verdicts=verdicts_of(policies, named, tools.find, workflow.requested.dry_run),
         )
+        return workflows.advance(workflow, analyzed)
 
-    return await step_once(analysis, _CONSUMER, workflow_event, workflows, notifier, runs, rules)
+    return await workflows.step_once(analysis, _CONSUMER, step)
 
 
 async def _name_holder(analysis: ExecutionAnalyzed, query_client: QueryClient) -> UUID | None:
-    """Another capability that has the name which this one was to be learned by."""
+    """Find another capability that has the name wanted for this one."""
     wanted = analysis.capability
     if wanted.name is None:
         return None
@@ -66,5 +63,5 @@ async def _name_holder(analysis: ExecutionAnalyzed, query_client: QueryClient) -
     except QueryFailed as failure:
         if failure.code == "not_found":
             return None
-        raise Retryable(f"who holds the name {wanted.name}? {failure}") from failure
+        raise Retryable(f"the holder of the name {wanted.name} is unknown: {failure}") from failure
     return None if holder.capability_id == wanted.capability_id else holder.capability_id

@@ -1,4 +1,4 @@
-"""A run stands at calls that a person must agree to: ask."""
+"""Handler of `workflow-parked`: a person must approve calls that the run waits at."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -9,47 +9,43 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import WantedCall, WorkflowParked
 from pml_common.contracts.scope import Scope
-from pml_gateway.application.named_servers import require_told
-from pml_gateway.application.runs import Runs
+from pml_gateway.application.server_listings import require_listings
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import Asked, Parked
 from pml_gateway.domain.workflow.parking import wanted_calls
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.verdicts import Verdicts, verdicts_of
-from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.entrypoints.bus.founded import require_founded
-from pml_gateway.entrypoints.bus.step import step_once
-from pml_gateway.ports import KnownTools, Notifier, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.entrypoints.bus.journal_check import require_in_journal
+from pml_gateway.ports import KnownTools
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 
 
 async def on_workflow_parked(
     parked: WorkflowParked,
+    workflows: WorkflowService,
     journal: Journal,
-    workflows: WorkflowStore,
-    notifier: Notifier,
-    runs: Runs,
     tools: KnownTools,
     policy_of: Callable[[Scope], Policy],
-    rules: Rules,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """Keep the question and state it; a redelivery states the same. Raises Retryable while the
-    server of a wanted tool is connected for the first time, Rejected for a park that is not the
-    journal's."""
-    await require_founded(parked, journal)
+    """Request an approval of the calls; a redelivery returns the same messages. Raises Retryable
+    while the server of a wanted tool is being connected for the first time, and Rejected for a
+    parking that the journal does not record."""
+    await require_in_journal(parked, journal)
     calls, present = wanted_calls(parked), policy_of(parked.scope)
     wanted = list(dict.fromkeys(call.tool for call in calls))
     if parked.wanted.layer is None:
-        await require_told(wanted, tools)
+        await require_listings(wanted, tools)
 
-    def workflow_event(workflow: Workflow) -> Parked:
+    def step(workflow: Workflow) -> Step:
         verdicts = verdicts_of((workflow.requested.policy, present), wanted, tools.find)
-        return Parked(parked, now(), tuple(_asked(call, verdicts) for call in calls))
+        asked = tuple(_asked(call, verdicts) for call in calls)
+        return workflows.advance(workflow, Parked(parked, now(), asked))
 
-    return await step_once(parked, _CONSUMER, workflow_event, workflows, notifier, runs, rules)
+    return await workflows.step_once(parked, _CONSUMER, step)
 
 
 def _asked(call: WantedCall, verdicts: Verdicts) -> Asked | None:
-    said, tool = verdicts.on(call.tool, call.args, is_all=True), verdicts.tools.get(call.tool)
-    return None if said is None or tool is None else Asked(*said, tool.definition_hash)
+    verdict, tool = verdicts.on(call.tool, call.args, is_all=True), verdicts.tools.get(call.tool)
+    return None if verdict is None or tool is None else Asked(*verdict, tool.definition_hash)

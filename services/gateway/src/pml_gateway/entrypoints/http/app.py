@@ -7,9 +7,10 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
-from pml_common.bus.port import Bus
+from pml_common.bus.port import Bus, QueryClient
 from pml_common.health import Checks, Readiness
 from pml_gateway.application.agents import Agents
+from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
 from pml_gateway.domain.api.origin import Names
@@ -27,7 +28,20 @@ from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import workflow_routes
-from pml_gateway.ports import Approvers
+from pml_gateway.ports import Approvers, KnownTools, WorkflowStore
+
+
+@dataclass(frozen=True)
+class UseCases:
+    """Use cases behind the routes, and what the routes read from."""
+
+    agents: Agents
+    cancellations: Cancellations
+    decisions: Decisions
+    cache: ResultCache
+    store: WorkflowStore
+    tools: KnownTools
+    query_client: QueryClient
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class Health:
 
 
 def rest_app(
-    agents: Agents,
+    use_cases: UseCases,
     bus: Bus,
     callers: Approvers,
     health: Health,
@@ -57,8 +71,8 @@ def rest_app(
     mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
     """All routes behind one guard; `mounted` are those that REST does not describe."""
-    who, workflows, tools = caller_of(callers), agents.executions.workflows, agents.tools
-    query_client = agents.executions.query_client
+    who, agents, workflows = caller_of(callers), use_cases.agents, use_cases.store
+    query_client, tools = use_cases.query_client, use_cases.tools
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
@@ -71,9 +85,9 @@ def rest_app(
         discover_routes(agents, who),
         workflow_routes(workflows, who),
         event_routes(workflows, bus, who, streams),
-        cancel_routes(Cancellations(agents.executions), who),
-        approval_routes(workflows, Decisions(agents.executions, tools), who, approver_of(callers)),
-        capability_routes(query_client, agents.executions.cache, who),
+        cancel_routes(use_cases.cancellations, who),
+        approval_routes(workflows, use_cases.decisions, who, approver_of(callers)),
+        capability_routes(query_client, use_cases.cache, who),
         trace_routes(query_client, who),
         tool_routes(agents, tools, who),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),

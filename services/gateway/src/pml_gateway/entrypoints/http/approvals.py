@@ -6,7 +6,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from pml_common.telemetry import vocabulary
-from pml_gateway.application.decide import Decisions, unknown
+from pml_gateway.application.decide import Decisions
+from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.views import ApprovalPage, ApprovalView, approval_of
@@ -49,7 +50,7 @@ def approval_routes(
         `whole` is false, and the decision."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
-            raise unknown(caller.scope, workflow_id)
+            raise no_such_workflow(caller.scope, workflow_id)
         if found.approval is None:
             raise NotFound(f"nobody was asked about workflow {workflow_id}")
         return approval_of(found, found.approval, whole=whole)

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from pml_gateway.application.dependencies import FAILURES, our_word_for
+from pml_gateway.application.dependency_errors import DEPENDENCY_ERRORS, api_error
 from pml_gateway.domain.api.errors import (
     Busy,
     Conflict,
@@ -82,12 +82,12 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
     ours = (Busy, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
-    for kind in (*ours, *FAILURES):
+    for kind in (*ours, *DEPENDENCY_ERRORS):
         app.add_exception_handler(kind, _on_ours)
 
 
 async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
-    error = our_word_for(raised)
+    error = api_error(raised)
     match error:
         case InvalidRequest():
             fields = [FieldProblem(field=error.field, message=str(error))]

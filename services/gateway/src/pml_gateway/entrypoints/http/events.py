@@ -16,7 +16,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.application.decide import unknown
+from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.entrypoints.http.callers import NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
@@ -105,7 +105,7 @@ def event_routes(
         does one whose stream ends before `gateway.workflow-finished`: a gateway was stopped."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
-            raise unknown(caller.scope, workflow_id)
+            raise no_such_workflow(caller.scope, workflow_id)
         entity = str(workflow_id)
         async with AsyncExitStack() as opening:
             live = await opening.enter_async_context(bus.follow(caller.scope, entity))

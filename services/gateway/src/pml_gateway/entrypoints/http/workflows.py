@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 
-from pml_gateway.application.decide import unknown
+from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
 from pml_gateway.domain.sources.dag_trace import DagView
@@ -34,7 +34,7 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
         """One workflow with all that is known of it."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
-            raise unknown(caller.scope, workflow_id)
+            raise no_such_workflow(caller.scope, workflow_id)
         return view_of(found)
 
     @router.get(
@@ -48,7 +48,7 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
         """What a workflow did as a DAG of its calls, that can be run again as one."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
-            raise unknown(caller.scope, workflow_id)
+            raise no_such_workflow(caller.scope, workflow_id)
         if found.run is None:
             raise Conflict(f"workflow {workflow_id} has not run to an end: it has no DAG")
         structure = found.analysis.structure if found.analysis else None

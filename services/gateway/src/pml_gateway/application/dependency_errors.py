@@ -1,4 +1,4 @@
-"""What goes wrong in the parts we depend on, in our callers' words."""
+"""Translation of errors of storage, bus and queries into errors of the API."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,20 +7,20 @@ from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.errors import Conflict, InvalidRequest, NotFound, Unavailable
 
-FAILURES = (StorageUnavailable, BusUnavailable, QueryFailed)
+DEPENDENCY_ERRORS = (StorageUnavailable, BusUnavailable, QueryFailed)
 
 
 @contextmanager
-def in_our_words() -> Generator[None]:
-    """Turn outages and failed queries into errors of `domain.errors`."""
+def as_api_errors() -> Generator[None]:
+    """Raise outages and failed queries as errors of `domain.api.errors`."""
     try:
         yield
-    except FAILURES as error:
-        raise our_word_for(error) from error
+    except DEPENDENCY_ERRORS as error:
+        raise api_error(error) from error
 
 
-def our_word_for(error: Exception) -> Exception:
-    """What a caller should see of an error; a bug stays as it is."""
+def api_error(error: Exception) -> Exception:
+    """Return the API's error for one of a dependency; any other error is returned unchanged."""
     match error:
         case StorageUnavailable() | BusUnavailable() | QueryFailed(code="unavailable"):
             return Unavailable(str(error))

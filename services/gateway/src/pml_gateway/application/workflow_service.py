@@ -1,0 +1,133 @@
+"""The one place where workflows are stored, published and waited for (F2)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from uuid import UUID
+
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
+from pml_gateway.application.run_cache import RunCache
+from pml_gateway.domain.api.answer import answer_of
+from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.api.errors import NotFound
+from pml_gateway.domain.workflow.acceptance import Terms
+from pml_gateway.domain.workflow.events import WorkflowEvent
+from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.ports import CapabilityNames, Notifier, Outgoing, Relay, Waiter, WorkflowStore
+
+log = logging.getLogger(__name__)
+
+UNDER_WAY = ("requested", "running")
+"""States in which a workflow waits for another service."""
+
+
+@dataclass(frozen=True)
+class WorkflowService:
+    """Accepts workflows, takes their steps and waits for their ends.
+
+    Nothing follows from a step before it is stored. After that the run is cached, so that its first
+    tool call need not read the store; then effects are published, and waiting callers notified.
+    """
+
+    store: WorkflowStore
+    relay: Relay
+    notifier: Notifier
+    runs: RunCache
+    names: CapabilityNames
+    terms: Terms
+    rules: Rules
+
+    def advance(self, workflow: Workflow, event: WorkflowEvent) -> Step:
+        """Apply an event under this gateway's rules; pure."""
+        return advance(workflow, event, self.rules)
+
+    async def accept(self, workflow: Workflow) -> Workflow:
+        """Store a new workflow and publish its request; where its key is taken, return the stored
+        workflow instead. Raises StorageUnavailable."""
+        stored = await self.store.accept(workflow)
+        if stored is None:
+            await self.relay.publish([Outgoing(workflow.requested, workflow.traceparent)])
+        return stored or workflow
+
+    async def step(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Workflow | None:
+        """Take a step that no message of the bus causes, and return the workflow after it; None
+        where there is no such workflow. Raises StorageUnavailable, and what `step` raises."""
+        taken = await self.store.change(scope, workflow_id, step)
+        if taken is None:
+            return None
+        after, effects = taken
+        self.runs.put(after)
+        await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
+        self.notifier.notify(after)
+        return after
+
+    async def step_once(
+        self,
+        cause: ExecutionAnalyzed | AnalysisRejected | WorkflowParked | RunFinished,
+        consumer: str,
+        step: Callable[[Workflow], Step],
+    ) -> Sequence[Message]:
+        """Take the step that a message causes, and return its effects: the bus publishes them
+        before it acknowledges the message. A redelivery changes nothing and returns the same."""
+        taken = await self.store.step_once(cause, consumer, cause.workflow_id, step)
+        if taken is None:
+            log.warning("%s: there is no workflow %s", cause.scope, cause.workflow_id)
+            return ()
+        if taken.workflow is not None:
+            self.runs.put(taken.workflow)
+            self.notifier.notify(taken.workflow)
+        return taken.effects
+
+    def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
+        """Receive notifications of a workflow, from before it is accepted or read."""
+        return self.notifier.subscribe(scope, workflow_id)
+
+    async def wait(self, workflow: Workflow, waiter: Waiter, deadline: float) -> Workflow:
+        """Wait until a workflow has ended or waits for approval, until `deadline` (event loop time)
+        at most, or until the gateway stops; return its latest known state."""
+        while workflow.state in UNDER_WAY and (left := deadline - _now()) > 0:
+            notified = await waiter.wait(min(left, self.terms.look_every_s))
+            workflow = notified or await self._latest(workflow)
+            if waiter.over:
+                break
+        return workflow
+
+    async def wait_for_end(self, workflow: Workflow) -> Workflow:
+        """Wait for a stored workflow for as long as the caller of its execution would."""
+        with self.subscribe(workflow.scope, workflow.workflow_id) as waiter:
+            deadline = _now() + workflow.timeout_s + self.terms.answer_margin_s
+            return await self.wait(await self._latest(workflow), waiter, deadline)
+
+    async def response(self, workflow: Workflow) -> ExecuteResponse:
+        """Build the response for the workflow's current state."""
+        analysis = workflow.analysis
+        if analysis is None:
+            return answer_of(workflow, None)
+        identity = analysis.capability
+        name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
+        return answer_of(workflow, name)
+
+    async def _latest(self, workflow: Workflow) -> Workflow:
+        try:
+            stored = await self.store.get(workflow.scope, workflow.workflow_id)
+        except StorageUnavailable:
+            return workflow  # it is accepted: its caller waits on, or is answered `running`
+        return stored or workflow
+
+
+def no_such_workflow(scope: Scope, workflow_id: UUID) -> NotFound:
+    """Build the error for a workflow that is not in the caller's scope."""
+    return NotFound(f"no workflow {workflow_id} in {scope}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -59,7 +59,7 @@ NO_CAPABILITIES: Final = Library()
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a program that may be decided on."""
+    """The analysis of a program that can be decided on."""
 
     structure: StaticStructure
     dynamic_calls: tuple[DynamicCall, ...]
@@ -73,13 +73,13 @@ class Analysis:
     insertions: tuple[tuple[int, int], ...]
     """Spans of `instrumented` that are not the author's."""
     free: tuple[str, ...]
-    """Names that the program uses and nothing declares: the caller gives them values."""
+    """Names that the program uses and nothing declares: the caller's arguments."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it;
-    `missing_capabilities` are those named in it that the given ones lack."""
+    """The reasons why a program cannot run. `missing_tools`: the only reason is that tools are
+    missing; `missing_capabilities` are those named in it that are missing."""
 
     diagnostics: tuple[Diagnostic, ...]
     missing_tools: bool = False
@@ -97,7 +97,7 @@ def analyze(
     known_as: Sequence[str] = (),
     dry_run: DryRun | None = None,
 ) -> Analysis | Rejection:
-    """Read a program: the body of an async function in TypeScript that calls these tools and
+    """Analyse a program: the body of an async function in TypeScript that calls these tools and
     capabilities. `known_as` are the names of the capability that it is, if it runs as one.
 
     Lines and columns count from 1, columns in code points.
@@ -128,7 +128,7 @@ def analyze(
 def _too_much(
     error: TooDeep | TooManyNodes | TooMuchGiven | TooManyEdges, limits: Limits
 ) -> Problem:
-    """Why a program is more than anybody could read."""
+    """Describe why a program is too large to read and approve."""
     match error:
         case TooDeep():
             return Problem(error.offset, TOO_DEEP)
@@ -154,7 +154,7 @@ def _too_much(
 
 @dataclass(frozen=True)
 class _Known:
-    """What a program may call, its own names, and whether it runs dry."""
+    """The targets a program may call, its own names, and whether it is a dry run."""
 
     toolbox: Toolbox
     library: Library
@@ -163,7 +163,7 @@ class _Known:
 
 
 def _refuse(meaning: Meaning, known: _Known) -> Rejection | None:
-    """Everything that stops the program from running."""
+    """Return everything that stops the program from running."""
     tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
     if not tree.root.children:
         return _rejection(tree.source, [Problem(0, EMPTY)])
@@ -180,7 +180,7 @@ def _refuse(meaning: Meaning, known: _Known) -> Rejection | None:
 
 
 def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
-    """Everything that is to be known of a program that may be decided on."""
+    """Build the analysis of a program that can be decided on."""
     tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
     expansion, calls = meaning.expansion, meaning.calls
     toolbox, library = known.toolbox, known.library
@@ -217,7 +217,7 @@ def _warned(meaning: Meaning) -> tuple[Diagnostic, ...]:
 
 
 def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
-    """The call sites by node id."""
+    """Return the call sites by node id."""
     by_call = {site.call.index: site for site in meaning.calls.sites}
     return {
         node_id: (by_call[made.by.node.index], made.instance)
@@ -229,7 +229,7 @@ def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
 def _uses(
     tasks: Sequence[TaskNode], sites: Mapping[str, tuple[CallSite, Instance]], toolbox: Toolbox
 ) -> list[ToolUse]:
-    """The tools that are called, in the order of their first call."""
+    """Return the called tools, in the order of their first call."""
     found: dict[str, list[TaskNode]] = {}
     for task in tasks:
         found.setdefault(task.tool, []).append(task)

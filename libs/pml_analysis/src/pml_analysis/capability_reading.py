@@ -1,4 +1,4 @@
-"""What a capability's own program calls, read as any program is."""
+"""The calls of a capability's own program, analysed like any program."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ _LONGEST: Final = 200
 
 
 def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMITS) -> Capability:
-    """A capability with all that it calls; one that no program could be is at fault."""
+    """Return a capability with all its calls; with a fault if its program does not parse."""
     source = Source(about.code)
     problems = unreadable(about.code, limits) or _misspelt(source)
     if problems:
@@ -48,8 +48,8 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
 
 
 def code_hash_of(code: str) -> str | None:
-    """The hash of a program's normal form, as `Analysis.code_hash` has it, from its text alone;
-    None for what is no program."""
+    """Return the hash of a program's normal form, as in `Analysis.code_hash`, from its text alone;
+    None for a text that is no program."""
     source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
     if unreadable(code, limits) or _misspelt(source):
         return None
@@ -88,7 +88,7 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
 
 
 def _nodes(meaning: Meaning, limits: Limits) -> tuple[TaskNode | CapabilityNode, ...]:
-    """Its calls, in source order. Raises TooMuchGiven."""
+    """Return its calls, in source order. Raises TooMuchGiven."""
     reader = argument_reader(meaning, limits)
     found = nodes_of(meaning.tree, meaning.calls, meaning.expansion, reader)
     return tuple(node for node in found if isinstance(node, TaskNode | CapabilityNode))

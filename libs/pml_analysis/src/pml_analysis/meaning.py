@@ -1,4 +1,4 @@
-"""What a program means: its passes up to the nodes, and the program that runs made of them."""
+"""The semantic model of a program: all passes up to the nodes, and the instrumented program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,17 +39,17 @@ class Meaning:
 
     @cached_property
     def data(self) -> DataFlow:
-        """Which calls values are made from."""
+        """The data flow pass."""
         return DataFlow(self.origins, self.expansion, self.handed_in)
 
     @cached_property
     def handed_in(self) -> HandedIn:
-        """The arguments of local functions."""
+        """The arguments bound to parameters of local functions."""
         return HandedIn(self.origins, self.expansion)
 
 
 def understand(tree: Tree, limits: Limits) -> Meaning:
-    """Read a tree. Raises TooManyNodes."""
+    """Run the passes over a tree. Raises TooManyNodes."""
     scopes = resolve_scopes(tree)
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
@@ -62,7 +62,7 @@ def understand(tree: Tree, limits: Limits) -> Meaning:
 
 
 def ambiguous_arguments(meaning: Meaning) -> Problem | None:
-    """Why the caller's arguments cannot be read, if they are needed."""
+    """Return why the caller's arguments cannot be read, if the program needs them."""
     top, origins = meaning.scopes.top, meaning.origins
     from_caller = meaning.free or origins.spoken_roots
     if not from_caller or arguments_name(top) is not None:
@@ -72,14 +72,14 @@ def ambiguous_arguments(meaning: Meaning) -> Problem | None:
 
 
 def instrumented(meaning: Meaning) -> Edited:
-    """The program that runs."""
+    """Build the program that runs."""
     whole = arguments_name(meaning.scopes.top) or ""
     bindings = prologue(meaning.free, sorted(meaning.origins.spoken_roots), whole)
     return instrument(meaning.tree, meaning.calls, meaning.expansion, bindings)
 
 
 def argument_reader(meaning: Meaning, limits: Limits) -> ArgumentReader:
-    """Reads the arguments of a program's calls."""
+    """Build the reader of a program's call arguments."""
     return ArgumentReader(
         meaning.origins, meaning.expansion, meaning.data, meaning.handed_in, limit=limits.given
     )

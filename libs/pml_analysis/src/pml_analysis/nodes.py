@@ -36,7 +36,7 @@ _KINDS: Final = {"do_statement": "do-while", "for_statement": "for", "while_stat
 def nodes_of(
     tree: Tree, calls: Calls, expansion: Expansion, reader: ArgumentReader
 ) -> tuple[structure.Node, ...]:
-    """All nodes in source order, with functions where they are entered."""
+    """Return all nodes in source order, with functions where they are entered."""
     sites = {site.call.index: site for site in calls.sites}
     describing = _Describing(tree, sites, expansion, reader)
     return tuple(describing.node(node_id, made) for node_id, made in expansion.nodes.items())
@@ -90,7 +90,7 @@ class _Describing:
         return TaskNode.model_validate({**called, "tool": site.tool_id})
 
     def _via(self, instance: Instance) -> tuple[Position, ...]:
-        """The invocations that lead into an instance, outermost first."""
+        """Return the invocations that lead into an instance, outermost first."""
         found: list[Position] = []
         while instance.caller is not None:
             if instance.place is not None and instance.is_invoked:
@@ -140,14 +140,14 @@ class _Describing:
 
 
 def _over(loop: Node) -> Node:
-    """What a loop runs over: a list, or the condition that it goes on by."""
+    """Return the subject of a loop: a list, or its condition."""
     if loop.kind == "call_expression":
         return loop["function"]["object"]
     return loop["right" if loop.kind == "for_in_statement" else "condition"].inner
 
 
 def dynamic_calls(tree: Tree, calls: Calls, reader: ArgumentReader) -> tuple[DynamicCall, ...]:
-    """The calls that only the run can name, in source order."""
+    """Return the calls known only at run time, in source order."""
     found: list[DynamicCall] = []
     for node in calls.dynamic:
         line, column = tree.position(node)

@@ -1,4 +1,4 @@
-"""An analysis together with what a type check told of the same program."""
+"""The outcome of an analysis and a type check of the same program."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +10,8 @@ from pml_common.contracts.structure import Diagnostic
 def with_types(
     analysis: Analysis, told: Sequence[Diagnostic], *, reject: bool
 ) -> Analysis | Rejection:
-    """An analysis with what a type check told: a rejection if there are errors and `reject`, else
-    the same with warnings."""
+    """Add the type errors to an analysis: a rejection if there are errors and `reject`, else the
+    same with warnings."""
     errors = tuple(each for each in told if each.severity == "error")
     if reject and errors:
         return Rejection(errors)

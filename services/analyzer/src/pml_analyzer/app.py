@@ -28,7 +28,7 @@ from pml_common.health import Checks
 
 @asynccontextmanager
 async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Analyse programs for as long as the block runs."""
+    """Run the analyzer until the context exits."""
     analyze("return 1;", tools=(), policy=Policy())  # loads the grammar before the first caller
     max_age_s = settings.analyzer_catalog_max_age_s
     tools = BusCatalog(bus, max_age_s=max_age_s)
@@ -66,7 +66,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
 async def _type_check(
     settings: AnalyzerSettings,
 ) -> AsyncGenerator[tuple[TypeCheck | None, Checks]]:
-    """The type check that is wished for, if any, with its health."""
+    """Run the configured type check, if any, and yield it with its health."""
     if settings.analyzer_type_check == "off":
         yield None, {}
         return

@@ -1,7 +1,7 @@
-"""Handed-on pass: parts of the caller's arguments, and of the results of tools, that get names that
-are not followed.
+"""Argument aliasing pass: parts of the caller's arguments, and of tool results, that get names
+which the analysis does not follow.
 
-Whoever changes a value of which nobody knows what it is may change one of them.
+A change of a value of unknown origin may change one of them.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _READ_IN: Final = frozenset(
         "while_statement",
     }
 )
-"""What only looks at a value that stands in it, or makes a text or a number of it."""
+"""Contexts that only inspect a value, or make a text or a number of it."""
 
 _MAY_BE_FUNCTIONS: Final = FUNCTIONS | {"identifier", *MEMBERS}
 _LITERALS: Final = frozenset({"array", "object", "pair", "spread_element"})
@@ -34,14 +34,14 @@ _METHODS: Final = (
     " toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart"
 )
 _READING: Final = frozenset(_METHODS.split())
-"""Methods that give no part of what they are called on, or with, to anybody."""
+"""Methods that expose no part of their receiver or arguments."""
 
 _FUNCTIONS: Final = (
     "Boolean Date Error JSON Math Number String URL console decodeURIComponent encodeURIComponent"
     " isNaN parseFloat parseInt structuredClone"
 )
 _READERS: Final = frozenset(_FUNCTIONS.split())
-"""The same of functions and classes, and of those that belong to them."""
+"""Functions and classes with the same property, and their members."""
 
 
 class OwnNames:
@@ -66,7 +66,7 @@ class OwnNames:
 
 
 def handed_on(origins: Origins, own: OwnNames) -> list[Rooted]:
-    """Every such part."""
+    """List every such part."""
     uses = _Uses(origins, own)
     found = {
         rooted(origins, origins.of(use)): None for use in uses.parts() if uses.is_handed_on(use)
@@ -82,7 +82,7 @@ class _Uses:
         self._own = own
 
     def parts(self) -> Iterator[Node]:
-        """The widest expressions that are such parts; of a method, what it is of."""
+        """Yield the widest expressions that are such parts; for a method, its receiver."""
         named = (use for binding in self._scopes.bindings for use in binding.uses)
         calls = self._tree.of("call_expression")
         for node in [*self._scopes.free, *named, *calls]:
@@ -97,7 +97,7 @@ class _Uses:
         return rooted(self._origins, self._origins.of(node)) is not None
 
     def is_handed_on(self, node: Node) -> bool:
-        """Whether it gets another name there, or may."""
+        """Whether the value gets, or may get, another name here."""
         above = node.above
         if above.kind in MEMBERS and above.operand is node:  # of a method
             key = self._origins.key(above)
@@ -132,7 +132,8 @@ class _Uses:
         return method in _READING and method not in self._own
 
     def _is_chained(self, member: Node, key: Step) -> bool:
-        """Whether only a function that is written there gets it, whose parameter is followed."""
+        """Whether the value only goes to a function written in place, whose parameter is
+        followed."""
         call = called_by(member)
         function = given_function(self._tree, call) if call is not None else None
         is_waiting = key in CHAINING and function is not None and function.kind in FUNCTIONS
@@ -158,7 +159,7 @@ class _Uses:
         return True
 
     def _is_given_to_reader(self, node: Node) -> bool:
-        """Whether all that gets it is a tool, which gets a copy, or what only looks at it."""
+        """Whether every receiver of the value is a tool, which gets a copy, or only reads it."""
         is_whole = True
         while node.above.kind in _LITERALS or node.above.kind in WRAPPERS:
             is_whole = is_whole and node.above.kind in WRAPPERS
@@ -183,7 +184,7 @@ class _Uses:
 
 
 def called_by(member: Node) -> Node | None:
-    """The call that a member is the callee of."""
+    """Return the call of which a member expression is the callee."""
     while member.above.kind in WRAPPERS:
         member = member.above
     is_callee = member.field == "function" and member.above.kind == "call_expression"

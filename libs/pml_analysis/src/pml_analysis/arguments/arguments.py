@@ -1,4 +1,4 @@
-"""Arguments pass (A6): what is known, before the run, of what each call is given."""
+"""Arguments pass (A6): statically known arguments of each call."""
 
 import json
 import re
@@ -35,7 +35,7 @@ from pml_common.contracts.structure import (
 _LONGEST_EXPRESSION: Final = 200
 _LOOKED_AT: Final = 10 * _LONGEST_EXPRESSION
 _DEEPEST: Final = 30
-"""How many objects and lists inside each other are told apart."""
+"""Maximum depth of nested objects and lists that are told apart."""
 
 _SPACES: Final = re.compile(r"\s+")
 
@@ -45,8 +45,8 @@ _LEAST: Final = 8
 
 
 class TooMuchGiven(Exception):
-    """The arguments of all calls together are more than a structure should hold; with the offset of
-    the first that are too much."""
+    """The arguments of all calls together exceed the bound; `offset` is where the first of those
+    beyond it begins."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"too much is given at offset {offset}")
@@ -54,8 +54,8 @@ class TooMuchGiven(Exception):
 
 
 class ArgumentReader:
-    """Reads the arguments of calls, in one instance of the function that the call stands in.
-    Raises TooMuchGiven beyond `limit` characters of all that it has read."""
+    """Reads the arguments of calls, in one instance of the function that contains the call. Raises
+    TooMuchGiven beyond `limit` characters in total."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ArgumentReader:
         self._absent = Absent(origins)
 
     def read(self, site: CallSite, at: Instance) -> dict[str, Argument]:
-        """The arguments of a call by name."""
+        """Return the arguments of a call by name."""
         self._call = site.call.start
         if site.spread is not None:
             text = self.expression(site.spread)
@@ -119,7 +119,8 @@ class ArgumentReader:
         return fields
 
     def _opened(self, node: Node, at: Instance) -> Iterator[tuple[Entry, Instance]]:
-        """The entries of an object, those of spread parameters with it that are given one."""
+        """Return the entries of an object, including those of spread parameters whose value is
+        known."""
         for entry in entries(self._origins, node):
             is_spread = entry.key is None and entry.computed is None
             given = self._handed_in.follow(entry.value, at) if is_spread else None
@@ -131,7 +132,7 @@ class ArgumentReader:
     def _entry(
         self, entry: Entry, at: Instance, depth: int, *, is_certain: bool
     ) -> tuple[str, Argument | None]:
-        """A key with what it is given; None for what JSON leaves out."""
+        """Return a key and its argument; None for values that JSON leaves out."""
         key = self._key(entry)
         if entry.key is None:
             return key, self._spread(entry, at)
@@ -144,8 +145,8 @@ class ArgumentReader:
         return key, None if is_absent else self._value(entry.value, at, depth)
 
     def _key(self, entry: Entry) -> str:
-        """The key that an entry is told under: of what is spread, or set under a key that only the
-        run can tell, and of a key that looks like that, one that begins with `SPREAD`."""
+        """Return the key that an entry is listed under: marked for a spread, for a computed key
+        known only at run time, and for a key that itself begins with `SPREAD`."""
         key = entry.key
         if key is None:
             key = f"{SPREAD}{self.expression(entry.computed or entry.value)}"
@@ -155,7 +156,7 @@ class ArgumentReader:
         return key
 
     def _spread(self, entry: Entry, at: Instance) -> Argument:
-        """Everything that a value has, or a value under a key that only the run can tell."""
+        """Describe all fields of a spread value, or a value under a key known only at run time."""
         source = self._sources.of(entry.value, at) if entry.computed is None else None
         if source is None:
             return self._reference(entry.value, at)
@@ -189,7 +190,7 @@ class ArgumentReader:
         return self._reference(node, at) if given is None else self._outside(given)
 
     def _sourced(self, source: Source, node: Node, at: Instance) -> Argument:
-        """A value that certainly is a part of the caller's arguments, or of a result."""
+        """Describe a value that certainly is a part of the caller's arguments, or of a result."""
         if source.node_id is None:
             name = dotted(source.path) or self.expression(node)
             self._count(len(name))
@@ -204,7 +205,7 @@ class ArgumentReader:
         return ReferenceArgument(expression=text, node_id=self._producer(node, at))
 
     def _outside(self, given: Given) -> ReferenceArgument:
-        """A part of what a caller gives to the function that a call stands in."""
+        """Describe a part of what a caller passes to the function that contains the call."""
         inside = dotted(given.path)
         joined = inside if inside.startswith("[") or not inside else f".{inside}"
         return ReferenceArgument(
@@ -213,20 +214,20 @@ class ArgumentReader:
         )
 
     def _producer(self, node: Node, at: Instance) -> str | None:
-        """The call whose result a value is, or is made from if there is only one."""
+        """Return the call whose result a value is, or is computed from if there is only one."""
         exact = self._flow.exact(node, at)
         producers = self._flow.producers(node, at) if exact is None else [exact[0]]
         return producers[0] if len(producers) == 1 else None
 
     def expression(self, node: Node) -> str:
-        """The author's text on one line, shortened when very long."""
+        """Return the author's text on one line, shortened when very long."""
         some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
         text = _SPACES.sub(" ", some)
         return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
 
 
 def _is_json(found: Constant, node: Node) -> bool:
-    """Whether JSON can say it: not undefined, no lone surrogate."""
+    """Whether JSON can express the value: not undefined, no lone surrogate."""
     if found.value is None:
         return node.kind == "null"
     return not isinstance(found.value, str) or is_unicode(found.value)

@@ -1,8 +1,8 @@
-"""Changes pass: which parts of the caller's arguments, and of the results of tools, the program may
-change before it sends them.
+"""Changes pass: parts of the caller's arguments, and of tool results, that the program may change
+before it sends them.
 
-Two questions: does anything change such a part under its own name, or a value of which nobody knows
-what it is; and if the latter, which parts are handed to where that may be one of them.
+Answers two questions: does anything change such a part under its own name, or change a value of
+unknown origin; and in the latter case, which parts are aliased where that value may be one of them.
 """
 
 from functools import cached_property
@@ -24,16 +24,17 @@ from pml_analysis.syntax.tree import FUNCTIONS, Node
 _DEFAULTING: Final = frozenset({"??=", "||="})
 _OF_LISTS: Final = "copyWithin fill pop push reverse shift sort splice unshift"
 _OWN: Final = frozenset(_OF_LISTS.split())
-"""Methods that change the list they belong to; JSON has no other values with such."""
+"""Methods that change their list; no other JSON values have such methods."""
 
 _FIRST: Final = frozenset({"assign", "defineProperties", "defineProperty", "deleteProperty"})
-"""Functions of `Object` and `Reflect` that change what they are given first; so does
-`Reflect.set`, whose name maps have too."""
+"""Functions of `Object` and `Reflect` that change their first argument; so does `Reflect.set`,
+whose name maps share."""
 
 _INDIRECT: Final = frozenset({"apply", "bind", "call", "construct"})
 _CHANGING: Final = _OWN | _FIRST | _INDIRECT | {"set"}
 _SIGNS: Final = ("assign", "Propert", "Proxy", "Reflect", "\\")
-"""One of them is in every text that changes things by other means than lists' own methods."""
+"""Substrings of which every text contains one that changes things by other means than lists' own
+methods."""
 
 _MADE: Final = frozenset({"array", "arrow_function", "function_expression", "object", "string"})
 _COPIES: Final = (
@@ -41,7 +42,7 @@ _COPIES: Final = (
     " toSorted toSpliced values with"
 )
 _COPYING: Final = frozenset(_COPIES.split())
-"""Functions and methods whose result is a list or object that nobody else has."""
+"""Functions and methods whose result is a fresh list or object."""
 
 
 class Changed:
@@ -58,8 +59,8 @@ class Changed:
             self._parts.setdefault(part.root, []).append(part)
 
     def set_where_missing(self, part: Rooted) -> tuple[JsonValue, ...] | None:
-        """The known value that `??=` gives a part where it is missing, before or after; nothing
-        where none does, None where that cannot be told."""
+        """Return the known value that `??=` gives a part where it is missing, before or after;
+        nothing where none does, None where that is not known."""
         values = [known for one, known in self._set.items() if one.meets(part)]
         if not values:
             return ()
@@ -67,7 +68,7 @@ class Changed:
         return (values[0][0],) if is_one else None
 
     def may_hold(self, part: Rooted) -> bool:
-        """Whether a part is a changed one, in it, or holds it."""
+        """Whether a part is a changed one, is inside one, or contains one."""
         return self._is_any or any(
             part.meets(changed) for changed in self._parts.get(part.root, ())
         )
@@ -89,7 +90,7 @@ class _Changes:
         return OwnNames(self._origins)
 
     def told(self) -> list[Rooted]:
-        """The parts that are changed under their own names."""
+        """Return the parts that are changed under their own names."""
         tree = self._tree
         for target in self._origins.scopes.member_writes:
             # A function that becomes a part may change what it is a part of: toString, say.
@@ -117,7 +118,7 @@ class _Changes:
         return any(one is not None and one.inner.kind in FUNCTIONS for one in [node, *values])
 
     def _member(self, member: Node, *, is_whole: bool) -> None:
-        """A member is written or deleted."""
+        """Handle a member that is written or deleted."""
         if member.kind in MEMBERS and not self._is_default(member):
             self._change(member.children[0], () if is_whole else (self._origins.key(member),))
 
@@ -135,7 +136,7 @@ class _Changes:
         return True
 
     def _named(self, member: Node, name: Step) -> None:
-        """A member that by its name changes something, or may."""
+        """Handle a member whose name belongs to something that changes values, or may."""
         call = called_by(member)
         if call is None:  # a value, to be called elsewhere; or what `call` belongs to
             is_hidden = name is None and self._is_language(member.children[0].inner)
@@ -156,7 +157,7 @@ class _Changes:
             self._told += () if part is None else (part,)
 
     def _opens(self, binding: Binding) -> bool:
-        """Whether a name is taken out of something for what changes things."""
+        """Whether a mutating function is destructured out of an object."""
         for part in binding.parts:
             if part.path and part.value is not None:
                 is_hidden = None in part.path and self._is_language(part.value.inner)
@@ -165,7 +166,7 @@ class _Changes:
         return False
 
     def _is_language(self, node: Node) -> bool:
-        """Whether it is one of the language's own objects, under whatever name."""
+        """Whether it is one of the language's own objects, under any name."""
         binding = self._origins.scopes.binding(node)
         if binding is not None:
             values = [part.value.inner for part in binding.parts if part.value is not None]
@@ -177,7 +178,7 @@ class _Changes:
         return is_free and self._tree.name(node) in GLOBALS
 
     def _change(self, changed: Node, key: tuple[Step, ...]) -> None:
-        """A value is changed, under this key or none in particular."""
+        """Record a change of a value, under this key or an unknown one."""
         part = rooted(self._origins, self._origins.of(changed))
         if part is not None:
             self._told.append(Rooted(part.root, (*part.path, *key)))
@@ -191,7 +192,7 @@ class _Changes:
                 self.any_other = True
 
     def _is_fresh(self, part: Part, value: Node) -> bool:
-        """Whether a value is certainly made here: no part of what came from outside."""
+        """Whether a value is certainly created here: no part of anything from outside."""
         origin = self._origins.part(part)
         if isinstance(origin, FromCall):
             return not origin.path and self._is_copy(origin.call)
@@ -209,8 +210,8 @@ class _Changes:
         return name in _COPYING and name not in self.own
 
     def _is_seen(self, call: Node) -> bool:
-        """Whether what a callee that is no member does is the program's own, or a tool's, or
-        changes nothing."""
+        """Whether the effect of a callee that is no member is known: the program's own function, a
+        tool, or one that changes nothing."""
         callee = call["function"].inner
         if callee.kind in MEMBERS or holds_tools(self._origins.of(callee)):
             return True

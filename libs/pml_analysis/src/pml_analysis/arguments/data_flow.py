@@ -1,4 +1,4 @@
-"""Data flow: which calls an expression's value is made from."""
+"""Data flow: the calls that an expression's value is computed from."""
 
 from bisect import bisect_left
 from collections import deque
@@ -15,7 +15,7 @@ from pml_analysis.syntax.patterns import Part, Path
 from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
 
 _ADDING: Final = frozenset({"add", "append", "push", "set", "splice", "unshift"})
-"""Methods that put their arguments into the object they belong to."""
+"""Methods that put their arguments into their receiver."""
 
 _MOST_VALUES: Final = 256
 _MOST_STEPS: Final = 100
@@ -24,7 +24,7 @@ Place = tuple[Node, Instance]
 
 
 class DataFlow:
-    """Answers which calls make a value, in one instance of the function that it stands in."""
+    """Finds the calls that produce a value, in one instance of the function that contains it."""
 
     def __init__(self, origins: Origins, expansion: Expansion, handed_in: HandedIn) -> None:
         self._origins = origins
@@ -43,9 +43,9 @@ class DataFlow:
         self._returned: dict[int, list[Node]] | None = None
 
     def producers(self, node: Node, at: Instance) -> list[str]:
-        """Node ids of the calls whose results flow in, in the order they are met.
+        """Return the node ids of the calls whose results flow in, in the order they are met.
 
-        Names are followed through other names up to a number of them, so that time stays linear.
+        Names are followed through a bounded number of other names, so that time stays linear.
         """
         key = self._same_as(node, at)
         known = self._known.get(key)
@@ -54,7 +54,8 @@ class DataFlow:
         return known
 
     def _same_as(self, node: Node, at: Instance) -> tuple[int, int]:
-        """A key that expressions share which are made from the same: those of one name alone."""
+        """Return a cache key shared by expressions with the same producers: those of one name
+        alone."""
         first = bisect_left(self._sources, node.index)
         inside = [index for index in self._sources[first : first + 2] if index < node.stop]
         if len(inside) != 1 or (inside[0], at.number) in self._expansion.entered:
@@ -63,7 +64,7 @@ class DataFlow:
         return (node if binding is None else binding.node).index, at.number
 
     def exact(self, node: Node, at: Instance) -> tuple[str, Path] | None:
-        """The one call that a value is the result of, and the part of that result."""
+        """Return the one call that a value is the result of, and the part of that result."""
         key = (node.index, at.number)
         if key not in self._results_of:
             self._results_of[key] = self._exact(node, at)
@@ -92,7 +93,7 @@ class DataFlow:
         return None
 
     def _task(self, call: int, at: Instance) -> str | None:
-        """The task that a call makes; None for one that makes a loop or a fork, or nothing."""
+        """Return the task of a call; None for a call that makes a loop or a fork, or nothing."""
         node_id = self._expansion.ids.get((call, at.number), "")
         return node_id if node_id.startswith("n") else None
 
@@ -112,8 +113,8 @@ class DataFlow:
         return list(found)
 
     def _scan(self, node: Node, at: Instance) -> tuple[list[str], list[Place]]:
-        """Calls in an expression, and the values of its names; what a call is given flows into it,
-        not further."""
+        """Scan an expression for calls and the values of its names; the arguments of a call flow
+        into it, not further."""
         key = (node.index, at.number)
         known = self._scanned.get(key)
         if known is None:
@@ -143,7 +144,7 @@ class DataFlow:
         return tasks, values
 
     def _values(self, binding: Binding, at: Instance) -> list[Place]:
-        """What a name may hold; told once for all uses in an instance."""
+        """Return the possible values of a name; each once for all uses in an instance."""
         key = (binding.node.index, at.number)
         known = self._held.get(key)
         if known is None:
@@ -163,7 +164,7 @@ class DataFlow:
             yield value, self._expansion.enclosing(value, at)
 
     def _results(self, function: Node) -> list[Node]:
-        """What a local function may return."""
+        """Return the possible results of a local function."""
         if self._returned is None:
             self._returned = _returns(self._tree)
         body = function.child("body")
@@ -172,7 +173,7 @@ class DataFlow:
 
 
 def _returns(tree: Tree) -> dict[int, list[Node]]:
-    """Returned expressions by the function that they leave."""
+    """Group returned expressions by their function."""
     found: dict[int, list[Node]] = {}
     for statement in tree.of("return_statement"):
         above = statement.parent
@@ -184,7 +185,7 @@ def _returns(tree: Tree) -> dict[int, list[Node]]:
 
 
 def _additions(tree: Tree, scopes: Scopes) -> dict[int, list[Node]]:
-    """By binding: what `list.push(value)` and `object.key = value` put into its value."""
+    """Map each binding to the values that `list.push(value)` and `object.key = value` add to it."""
     added: dict[int, list[Node]] = {}
 
     def note(owner: Node | None, values: Iterable[Node]) -> None:

@@ -1,7 +1,7 @@
-"""Feeds: the results that calls' arguments are made from, and the edges that this makes.
+"""Data flow edges: the results that calls' arguments are made from, as edges of the structure.
 
-Edges come from references: that the schemas of two tools alone would fit makes none inside a
-program, whose data flow is known. Schemas tell how much an edge covers, as far as they are there.
+Edges come from references in the program; two tools whose schemas merely fit each other get none.
+Schemas determine how much an edge covers, where they are known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ from pml_common.provides.fields import WHOLE
 from pml_common.provides.json_schema import ANYTHING, Described
 
 _DEEPEST: Final = 30
-"""How many objects inside each other are opened."""
+"""Maximum depth of nested objects that are opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A result, used in a call's arguments. `path`: which part; None where it is computed with.
+    """A result, used in a call's arguments. `path`: which part; None where it is an operand.
 
-    `to` is the argument that it becomes, down through objects; `is_spread`: each of its fields
+    `to` is the argument that it becomes, through nested objects; `is_spread`: each of its fields
     becomes one there, under its own name.
     """
 
@@ -44,10 +44,10 @@ def uses_in(
     exact: Callable[[Node], tuple[str, Path] | None],
     producers: Callable[[Node], Sequence[str]],
 ) -> list[Use]:
-    """The results that a call's argument is made from, in source order.
+    """Return the results that a call's argument is made from, in source order.
 
-    `exact` tells the node whose result an expression is, and the part of it; `producers` those
-    whose results flow into one that is made from some.
+    `exact` returns the node whose result an expression is, and the part of it; `producers` those
+    whose results flow into a computed one.
     """
     found: list[Use] = []
     for value in values_in(origins, argument):
@@ -63,8 +63,8 @@ def uses_in(
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in a call's argument. `to` are the keys that lead to it; where it is spread, or put
-    under a key that only the run can tell, those that lead there."""
+    """A value in a call's argument. `to` are the keys that lead to it; where it is spread, or
+    stored under a key known only at run time, the keys that lead to that object."""
 
     node: Node
     to: tuple[str, ...]
@@ -72,7 +72,7 @@ class Value:
 
 
 def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ()) -> Iterator[Value]:
-    """The values in an object, and in the objects inside it, in source order."""
+    """Yield the values in an object, and in nested objects, in source order."""
     for entry in entries(origins, argument) if argument is not None else ():
         if entry.key is None:
             yield Value(entry.value, to, "spread" if entry.computed is None else "somewhere")
@@ -85,10 +85,10 @@ def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ())
 def edges_of_uses(
     uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, Takes], *, limit: int
 ) -> list[Edge]:
-    """The edges that uses make; each with the node that they feed.
+    """Build the edges of these uses, each with the node that it ends at.
 
-    `tools` by node; what one that is missing takes and gives is not known. Raises TooManyEdges
-    beyond `limit`.
+    `tools` is by node; the schemas of a missing one are unknown. Raises TooManyEdges beyond
+    `limit`.
     """
     edges: list[Edge] = []
     for consumer, found in uses:
@@ -130,7 +130,7 @@ def _edge(
 
 
 def _feeds(use: Use, given: Described, wanted: Described) -> Iterator[tuple[Path, Path]]:
-    """From which part to which argument, where the part is known exactly."""
+    """Map a part to an argument, where the part is known exactly."""
     if use.path is None:
         return
     if not use.is_spread:

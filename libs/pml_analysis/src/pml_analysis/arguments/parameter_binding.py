@@ -1,4 +1,5 @@
-"""Handed-in pass: what each invocation of a local function gives its parameters."""
+"""Parameter binding pass: the arguments that each invocation of a local function passes to its
+parameters."""
 
 from typing import Final, NamedTuple
 
@@ -18,8 +19,8 @@ _THERE: Final = FUNCTIONS | {"array", "null", "object", "template_string"}
 
 
 class Given(NamedTuple):
-    """An expression, the part of its value that is meant, and the instance that it stands in; what
-    is taken where that value is undefined, if it may be."""
+    """An argument: an expression, the relevant part of its value, the instance that contains it,
+    and the default used where that value is undefined, if it may be."""
 
     value: Node
     path: Path
@@ -28,7 +29,7 @@ class Given(NamedTuple):
 
 
 class HandedIn:
-    """Answers, of an expression in one instance, which expression of its callers it stands for."""
+    """Maps an expression in one instance to the expression of a caller that it stands for."""
 
     def __init__(self, origins: Origins, expansion: Expansion) -> None:
         self._origins = origins
@@ -40,8 +41,8 @@ class HandedIn:
         )
 
     def given(self, declared: Node, at: Instance) -> Given | None:
-        """What a parameter, by the name that declares it, is given where its function is entered;
-        None where that is not known, or the name no parameter."""
+        """Return the argument of a parameter, by its declared name, for the invocation that enters
+        the function; None where that is unknown, or the name is no parameter."""
         owner = self._expansion.enclosing(declared, at)
         known = self._given.get(owner.number)
         if known is None:
@@ -49,7 +50,7 @@ class HandedIn:
         return known.get(declared.index)
 
     def follow(self, node: Node, at: Instance) -> Given | None:
-        """The expression outside that a parameter, or a part of one, stands for."""
+        """Return the outer expression that a parameter, or a part of one, stands for."""
         found: Given | None = None
         current = Given(node, (), at)
         for _ in range(_MOST_STEPS):
@@ -74,7 +75,7 @@ class HandedIn:
         return Given(value, (*inside, *rest), given.at)
 
     def _opened(self, node: Node) -> tuple[Node, Path]:
-        """What a chain of members begins with, and the keys that it goes through."""
+        """Split a chain of members into its head and its keys."""
         keys: list[Step] = []
         while node.kind in _OPENING and (inside := node.operand) is not None:
             if node.kind in MEMBERS:
@@ -83,7 +84,7 @@ class HandedIn:
         return node, tuple(reversed(keys))
 
     def _picked(self, node: Node, path: Path) -> tuple[Node, Path]:
-        """Steps into object literals, as far as each key stands there once."""
+        """Step into object literals, as long as each key occurs there once."""
         while path and is_plain(node.inner):
             listed = list(entries(self._origins, node))
             named = [entry for entry in listed if entry.key == path[0]]
@@ -120,7 +121,7 @@ class HandedIn:
     def _declared(
         self, pattern: Node, part: Part, where: Instance, default: Node | None = None
     ) -> dict[int, Given]:
-        """By declared name: what the names of a pattern are given."""
+        """Map the declared names of a pattern to their arguments."""
         found: dict[int, Given] = {}
         for target in targets(self._origins.tree, pattern, (part,)):
             binding = self._origins.scopes.binding(target.node)
@@ -136,20 +137,19 @@ class HandedIn:
         return found
 
     def _stays(self, binding: Binding) -> bool:
-        """Whether a name keeps the value it is given: neither it nor a `var` of its name gets
-        another."""
+        """Whether a name keeps its argument: neither it nor a `var` of its name is assigned."""
         is_written = any(use.index in self._origins.scopes.written for use in binding.uses)
         return not is_written and sum(not part.is_default for part in binding.parts) == 1
 
     def _is_unchanged(self, binding: Binding, value: Node, given: Given) -> bool:
-        """Whether nobody can change the object or list that a name holds, under whatever name."""
+        """Whether the object or list that a name holds is never changed, under any name."""
         is_rest = binding.node.above.kind == "rest_pattern"
         has_others = bool(given.path) or is_rest or self._are_arguments_used
         return not has_others and stays_as_written(self._origins, binding, value.inner)
 
 
 def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:
-    """Patterns and default values."""
+    """Return patterns and default values."""
     single, several = function.child("parameter"), function.child("parameters")
     if single is not None:
         return [(single, None)]
@@ -158,8 +158,8 @@ def parameters_of(function: Node) -> list[tuple[Node, Node | None]]:
 
 
 def arguments_of(tree: Tree, place: Node) -> list[Part | None]:
-    """What is handed over by a call, or by a method to the function it is given; None what is not
-    known."""
+    """Return the arguments that a call passes, or a method passes to its callback; None for unknown
+    ones."""
     if place.kind != "call_expression":
         return [_first_given(tree, place)]
     given: list[Part | None] = []
@@ -171,7 +171,7 @@ def arguments_of(tree: Tree, place: Node) -> list[Part | None]:
 
 
 def _is_call_without(place: Node, position: int) -> bool:
-    """Whether a call certainly gives nothing in this place."""
+    """Whether a call certainly passes nothing in this position."""
     if place.kind != "call_expression" or place["arguments"].kind != "arguments":
         return False
     given = place["arguments"].children
@@ -179,8 +179,8 @@ def _is_call_without(place: Node, position: int) -> bool:
 
 
 def _first_given(tree: Tree, handed: Node) -> Part | None:
-    """What a method gives first to a function that it is handed by name: an element of its list,
-    what its promise resolves to."""
+    """Return the first argument that a method passes to a callback given by name: an element of its
+    list, or the resolved value of its promise."""
     call = _handed_to(handed)
     owner = call["function"]["object"]
     if is_given_element(tree, handed):
@@ -189,7 +189,7 @@ def _first_given(tree: Tree, handed: Node) -> Part | None:
 
 
 def is_given_element(tree: Tree, handed: Node) -> bool:
-    """Whether a method gives the elements of its list to a function that it is handed by name."""
+    """Whether a method passes the elements of its list to a callback given by name."""
     return method_of(tree, _handed_to(handed)) in ELEMENT_OF
 
 

@@ -1,5 +1,4 @@
-"""Values from outside a run: the caller's arguments and the results of tools, and the parts
-of them that values are."""
+"""Values from outside a run (the caller's arguments, the results of tools), and parts of them."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +9,7 @@ from pml_analysis.syntax.patterns import Part, Path
 from pml_analysis.syntax.tree import Node, Tree
 
 ARGUMENTS: Final = -1
-"""Stands for the caller's arguments, where a call's index stands for its result."""
+"""Root of the caller's arguments; the root of a result is the index of its call."""
 
 _MOST_LISTS: Final = 10
 
@@ -22,7 +21,7 @@ class Rooted(NamedTuple):
     path: Path
 
     def meets(self, other: "Rooted") -> bool:
-        """Whether it may be the other, in it, or hold it; a step that is None: any."""
+        """Whether it may be the other, be inside it, or contain it; a step of None matches any."""
         return self.root == other.root and all(
             one is None or step is None or one == step
             for one, step in zip(self.path, other.path, strict=False)
@@ -30,7 +29,7 @@ class Rooted(NamedTuple):
 
 
 def rooted(origins: Origins, origin: Origin) -> Rooted | None:
-    """The root that a value of this origin is a part of; None without one."""
+    """Return the root that a value of this origin is a part of; None without one."""
     for _ in range(_MOST_LISTS):
         if isinstance(origin, FromArguments):
             return Rooted(ARGUMENTS, origin.path)
@@ -46,7 +45,8 @@ def rooted(origins: Origins, origin: Origin) -> Rooted | None:
 
 
 def waited_for(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
-    """The element that a part of `Promise.all([…])` is the result of; else the value itself."""
+    """Return the element that a part of `Promise.all([…])` is the result of; else the value
+    itself."""
     index = path[0] if path else None
     if not isinstance(index, int):
         return value, path

@@ -1,8 +1,9 @@
 """Sources pass: values that certainly are an unchanged part of the caller's arguments, or of the
-result of one call of a tool.
+result of one tool call.
 
-Certain means: by names that always have that one value, members, elements of lists, functions of
-the program that return it, and `await`. Whatever computes, chooses or may change the value ends it.
+Followed are names that always have that one value, members, elements of lists, functions of the
+program that return it, and `await`. Anything that computes, chooses or may change the value ends
+the search.
 """
 
 from dataclasses import dataclass, replace
@@ -36,16 +37,16 @@ from pml_analysis.syntax.tree import Node
 
 _MOST_STEPS: Final = 100
 _DEEPEST: Final = 20
-"""How many lists that are mapped from each other are followed."""
+"""Maximum number of lists mapped from each other that are followed."""
 
 _OF_THE_SAME: Final = frozenset({"filter", "slice", "toReversed", "toSorted"})
-"""Methods of a list that give a list of its elements."""
+"""Methods of a list that return a list of its elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A part of the caller's arguments (`node_id` is None), or of what that node results in; where
-    it is undefined, null or falsy, the value is the one in `default`, if any."""
+    """A part of the caller's arguments (`node_id` is None), or of the result of that node; where it
+    is undefined, null or falsy, `default` applies, if any."""
 
     path: Path
     node_id: str | None = None
@@ -53,7 +54,7 @@ class Source:
 
 
 class Sources:
-    """Answers `of(expression, instance)` for one program."""
+    """Finds the source of expressions of one program: `of(expression, instance)`."""
 
     def __init__(
         self, origins: Origins, expansion: Expansion, handed_in: HandedIn, changed: Changed
@@ -68,7 +69,7 @@ class Sources:
         self._depth = 0
 
     def of(self, node: Node, at: Instance) -> Source | None:
-        """Where a value certainly comes from."""
+        """Return the certain source of a value."""
         key = (node.index, at.number)
         if key not in self._known:
             self._known[key] = self._find(Sought(node, at))
@@ -100,7 +101,7 @@ class Sources:
                 return None
 
     def _or_default(self, sought: Sought, value: Node, default: Node) -> Sought | None:
-        """A value, or a known one instead of it."""
+        """Return the source of a value with a known default."""
         known = json_value(self._origins, default)
         if known == [] and sought.path[:1] == (None,):  # it has no elements
             return replace(sought, value=value)
@@ -125,7 +126,7 @@ class Sources:
     def _handed(
         self, given: Given, binding: Binding, where: Instance, sought: Sought
     ) -> Sought | None:
-        """The value that a known invocation gives a parameter."""
+        """Return the source of the argument that a known invocation passes to a parameter."""
         place = where.place
         if place is None or binding.node.above.kind == "rest_pattern":
             return None
@@ -142,7 +143,7 @@ class Sources:
         return sought.of(given.value, rest, taken)
 
     def _held(self, binding: Binding, sought: Sought) -> Sought | None:
-        """The value of a name that is never given another."""
+        """Return the source of a name that is assigned once."""
         held = [part for part in binding.parts if not part.is_default]
         defaults = [part for part in binding.parts if part.is_default]
         value = held[0].value if len(held) == 1 else None
@@ -199,7 +200,7 @@ class Sources:
         return is_by_name and str(name).startswith("cap:")
 
     def _combined(self, call: Node, sought: Sought) -> Sought | None:
-        """An element of what `Promise.all` resolves to."""
+        """Return the source of an element of what `Promise.all` resolves to."""
         is_own = self._origins.scopes.binding(call["function"]["object"]) is not None
         if is_own or not sought.is_awaited or combinator(self._tree, call) != "all":
             return None
@@ -232,7 +233,7 @@ class Sources:
         return self._lists[key]
 
     def _returned(self, function: Node, sought: Sought) -> Sought | None:
-        """The one expression that a function returns on every way."""
+        """Return the one expression that a function returns on every path."""
         value = only_result(function)
         is_async = any(child.kind == "async" for child in function.children)
         if value is None or (is_async and not sought.is_awaited):

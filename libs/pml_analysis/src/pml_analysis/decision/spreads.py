@@ -1,4 +1,4 @@
-"""Spreads: which keys of a call's arguments may come from what only the run can tell."""
+"""Spreads: which keys of a call's arguments may be set by values known only at run time."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,13 +12,13 @@ from pml_common.contracts.structure import (
 from pml_common.provides.json_schema import Described
 
 SPREAD: Final = "..."
-"""Begins the key of what is given as a whole, `f(options)` is `f({...options})`, and of a value
-under a key that only the run can tell, `...[key]`."""
+"""Prefix of the key of an argument passed as a whole, `f(options)` is `f({...options})`, and of a
+value under a computed key, `...[key]`."""
 
 
 def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Argument]:
-    """Arguments whose spreads say which keys they may set: what a tool takes by its schema, less
-    what stands after them. Where the schema lists nothing, any."""
+    """Return arguments whose spreads list the keys they may set: the inputs in the tool's schema,
+    less those written after the spread. Any key where the schema lists none."""
     found: dict[str, Argument] = {}
     after: set[str] = set()
     known = tuple(wanted.properties)

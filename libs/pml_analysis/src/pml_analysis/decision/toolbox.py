@@ -1,4 +1,4 @@
-"""The scope's tools, and what to say of one that is not there."""
+"""The scope's tools, and the messages for missing ones."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -22,20 +22,20 @@ _MOST_NAMES: Final = 8
 
 
 class Takes(NamedTuple):
-    """What a tool takes, and what it gives."""
+    """A tool's inputs and outputs."""
 
     inputs: Described
     outputs: Described
 
     @classmethod
     def of(cls, tool: ToolDefinition) -> "Takes":
-        """As its schemas say."""
+        """Read the tool's schemas."""
         return cls(described(tool.input_schema), described(tool.output_schema))
 
 
 class Tools(Sequence[ToolDefinition]):
-    """Tools, one server's after the other's, with `by_server` to find them by name. To be made once
-    a catalogue: with hundreds of tools that takes a good part of a short program's analysis."""
+    """Tools, grouped by server, with `by_server` to find them by name. Build it once per catalog:
+    with hundreds of tools that takes a good part of a short program's analysis."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self.by_server: dict[str, dict[str, ToolDefinition]] = {}
@@ -46,7 +46,7 @@ class Tools(Sequence[ToolDefinition]):
         self._takes: dict[tuple[str, str], Takes] = {}
 
     def hash_of(self, tool: ToolDefinition) -> str:
-        """The definition hash of one of these tools, made when it is first asked for."""
+        """Return the definition hash of one of these tools, computed on first use."""
         key = (tool.server, tool.name)
         known = self._hashes.get(key)
         if known is None:
@@ -54,7 +54,7 @@ class Tools(Sequence[ToolDefinition]):
         return known
 
     def takes(self, server: str, name: str) -> Takes:
-        """What one of these tools takes and gives, read when it is first asked for."""
+        """Return the inputs and outputs of one of these tools, read on first use."""
         known = self._takes.get((server, name))
         if known is None:
             known = self._takes[server, name] = Takes.of(self.by_server[server][name])
@@ -62,7 +62,7 @@ class Tools(Sequence[ToolDefinition]):
 
     @classmethod
     def of(cls, tools: Sequence[ToolDefinition]) -> "Tools":
-        """The same tools, themselves if they are such already."""
+        """Wrap tools; return them unchanged if they already are such an object."""
         return tools if isinstance(tools, Tools) else cls(tools)
 
     def __len__(self) -> int:
@@ -80,8 +80,8 @@ class Tools(Sequence[ToolDefinition]):
 
 
 class Toolbox:
-    """What a program may call: `tools`, and `capabilities` that are called like tools, by the names
-    they have in the program."""
+    """Everything that a program may call: `tools`, and `capabilities`, called like tools by their
+    names in the program."""
 
     def __init__(
         self,
@@ -96,30 +96,29 @@ class Toolbox:
         return site.tool in self._servers.get(site.server, {})
 
     def __getitem__(self, site: CallSite) -> ToolDefinition:
-        """The tool that a site calls, of a site that is not missing, nor of a capability."""
+        """Return the tool that a site calls; the site must be neither missing nor a capability."""
         return self._servers[site.server][site.tool]
 
     def takes(self, site: CallSite) -> Takes:
-        """What is taken and given by what a site calls, of a site that is not missing."""
+        """Return the inputs and outputs of the target of a site that is not missing."""
         if site.capability is not None:
             return Takes.of(self._capabilities[site.capability])
         return self.tools.takes(site.server, site.tool)
 
     def keyed(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """Nodes whose spreads say which keys they may set."""
+        """Return nodes whose spreads list the keys they may set."""
         return tuple(
             self.with_keys(node) if isinstance(node, TaskNode | CapabilityNode) else node
             for node in nodes
         )
 
     def with_keys(self, call: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode:
-        """A node, what it calls named as in the program, whose spreads say which keys they may
-        set."""
+        """Return a node, named as in the program, whose spreads list the keys they may set."""
         inputs = self._inputs(call)
         return call.model_copy(update={"arguments": with_keys(call.arguments, inputs)})
 
     def _inputs(self, call: TaskNode | CapabilityNode) -> Described:
-        """The inputs of what a node calls; anything where they are not known."""
+        """Return the inputs of a node's target; any where they are unknown."""
         if isinstance(call, CapabilityNode):
             found = self._capabilities.get(call.name)
             return ANYTHING if found is None else Takes.of(found).inputs
@@ -128,11 +127,11 @@ class Toolbox:
         return ANYTHING if known is None else self.tools.takes(server, name).inputs
 
     def find(self, server: str, tool: str) -> ToolDefinition | None:
-        """A tool by server and name."""
+        """Find a tool by server and name."""
         return self._servers.get(server, {}).get(tool)
 
     def missing(self, sites: Sequence[CallSite]) -> Iterator[Problem]:
-        """A problem for every site whose tool is not there; each name is explained once."""
+        """Yield a problem for every site whose tool is missing; each name is explained once."""
         explained: dict[tuple[str, str], str] = {}
         for site in sites:
             if site.capability is None and site not in self:
@@ -142,7 +141,7 @@ class Toolbox:
                 yield Problem(site.callee.start, explained[name])
 
     def explain(self, server: str, tool: str) -> str:
-        """Why a tool that is not there is not, and what may have been meant."""
+        """Explain why a tool is missing, with suggestions."""
         shown = f"{server}:{tool}"[:_LONGEST_NAME]
         if not self._servers:
             return f"{shown} cannot be called: {NO_TOOLS}"
@@ -161,7 +160,7 @@ class Toolbox:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
 
     def _alike(self, server: str, tool: str) -> list[str]:
-        """Tools of servers with a similar name, and those servers themselves."""
+        """Return tools of servers with a similar name, and those servers themselves."""
         found: list[str] = []
         for near in _close(server, self._servers):
             tools = _close(tool, self._servers[near])
@@ -181,12 +180,12 @@ def _disguise(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as a message shows it."""
+    """Quote a name for a message."""
     return f'"{name[:_LONGEST_NAME]}"'
 
 
 def did_you_mean(near: Sequence[str]) -> str:
-    """A question after the first few names, each once; nothing without any."""
+    """Format a question from the first few distinct names; empty without any."""
     names = list(dict.fromkeys(near))[:3]
     return f"Did you mean {' or '.join(names)}?" if names else ""
 
@@ -198,7 +197,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def as_tool(about: CapabilityDescription) -> ToolDefinition:
-    """A capability as the tool that it is to its callers."""
+    """Return a capability as the tool definition that its callers see."""
     return ToolDefinition(
         server=CAPABILITY_SERVER,
         name=about.name,

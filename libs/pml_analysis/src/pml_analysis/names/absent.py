@@ -10,8 +10,7 @@ _PATTERNS: Final = frozenset({"array_pattern", "object_pattern", "pair_pattern",
 
 
 class Absent:
-    """Answers `is_absent(expression)` for one program, which may have a name like that of its
-    own."""
+    """Finds such expressions in one program, which may declare a name `undefined` of its own."""
 
     def __init__(self, origins: Origins) -> None:
         tree = origins.tree

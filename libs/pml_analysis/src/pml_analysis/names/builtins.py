@@ -1,4 +1,4 @@
-"""Built-ins pass: which of the language's own objects an expression stands for."""
+"""Built-ins pass: the language's own objects that expressions stand for."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ from pml_analysis.syntax.patterns import Part
 from pml_analysis.syntax.tree import Node
 
 Dotted = tuple[str, ...]
-"""`("Array", "prototype")`."""
+"""Example: `("Array", "prototype")`."""
 
 _PROTOTYPE_OF: Final = (("Object", "getPrototypeOf"), ("Reflect", "getPrototypeOf"))
 _NOT_OBJECTS: Final = frozenset({"Infinity", "NaN", "arguments", "undefined"})
 _LONGEST: Final = 8
 _MOST_NAMES: Final = 60
-"""How many names in a row are followed."""
+"""Maximum number of names in a row that are followed."""
 
 
 def is_prototype(path: Dotted | None) -> bool:
@@ -23,16 +23,17 @@ def is_prototype(path: Dotted | None) -> bool:
 
 
 class Builtins:
-    """Answers `path(expression)` for one program, through names, parts of objects and wrappers."""
+    """Resolves expressions of one program to built-ins, through names, parts of objects and
+    wrappers."""
 
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
         self._known: dict[int, Dotted | None] = {}
 
     def path(self, node: Node) -> Dotted | None:
-        """The built-in that an expression is, however it is called; None for all else.
+        """Return the built-in that an expression evaluates to, under any name; None for all else.
 
-        What `Object.getPrototypeOf(…)` returns is counted as one.
+        The result of `Object.getPrototypeOf(…)` counts as one.
         """
         return self._path(node, _MOST_NAMES)
 

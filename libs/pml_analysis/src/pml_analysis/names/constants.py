@@ -1,4 +1,4 @@
-"""Values that are written out in the program, as JSON."""
+"""Constants written out in the program, as JSON."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,8 +16,8 @@ _ASKING: Final = frozenset({"has", "includes", "indexOf", "join", "length", "siz
 
 
 def json_value(origins: Origins, node: Node, levels: int = _DEEPEST) -> JsonValue:
-    """The value of an expression; None where it is null, or not known before the run, or not all
-    of it, or no JSON."""
+    """Return the value of an expression; None where it is null, not fully known statically, or no
+    JSON."""
     node = node.inner
     if levels and node.kind == "array":
         items = [json_value(origins, item, levels - 1) for item in node.children[::2]]
@@ -36,7 +36,8 @@ def json_value(origins: Origins, node: Node, levels: int = _DEEPEST) -> JsonValu
 
 
 def listed_values(origins: Origins, node: Node) -> Sequence[JsonValue] | None:
-    """The values in `["a", "b"]` or `new Set(["a", "b"])`, or of a name that is never more."""
+    """Return the values in `["a", "b"]` or `new Set(["a", "b"])`, or of a name that is only ever
+    that."""
     binding = origins.scopes.binding(node.inner)
     if binding is not None:
         is_fixed = binding.kind == "const" and len(binding.parts) == 1
@@ -47,7 +48,7 @@ def listed_values(origins: Origins, node: Node) -> Sequence[JsonValue] | None:
 
 
 def _is_asked(origins: Origins, use: Node) -> bool:
-    """Whether a use of a list only looks at it."""
+    """Whether a use of a list only looks values up in it."""
     name = use.above.child("property")
     return name is not None and use.field == "object" and origins.tree.name(name) in _ASKING
 

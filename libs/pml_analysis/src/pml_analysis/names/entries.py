@@ -1,4 +1,4 @@
-"""The entries of an object literal, spreads opened where that is possible."""
+"""Entries of object literals, with spreads expanded where possible."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ _MOST_OPENED: Final = 50
 
 
 class Entry(NamedTuple):
-    """One entry. Without a key its keys are known to the run only: those of a spread, or the value
+    """One entry. Without a key its keys are known only at run time: those of a spread, or the value
     of `computed`."""
 
     key: str | None
@@ -24,8 +24,8 @@ class Entry(NamedTuple):
 
 
 def entries(origins: Origins, node: Node) -> Iterator[Entry]:
-    """The entries of an object literal, or of the one that a name holds, in source order; of any
-    other value, one spread of it."""
+    """Return the entries of an object literal, or of the one that a name holds, in source order;
+    for any other value, one spread of it."""
     waiting = [node]
     while waiting:
         found = waiting.pop().inner
@@ -49,9 +49,8 @@ def entries(origins: Origins, node: Node) -> Iterator[Entry]:
 
 
 def held_object(origins: Origins, node: Node) -> Node | None:
-    """The object literal that a name certainly holds: nothing else is assigned, and nobody may have
-    changed it. Small ones without spreads only, so that opening them again and again stays cheap.
-    """
+    """Return the object literal that a name certainly holds: assigned once, never changed. Limited
+    to small ones without spreads, so that repeated expansion stays cheap."""
     binding = origins.scopes.binding(node) if node.kind == "identifier" else None
     if binding is None:
         return None
@@ -75,14 +74,13 @@ def _held(origins: Origins, binding: Binding) -> Node | None:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether a node is an object literal in which nothing runs when it is read: a getter could
-    change the rest."""
+    """Whether a node is an object literal that runs nothing when it is read: a getter could change
+    the rest."""
     return node.kind == "object" and not any(map(is_accessor, node.children))
 
 
 def is_plain_list(array: Node) -> bool:
-    """Whether a list literal has just the elements that are written there: none is left out, none
-    is spread."""
+    """Whether a list literal has exactly the elements written there: no holes, no spreads."""
     after_comma = True
     for child in array.children:
         if child.kind == "spread_element" or (child.kind == "," and after_comma):
@@ -99,8 +97,8 @@ def is_accessor(node: Node) -> bool:
 
 
 def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
-    """Whether nobody can change the object or list literal that a name holds. What is inside it
-    could be changed under another name, once it is read."""
+    """Whether the object or list literal that a name holds is never changed. Its inner values could
+    be changed under another name, once they are read."""
     if is_tampered(origins) or (held.kind == "object" and not is_plain(held)):
         return False
     is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
@@ -129,7 +127,7 @@ def _only_reads(origins: Origins, use: Node) -> bool:
 
 
 def _is_given_to_tool(origins: Origins, use: Node) -> bool:
-    """Whether a tool is given the object, or one with it in it: what it gets is a copy."""
+    """Whether a tool gets the object, or a value that contains it: it gets a copy."""
     above = use.above
     if above.kind in ("spread_element", "pair") or use.kind == "shorthand_property_identifier":
         whole = above if above.kind == "object" else above.above

@@ -1,4 +1,4 @@
-"""Scopes pass: which binding each identifier means, and every value a binding may get."""
+"""Scopes pass: the binding of each identifier, and every value a binding may get."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _BLOCKS = (
 )
 _VAR_HOLDERS = FUNCTIONS | {"class_static_block"}
 _DEFAULTING = frozenset({"&&=", "||=", "??="})
-"""Assignments after which the value is the old or the new one, not computed from both."""
+"""Assignments whose result is either the old or the new value, not computed from both."""
 
 _UNKNOWN = Part(None)
 
@@ -36,7 +36,7 @@ class _Scope:
 
 
 def resolve_scopes(tree: Tree) -> Scopes:
-    """Declare everything (hoisted names included), then look every identifier up."""
+    """Declare everything (hoisted names included), then resolve every identifier."""
     return _Resolver(tree).resolve()
 
 
@@ -130,8 +130,8 @@ class _Resolver:
         return [target for target in found if target.node.kind in _NAMES]
 
     def _declare_var(self, target: Target) -> None:
-        """A `var` lands in the body of its function, or is the parameter of the same name there;
-        `catch (e) { var e = 1 }` writes to both."""
+        """Declare a `var` in the body of its function, or merge it with the parameter of the same
+        name; `catch (e) { var e = 1 }` writes to both."""
         name, scope = self._tree.name(target.node), self._scope
         while not scope.holds_var:
             if name in scope.names:
@@ -196,7 +196,8 @@ class _Resolver:
             given = _UNKNOWN
 
     def _named(self, node: Node, kind: BindingKind, part: Part, *, declared: bool) -> None:
-        """Enter a function or class; its name is known round it if declared, else inside it."""
+        """Enter a function or class; a declaration is named in the outer scope, an expression
+        inside itself."""
         name = node.child("name")
         if name is not None and declared:
             self._declare(name, kind, (part,), self._scope)

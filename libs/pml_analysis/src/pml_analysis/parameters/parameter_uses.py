@@ -1,4 +1,4 @@
-"""Parameter uses pass (A8): every name that holds a part of what the caller hands in."""
+"""Parameter uses pass (A8): every name that holds a part of the caller's arguments."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -16,15 +16,15 @@ SAME_VALUE: Final = WRAPPERS | {"await_expression"}
 
 _FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _ROUNDS: Final = 4
-"""Through how many functions that hand on a value it is followed."""
+"""Through how many forwarding functions a value is followed."""
 
 LONGEST_PATH: Final = 30
 _MOST_PATHS: Final = 8
 
 
 class ParameterUses:
-    """Answers which part of the caller's arguments an expression is; `units` are the local
-    functions, whose parameters may be some too."""
+    """Maps expressions to the parts of the caller's arguments that they are; `units` are the local
+    functions, whose parameters may be such parts too."""
 
     def __init__(self, origins: Origins, units: Sequence[Unit]) -> None:
         self.origins = origins
@@ -48,7 +48,7 @@ class ParameterUses:
                 break
 
     def __iter__(self) -> Iterator[tuple[Node, Path]]:
-        """Every identifier, declared or used, that is a part of the arguments."""
+        """Yield every identifier, declared or used, that is a part of the arguments."""
         scopes = self.origins.scopes
         for node in scopes.free:
             path = parameter_path(self.origins, node)
@@ -60,7 +60,7 @@ class ParameterUses:
                     yield node, path
 
     def paths(self, node: Node) -> Iterable[Path]:
-        """The parts that an expression may be; a default for it left aside."""
+        """Return the parts that an expression may be; a default for it left aside."""
         path = parameter_path(self.origins, node)
         if path is not None:
             return [path]
@@ -74,7 +74,7 @@ class ParameterUses:
         return [(*path, *reversed(keys)) for path in known]
 
     def all_known(self) -> bool:
-        """Whether it is known which parts of the arguments are used: never all of them at once."""
+        """Whether all used parts of the arguments are known: never all of them at once."""
         scopes = self.origins.scopes
         return all(
             path or _declares(scopes, node) or self._is_opened(outermost(node))
@@ -110,7 +110,7 @@ class ParameterUses:
 
 
 def outermost(node: Node) -> Node:
-    """The widest expression with the value of this one."""
+    """Return the widest expression with the value of this one."""
     while node.above.kind in SAME_VALUE:
         node = node.above
     return node
@@ -126,6 +126,6 @@ def _collects(function: Node) -> bool:
 
 
 def _called_where_written(origins: Origins) -> list[tuple[Node, Node]]:
-    """`(async ({ path }) => …)(args)`: functions and the calls of them."""
+    """Yield `(async ({ path }) => …)(args)`: functions and the calls of them."""
     calls = [(call["function"].inner, call) for call in origins.tree.of("call_expression")]
     return [(function, call) for function, call in calls if function.kind in _FUNCTIONS]

@@ -1,4 +1,4 @@
-"""Parameters pass (A8): what the caller may hand in, as a JSON Schema."""
+"""Parameters pass (A8): the caller's arguments, as a JSON Schema."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ from pml_common.provides.json_schema import Described
 
 
 def free_parameters(origins: Origins) -> list[str]:
-    """Free names that stand for parameters, in the order they are met."""
+    """Return the free names that stand for parameters, in the order they are met."""
     names: dict[str, None] = {}
     for node in origins.scopes.free:
         origin = origins.of(node)
@@ -30,12 +30,12 @@ def parameters_schema(
     units: Sequence[Unit],
     given: Iterable[tuple[Described, Mapping[str, Argument]]],
 ) -> JsonObject:
-    """The schema of the program's arguments; `given` are what its calls' tools take, and their
-    arguments.
+    """Build the schema of the program's arguments; `given` are the inputs of its calls' tools, and
+    their arguments.
 
-    What is not needed, or has a default, is not required. Nothing is said that could reject what
-    the program can do with: types that uses contradict are left out, and the values that it asks
-    for are `examples` unless every other one fails.
+    A parameter that has a default, or is not needed, is not required. The schema rejects nothing
+    that the program can handle: contradictory types are left out, and compared values are
+    `examples` unless every other value fails.
     """
     uses = ParameterUses(origins, units)
     arguments = read_uses(uses)

@@ -1,4 +1,4 @@
-"""Told pass (A8): what the tools that parameters go to say of them."""
+"""Schema hints pass (A8): the schemas of the tool fields that parameters become."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 
 
 class ToldByTools:
-    """Adds to the shapes of parameters what the fields of tools that they become say."""
+    """Adds the schemas of tool fields to the shapes of the parameters that become them."""
 
     def __init__(self, arguments: Shape, origins: Origins) -> None:
         self._arguments = arguments
@@ -32,7 +32,7 @@ class ToldByTools:
             self._named.setdefault(name, []).append(shape)
 
     def add(self, wanted: Described, given: Mapping[str, Argument]) -> None:
-        """Read one call's arguments; `wanted` is what its tool takes."""
+        """Read one call's arguments; `wanted` are the inputs of its tool."""
         self._object(given, wanted)
 
     def _object(self, given: Mapping[str, Argument], value: Described) -> None:
@@ -52,7 +52,7 @@ class ToldByTools:
         return isinstance(argument, ParameterArgument) and argument.path == ()
 
     def _all(self, given: Mapping[str, Argument], value: Described) -> None:
-        """The arguments as a whole are handed on, but for those that stand beside them."""
+        """Handle the arguments passed as a whole, less the fields written beside them."""
         for name, inner in value.properties.items():
             if name not in given:
                 shape = self._arguments.at((name,), self._end)
@@ -74,7 +74,7 @@ class ToldByTools:
 
 
 def _roots(origins: Origins) -> frozenset[str]:
-    """The names that always are the arguments as a whole."""
+    """Return the names that always are the arguments as a whole."""
     free = {
         origins.tree.name(node)
         for node in origins.scopes.free
@@ -84,7 +84,7 @@ def _roots(origins: Origins) -> frozenset[str]:
 
 
 def _named(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """A value and its parts by the names that arguments have for them: `user.name`, `rows[]`."""
+    """Yield a value and its parts by their argument names: `user.name`, `rows[]`."""
     if name:
         yield name, shape
     for key, inner in shape.fields.items():

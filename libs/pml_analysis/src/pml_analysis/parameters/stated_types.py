@@ -1,4 +1,4 @@
-"""Types that the author writes beside a value, as far as plain ones go."""
+"""Simple type annotations of values."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LIST: Final = re.compile(r"(?:readonly )?(\w+)\[\]|(?:Readonly)?Array<(\w+)>")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A JSON type, that of its elements, and whether the value may be missing too."""
+    """A JSON type, that of its elements, and whether the value may be missing."""
 
     type: str
     items: str | None = None
@@ -19,7 +19,7 @@ class Stated:
 
 
 def stated(text: str) -> Stated | None:
-    """What `string`, `: number | undefined` or `string[]` say; None for all other types."""
+    """Read `string`, `: number | undefined` or `string[]`; None for all other types."""
     names = [name.strip() for name in text.removeprefix(":").split("|")]
     present = [name for name in names if name not in _ABSENT]
     if len(present) != 1:

@@ -19,7 +19,7 @@ from pml_analysis.text.problems import Problem
 from pml_analysis.text.well_formedness import misformed
 
 _MOST: Final = 100
-"""How many problems of one sort are looked for: no more are told."""
+"""Maximum number of problems of one sort that are looked for: no more are reported."""
 
 _CONSTRUCTS: Final[dict[str, str]] = {
     "decorator": "Decorators are not supported: call the function yourself.",
@@ -37,7 +37,7 @@ _CONSTRUCTS: Final[dict[str, str]] = {
 _SIGNS: Final = (
     *("#!", "-->", "<!--", "@", "export", "import", "module", "namespace", "using", "with"),
 )
-"""One of them is in every text that holds such a construct; most texts hold none."""
+"""Substrings of which every text contains one that has such a construct; most texts have none."""
 
 _CALLING: Final = frozenset(
     {
@@ -50,7 +50,8 @@ _TIMERS: Final = (("setInterval",), ("setTimeout",))
 
 
 def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
-    """Constructs that no program may use, in source order; of several in one place the first."""
+    """Return the constructs that no program may use, in source order; of several in one place the
+    first."""
     builtins = Builtins(origins)
     sorts = (
         _constructs(tree),
@@ -78,7 +79,7 @@ def _constructs(tree: Tree) -> Iterator[Problem]:
 
 
 def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
-    """Free names that no program may use, or not so."""
+    """Return the free names that no program may use, or not so."""
     for node in scopes.free:
         name = tree.name(node)
         if name in FORBIDDEN:
@@ -96,13 +97,13 @@ def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
 
 
 def _is_asked_for(node: Node) -> bool:
-    """`typeof process` only asks whether there is one."""
+    """Whether it is `typeof process`, which only tests for existence."""
     above = node.above
     return above.kind == "unary_expression" and above["operator"].kind == "typeof"
 
 
 def _global_access(node: Node, origins: Origins) -> str:
-    """`globalThis["ev" + "al"]`: what is reached, where that is composed."""
+    """Return the name that `globalThis["ev" + "al"]` reaches, where that is composed."""
     above = node.above
     while above.kind in WRAPPERS:
         node, above = above, above.above
@@ -118,7 +119,7 @@ def _is_called(node: Node) -> bool:
 
 
 def _is_in_function(node: Node) -> bool:
-    """Whether an `arguments` object of the program's own is in reach."""
+    """Whether an `arguments` object of the program's own is in scope."""
     parent = node.parent
     while parent is not None:
         if parent.kind in FUNCTIONS and parent.kind != "arrow_function":
@@ -139,7 +140,7 @@ def _writes(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
 
 
 def _misused_tools(tree: Tree, origins: Origins) -> Iterator[Problem]:
-    """Tools that are not called as `mcp.fs.read({ … })`."""
+    """Return tools that are not called as `mcp.fs.read({ … })`."""
     for call in tree.of("call_expression"):
         given = call["arguments"]
         if given.kind == "template_string" and holds_tools(origins.of(call["function"])):
@@ -148,7 +149,7 @@ def _misused_tools(tree: Tree, origins: Origins) -> Iterator[Problem]:
 
 
 def _timers(tree: Tree, origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Timers that are given text to make code from."""
+    """Return timers that get text to compile."""
     if not any(name in tree.source.text for (name,) in _TIMERS):
         return
     for call in tree.of("call_expression"):

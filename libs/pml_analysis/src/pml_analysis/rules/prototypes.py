@@ -1,4 +1,4 @@
-"""Prototypes pass: ways to what objects inherit, and to the function that makes code from text."""
+"""Prototypes pass: access to inherited objects, and to the constructor that compiles text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -41,7 +41,7 @@ _CHANGING: Final = frozenset(
         ("Reflect", "set"),
     }
 )
-"""Functions that change what they are given first."""
+"""Functions that change their first argument."""
 
 _OPENING: Final = frozenset(
     {
@@ -59,7 +59,7 @@ _UNCHANGEABLE: Final = (
     "prototype cannot be changed: other code relies on it; use a class of your own, or a function."
 )
 _SIGNS: Final = ("__", "constructor", "rototype", "\\")
-"""One of them is in every text that writes such a key out."""
+"""Substrings of which every text contains one that writes such a key out."""
 
 _KEY_KINDS: Final = (
     "property_identifier",
@@ -70,7 +70,7 @@ _METHODS: Final = frozenset(name for _, name in _CHANGING | _OPENING)
 
 
 def prototype_tricks(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Every way that can be seen."""
+    """Return every visible access."""
     yield from _members(origins, builtins)
     yield from _parts(origins)
     yield from _own_keys(origins)
@@ -96,7 +96,8 @@ def _members(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
 
 
 def _only_tells(member: Node, origins: Origins) -> bool:
-    """`value.constructor.name`, `value.constructor === Map`: what a value is, no way further."""
+    """Whether it is `value.constructor.name` or `value.constructor === Map`: a test of a type that
+    leads no further."""
     node, above = member, member.above
     while above.kind == "parenthesized_expression":
         node, above = above, above.above
@@ -108,7 +109,7 @@ def _only_tells(member: Node, origins: Origins) -> bool:
 
 
 def _is_data(origin: Origin, origins: Origins) -> bool:
-    """Whether a value is JSON, or a part of it: what a tool returns, what the caller hands in."""
+    """Whether a value is JSON, or a part of it: a tool's result, the caller's arguments."""
     match origin:
         case FromArguments(path=path):
             return "constructor" not in path
@@ -121,7 +122,7 @@ def _is_data(origin: Origin, origins: Origins) -> bool:
 
 
 def _handed_on(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem]:
-    """A prototype of the language's that a function of the program's is given."""
+    """Return prototypes of the language that are passed to a function of the program."""
     callee = call.child("function") or call.child("constructor")
     if callee is not None and builtins.path(callee) is None and builtins.path(member) is not None:
         message = "prototype cannot be handed on: other code relies on it; hand on a value."
@@ -129,7 +130,7 @@ def _handed_on(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem
 
 
 def _parts(origins: Origins) -> Iterator[Problem]:
-    """Keys that destructuring opens."""
+    """Return keys that destructuring opens."""
     scopes = origins.scopes
     found = [(binding.node, binding.parts) for binding in scopes.bindings]
     found += [(target.node, list(target.parts)) for target in scopes.member_writes]
@@ -143,7 +144,7 @@ def _parts(origins: Origins) -> Iterator[Problem]:
 
 
 def _own_keys(origins: Origins) -> Iterator[Problem]:
-    """`__proto__` as a key that is written: in objects, classes and patterns."""
+    """Return `__proto__` as a written key: in objects, classes and patterns."""
     tree = origins.tree
     if any(sign in tree.source.text for sign in _SIGNS):
         for node in tree.of(*_KEY_KINDS):
@@ -161,7 +162,8 @@ def _own_keys(origins: Origins) -> Iterator[Problem]:
 
 
 def _changes(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Writes to the language's own objects, and to prototypes of whatever is not the program's."""
+    """Return writes to the language's own objects, and to prototypes of anything that is not the
+    program's."""
     removed = [
         node["argument"].inner
         for node in origins.tree.of("unary_expression")
@@ -185,8 +187,7 @@ def _change(target: Node, origins: Origins, builtins: Builtins) -> Iterator[Prob
 
 
 def _is_own(node: Node, origins: Origins) -> bool:
-    """Whether it is a class or function of the program, under the name that it was declared by,
-    or data."""
+    """Whether it is a class or function of the program, under its declared name, or data."""
     if _is_data(origins.of(node), origins):
         return True
     binding = origins.scopes.binding(node) if node.kind == "identifier" else None
@@ -201,7 +202,7 @@ def _is_made_here(binding: Binding) -> bool:
 
 
 def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Functions of `Object` and `Reflect` that do what members do."""
+    """Return calls of the functions of `Object` and `Reflect` that work like members."""
     text = origins.tree.source.text
     if not any(sign in text for sign in ("Object", "Reflect", "\\")):
         return
@@ -219,14 +220,14 @@ def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
 
 
 def _may_be(callee: Node, origins: Origins) -> bool:
-    """Whether a callee may be one of these functions, at a glance."""
+    """Whether a callee may be one of these functions; a cheap test."""
     callee = callee.inner
     is_method = callee.kind in MEMBERS and origins.key(callee) in _METHODS
     return is_method or callee.kind == "identifier"
 
 
 def _constant(node: Node, origins: Origins) -> str:
-    """The text that an expression is known to be; an empty one else."""
+    """Return the constant text of an expression; an empty one if unknown."""
     value = origins.of(node)
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 

@@ -1,4 +1,4 @@
-"""Typos pass: names that are declared nowhere and nearly are one that is."""
+"""Typos pass: undeclared names that nearly are a declared one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
@@ -13,13 +13,13 @@ _ROOTS: Final = ("args", "capabilities", "context", "mcp")
 _SHORTEST: Final = 4
 _LONGEST: Final = 40
 _MOST: Final = 2_000
-"""Names beyond which none are compared: nobody wrote that."""
+"""Number of names beyond which none are compared: generated code."""
 
 _OWN: Final = frozenset({"class", "const", "function", "let"})
 
 
 def mistyped_names(origins: Origins, free: Sequence[str]) -> Iterator[Problem]:
-    """The first use of each such name; `free` are the names taken for parameters."""
+    """Return the first use of each such name; `free` are the names taken for parameters."""
     bindings = origins.scopes.bindings
     if not free or len(free) > _MOST or len(bindings) > _MOST:
         return
@@ -44,7 +44,7 @@ def _elsewhere(origins: Origins, binding: Binding) -> str:
 
 @cache
 def _given() -> "tuple[Set[str], Mapping[str, Sequence[str]]]":
-    """The names that every program knows, and themselves by what they are shortened."""
+    """Map the names that every program knows by their forms with one character left out."""
     names = {*GLOBALS, *_ROOTS}
     return names, _by_shortened(names)
 
@@ -58,7 +58,8 @@ def _by_shortened(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 class _Neighbours:
-    """Names by what they are with one character left out: those of a program, and those given."""
+    """Names by their forms with one character left out: those of a program, and the built-in
+    ones."""
 
     def __init__(self, own: Iterable[str]) -> None:
         given, self._near_given = _given()
@@ -67,7 +68,7 @@ class _Neighbours:
         self._near_own = _by_shortened(mine - given)
 
     def of(self, name: str) -> str | None:
-        """The name that another is most likely a slip for, as a question."""
+        """Return, as a question, the name that another most likely is a typo of."""
         if len(name) > _LONGEST or name in self._names:
             return None
         keys = (name, name.lower(), *_shortened(name))
@@ -86,8 +87,8 @@ def _shortened(name: str) -> list[str]:
 
 
 def _is_slip(name: str, meant: str) -> bool:
-    """Two characters in the wrong order, one too many or too few, or another case; not what names
-    differ by on purpose: a number, an ending, what is put before."""
+    """Whether two names differ by two characters swapped, one too many or too few, or case; not by
+    what names differ in on purpose: a number, an ending, a prefix."""
     if meant in GLOBALS and name.lower() == meant.lower():
         return False  # a date is not Date
     if name.lower() == meant.lower():

@@ -1,4 +1,5 @@
-"""Warnings pass: what may run, and is likely not what its author meant or its reader sees."""
+"""Warnings pass: code that may run, but likely differs from what its author meant or its reader
+sees."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -24,7 +25,7 @@ _MOST: Final = 20
 def warnings(
     origins: Origins, calls: Calls, marks: Sequence[Mark], free: Sequence[str]
 ) -> list[Problem]:
-    """What a person should look at, in source order; `free` are the names taken for parameters."""
+    """Return the warnings, in source order; `free` are the names taken for parameters."""
     tree = origins.tree
     called = [mark.node for mark in marks if mark.kind in ("call", "entry")]
     sorts = (
@@ -42,7 +43,7 @@ def warnings(
 
 
 def _changed_constants(origins: Origins) -> Iterator[Problem]:
-    """Writes that fail when they are reached."""
+    """Return writes to constants, which fail when they are reached."""
     for index in sorted(origins.scopes.written):
         node = origins.tree.nodes[index]
         binding = origins.scopes.binding(node)
@@ -52,7 +53,7 @@ def _changed_constants(origins: Origins) -> Iterator[Problem]:
 
 
 def _disguised_names(origins: Origins) -> Iterator[Problem]:
-    """Names that pass for another name of the program."""
+    """Return names that imitate another name of the program."""
     scopes = origins.scopes
     if origins.tree.source.text.isascii():
         return
@@ -66,7 +67,7 @@ def _disguised_names(origins: Origins) -> Iterator[Problem]:
 
 
 def _disguised_tools(sites: Sequence[CallSite]) -> Iterator[Problem]:
-    """Tools whose names pass for others."""
+    """Return tools whose names imitate others."""
     for site in sites:
         for name in (site.server, site.tool):
             seen = disguised(name)

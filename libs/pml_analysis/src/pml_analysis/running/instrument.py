@@ -1,7 +1,7 @@
 """Instrumentation pass (A10): the author's text, with node ids at calls and outcomes at decisions.
 
-Nothing is taken away and no line is added, so that lines in errors stay the author's. A program
-can tell only by the text of its own functions (`f.toString()`).
+Nothing is removed and no line is added, so that lines in errors stay the author's. A program can
+detect it only by the text of its own functions (`f.toString()`).
 """
 
 import json
@@ -25,7 +25,7 @@ _GIVEN: Final = "__pml_given"
 
 
 def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
-    """The program that runs; `bindings` come before it, on its first line."""
+    """Build the program that runs; `bindings` come before it, on its first line."""
     rows = Rows(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
@@ -40,14 +40,15 @@ def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) ->
 
 
 def prologue(free: Sequence[str], spoken: Sequence[str], arguments: str) -> str:
-    """Binds, on the author's first line, the names that the caller's arguments are read by."""
+    """Build the bindings, on the author's first line, of the names that the caller's arguments are
+    read by."""
     whole = "".join(f"const {name} = {arguments}; " for name in spoken)
     parts = f"const {{ {', '.join(free)} }} = {arguments}; " if free else ""
     return parts + whole
 
 
 def arguments_name(top: Container[str]) -> str | None:
-    """A name that the caller's arguments have in spite of the author's own declarations."""
+    """Return a name for the caller's arguments that the author's own declarations do not shadow."""
     return next((name for name in BOUND_ROOTS if name not in top), None)
 
 
@@ -59,10 +60,10 @@ class _Writer:
         self._rows = rows
         self._sites = sites
         self._named = named
-        """Functions that more than one place may run, by index."""
+        """Functions with more than one possible caller, by index."""
 
     def mark(self, mark: Mark, function: int | None) -> Iterator[Wrap]:
-        """What is put in for one mark of a function."""
+        """Return the edits for one mark of a function."""
         match mark.kind:
             case "call":
                 yield from self._call(self._sites[mark.node.index], self._rows.node(mark, function))
@@ -83,7 +84,7 @@ class _Writer:
                 pass
 
     def body(self, unit: Unit) -> Iterator[Wrap]:
-        """What is put at the beginning of a local function's body."""
+        """Return the text at the beginning of a local function's body."""
         entry, loop = self._rows.entry(unit), self._rows.recursion(unit.function.index)
         first = ""
         if entry is not None:
@@ -95,10 +96,10 @@ class _Writer:
             yield _at_start(unit.function["body"], first)
 
     def _call(self, site: CallSite, node_id: str) -> Iterator[Wrap]:
-        """`E(…)` → `__pml.at("n1", E)(…)`.
+        """Rewrite `E(…)` → `__pml.at("n1", E)(…)`.
 
-        A callee that an optional chain may leave undefined stays so: `a?.b(…)` →
-        `__pml.at("n1", a?.b)?.(…)`.
+        A callee that an optional chain may leave undefined stays so: `a?.b(…)` → `__pml.at("n1",
+        a?.b)?.(…)`.
         """
         callee, text = site.callee, self._tree.source.text
         yield _round(callee, f"__pml.at({node_id}, ", ")")
@@ -109,19 +110,20 @@ class _Writer:
                 yield Wrap(follows.start, follows.start, "?.")
 
     def _condition(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        """`if (C)` → `if (__pml.decide("d1", C))`; the same round the condition of `C ? a : b`."""
+        """Rewrite `if (C)` → `if (__pml.decide("d1", C))`, and the condition of `C ? a : b`
+        likewise."""
         yield _handed(condition_of(node), f"__pml.decide({node_id}, ")
 
     def _short_circuit(self, node: Node, node_id: str) -> Iterator[Wrap]:
         yield _handed(node["left"], f"__pml.{_asking(node)}({node_id}, ")
 
     def _assignment(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        """`a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
+        """Rewrite `a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
         left = self._plain_text(node["left"])
         yield _round(node, f"__pml.last(__pml.{_asking(node)}({node_id}, {left}), ", ")")
 
     def _plain_text(self, node: Node) -> str:
-        """A name and its members, on one line."""
+        """Return a name and its members, on one line."""
         names: list[str] = []
         node = node.inner
         while node.kind == "member_expression":
@@ -149,8 +151,9 @@ class _Writer:
         yield _at_start(node["handler"]["body"], f'__pml.took({node_id}, "error"); ')
 
     def _loop(self, node: Node, node_id: str) -> Wrap:
-        """A report at the beginning of each round; a function that others may run too is put into
-        one that reports, `f` → `function (...given) { return (report, f).apply(this, given); }`."""
+        """Put a report at the beginning of each round; a callback with other possible callers is
+        wrapped in one that reports, `f` → `function (...given) { return (report, f).apply(this,
+        given); }`."""
         if node.kind != "call_expression":
             return _at_start(node["body"], f"__pml.round({node_id}); ", is_statement=True)
         function = given_function(self._tree, node) or node
@@ -170,12 +173,12 @@ class _Writer:
 
 
 def _asking(node: Node) -> str:
-    """What reports the outcome of a short circuit."""
+    """Return the report of the outcome of a short circuit."""
     return "absent" if node["operator"].kind.startswith("??") else "decide"
 
 
 def _handed(node: Node, before: str) -> Wrap:
-    """An expression as the last argument of a call."""
+    """Wrap an expression as the last argument of a call."""
     opening, closing = ("(", ")") if node.kind == "sequence_expression" else ("", "")
     return _round(node, f"{before}{opening}", f"{closing})")
 
@@ -185,8 +188,8 @@ def _round(node: Node, before: str, after: str) -> Wrap:
 
 
 def _at_start(body: Node, statements: str, *, is_statement: bool = False) -> Wrap:
-    """Statements before all others of a body, which may be a block, one statement, or the value of
-    an arrow function."""
+    """Put statements before all others of a body, which may be a block, one statement, or the value
+    of an arrow function."""
     if body.kind == "statement_block":
         return Wrap(body.start + 1, body.start + 1, f" {statements}")
     if is_statement:

@@ -27,7 +27,7 @@ from pml_analysis.syntax.parser import TooDeep
 from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
 
 DEEPEST = 150
-"""How many constructs may stand inside each other: what a recursive pass can follow."""
+"""Maximum nesting of constructs: the limit of a recursive pass."""
 
 _JUMPS: dict[str, JumpKind] = {
     "break_statement": "break",
@@ -41,9 +41,9 @@ _RUNS_ON: Final = {"&&": True, "||": False, "??": True}
 
 
 def control_flow(tree: Tree, marks: Sequence[Mark]) -> Mapping[int | None, Flow]:
-    """The flow of the program (None) and of each local function, by the function's index.
+    """Return the flow of the program (None) and of each local function, by the function's index.
 
-    Raises TooDeep where constructs stand inside each other beyond what later passes follow.
+    Raises TooDeep where constructs nest deeper than later passes follow.
     """
     reducer = _Reducer(tree, marks)
     for index in sorted(_relevant(tree, marks), reverse=True):
@@ -55,7 +55,7 @@ class _Reducer(CallFlow):
     """Reduces nodes one by one, children before their parents."""
 
     def reduce(self, node: Node) -> None:
-        """What a node does, in the order it is evaluated."""
+        """Return the flow of a node, in evaluation order."""
         below = [self._done[child.index] for child in node.children if child.index in self._done]
         case = self._CASES.get(node.kind)
         if case is None and len(below) == 1 and node.index not in self._marks:
@@ -104,7 +104,7 @@ class _Reducer(CallFlow):
         return Branch(node.index, *parts) if self._is(node, "decision") else in_order(*parts)
 
     def _field(self, node: Node) -> Flow:
-        """A field is made with each object, a static one with the class."""
+        """Return the flow of a field: with each object, or with the class if it is static."""
         made = self._in_order(node.children)
         return made if any(child.kind == "static" for child in node.children) else Routine(made)
 
@@ -191,7 +191,7 @@ class _Reducer(CallFlow):
 
 
 def _nests(flow: Flow, below: Iterable[Flow]) -> bool:
-    """Whether a flow puts others inside a new construct, not just one after the other."""
+    """Whether a flow nests others in a new construct, not just in a sequence."""
     if isinstance(flow, LEAVES) or flow is NOTHING:
         return False
     known = {id(part) for inner in below for part in _parts(inner)}
@@ -203,7 +203,7 @@ def _parts(flow: Flow) -> tuple[Flow, ...]:
 
 
 def _is_endless(loop: Node) -> bool:
-    """`for (;;)`, `while (true)`."""
+    """Whether it is `for (;;)` or `while (true)`."""
     condition = loop.child("condition")
     if loop.kind == "for_statement":
         return condition is None or condition.kind == "empty_statement"
@@ -211,7 +211,7 @@ def _is_endless(loop: Node) -> bool:
 
 
 def _relevant(tree: Tree, marks: Iterable[Mark]) -> set[int]:
-    """The nodes with a call, a decision or a jump in them."""
+    """Return the nodes that contain a call, a decision or a jump."""
     found: set[int] = set()
     marked = (mark.node for mark in marks)
     for start in (*marked, *tree.of(*_JUMPS)):

@@ -1,6 +1,6 @@
-"""Edges pass: the flow, drawn as sequence, conditional and loop edges.
+"""Edges pass: the flow as sequence, conditional and loop edges.
 
-Every way through the program that ends is a way through these edges.
+Every path through the program that ends is a path along these edges.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _Part = Perhaps | Rescue | Switch | Attempt | Routine | Labelled
 
 
 def edges_of(flows: Mapping[int | None, Flow], expansion: Expansion, *, limit: int) -> list[Edge]:
-    """Edges in program order, each once. Raises TooManyEdges beyond `limit`."""
+    """Return the edges in program order, each once. Raises TooManyEdges beyond `limit`."""
     drawing = _Drawing(flows, expansion, limit)
     drawing.draw(flows[None], {}, expansion.instances[0])
     return [
@@ -55,15 +55,15 @@ class _Drawing:
         self._expansion = expansion
         self.edges = Drawn(limit)
         self._made: list[Exit] = []
-        """Every exit so far, in the order of drawing: after any of them something may fail."""
+        """Every exit so far, in the order they were added: after any of them something may fail."""
         self.placeholders = Placeholders()
         self._returns: dict[int, Exit] = {}
-        """The placeholder for a recursive instance's end, while it is drawn."""
+        """The placeholder for a recursive instance's end, while it is being built."""
         self._failures: dict[int, Exit] = {}
         """The same for everything after which it may fail."""
 
     def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Exits:
-        """Draw a flow that is entered from a frontier; tells how it is left."""
+        """Add the edges of a flow entered from a frontier; return its exits."""
         match flow:
             case Step():
                 return Exits(self._pass(self._id(flow.at, at), entry))
@@ -103,7 +103,7 @@ class _Drawing:
         return self._expansion.ids[syntax, at.number]
 
     def _pass(self, node_id: str, entry: Frontier | None) -> Frontier:
-        """Reach a node that has one way on."""
+        """Reach a node with a single exit."""
         self.edges.reach(node_id, entry)
         return self._leave(Exit(node_id))
 
@@ -181,7 +181,8 @@ class _Drawing:
     def _handle(
         self, flow: Attempt, handler: Flow, ways: Exits, failing: Frontier, at: Instance
     ) -> Frontier:
-        """Draw the decision of a try, and its handler; tells where the handler itself may fail."""
+        """Add the decision of a try and its handler; return the exits where the handler itself may
+        fail."""
         before = len(self._made)
         if flow.at is not None:
             node_id = self._id(flow.at, at)

@@ -1,4 +1,4 @@
-"""Escapes pass: tools used as values where no later call can be traced back to them."""
+"""Escapes pass: tools used as values where later calls cannot be traced back to them."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _FOLLOWED = frozenset(
         ("variable_declarator", "value"),
     }
 )
-"""Places whose value other passes follow: names, and callees."""
+"""Positions whose value other passes follow: names, and callees."""
 
 _HARMLESS = frozenset(
     {
@@ -31,15 +31,16 @@ _HARMLESS = frozenset(
         ("while_statement", "condition"),
     }
 )
-"""Places that only ask whether there is a value, or make a text of it."""
+"""Positions that only test the value, or make a text of it."""
 
 _HARMLESS_IN = frozenset({"expression_statement", "sequence_expression"})
 _HANDING_ON = frozenset({"delete", "instanceof"})
-"""Operators that are more than a look at a value: what follows may be asked about it."""
+"""Operators that pass the value on: the result may be tested in turn."""
 
 
 def add_escapes(calls: Calls, origins: Origins) -> None:
-    """Add to the dynamic calls every value that holds tools and goes where nothing follows it."""
+    """Add to the dynamic calls every value that contains tools and goes where nothing follows
+    it."""
     escaped = {node.index: node for node in _escapes(origins)}
     calls.dynamic.extend(escaped.values())
     calls.dynamic.sort(key=lambda node: node.start)
@@ -56,7 +57,7 @@ def _escapes(origins: Origins) -> Iterator[Node]:
 
 
 def _uses(origins: Origins) -> Iterator[Node]:
-    """Every identifier whose value may hold tools, where it is read."""
+    """Yield every read of an identifier whose value may contain tools."""
     scopes = origins.scopes
     for node in scopes.free:
         if origins.tree.name(node) in ("mcp", "capabilities"):
@@ -67,7 +68,7 @@ def _uses(origins: Origins) -> Iterator[Node]:
 
 
 def _carrier(node: Node) -> Node:
-    """The widest expression whose value is that of `node`, or a part of it."""
+    """Return the widest expression whose value is that of `node`, or a part of it."""
     above = node.above
     while (above.kind in CHAIN and above.operand is node) or node in arms(above):
         node, above = above, above.above

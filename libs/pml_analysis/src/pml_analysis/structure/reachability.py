@@ -1,4 +1,4 @@
-"""Reachability pass: calls after what always leaves."""
+"""Reachability pass: calls after statements that always leave."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -19,7 +19,7 @@ _JOINED: Final = ("catch_clause", "else_clause", "finally_clause", "if_statement
 
 
 def unreachable_calls(tree: Tree, calls: Iterable[Node]) -> Iterator[Problem]:
-    """The first call of each stretch of statements that is never reached."""
+    """Return the first call of each unreachable run of statements."""
     starts = {call.index: call for call in calls}
     places = Places(starts)
     leaving: set[int] = {node.index for node in tree.of(*_LEAVING)}

@@ -1,4 +1,4 @@
-"""Repeats pass: which calls a run certainly reaches at most once."""
+"""Repeats pass: calls that a run certainly reaches at most once."""
 
 from typing import Final
 
@@ -7,15 +7,15 @@ from pml_analysis.structure.marks import INLINE
 from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
 
 _ONCE: Final = {"for_in_statement": ("right",), "for_statement": ("initializer",)}
-"""By kind of loop: what of it runs before its first round."""
+"""By kind of loop: the parts that run before its first round."""
 
 _LOOPS: Final = frozenset({*_ONCE, "do_statement", "while_statement"})
 _BODIES: Final = frozenset({"class_body", "class_static_block"})
-"""What may run with each object, or whenever a class is made."""
+"""Bodies that may run with each object, or whenever a class is made."""
 
 
 def repeats(expansion: Expansion, call: Node, instance: Instance) -> bool:
-    """Whether a call may be reached more than once in a run; in doubt it may."""
+    """Whether a call may be reached more than once in a run; true in doubt."""
     node = call
     while not _is_repeated(node, instance):
         place, caller = instance.place, instance.caller
@@ -28,8 +28,8 @@ def repeats(expansion: Expansion, call: Node, instance: Instance) -> bool:
 
 
 def _is_repeated(node: Node, instance: Instance) -> bool:
-    """Whether something may run a node again on the way up to the function that is entered in a
-    known way, or to the program."""
+    """Whether a node may run again, up to the function that is entered in a known way, or to the
+    program."""
     function = None if instance.unit is None else instance.unit.function
     while node is not function and node.parent is not None:
         above = node.parent
@@ -42,7 +42,7 @@ def _is_repeated(node: Node, instance: Instance) -> bool:
 
 
 def _is_run_on_the_spot(function: Node) -> bool:
-    """`(() => …)()`."""
+    """Whether it is `(() => …)()`."""
     if function.kind not in INLINE or function.child("name") is not None:
         return False
     value = function

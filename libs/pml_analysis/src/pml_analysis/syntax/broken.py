@@ -1,4 +1,4 @@
-"""What the parser could not make sense of."""
+"""Text that the parser could not read."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -20,9 +20,9 @@ class Broken(NamedTuple):
 
 
 def broken(raw: RawTree) -> Iterator[Broken]:
-    """What the parser could not make sense of, in source order.
+    """Yield the text that the parser could not read, in source order.
 
-    Nodes are never asked for their parent: in a deep tree that ends the process.
+    The parent of a node is never requested: in a deep tree that crashes the process.
     """
     waiting = [Broken(raw.root_node, [])]
     while waiting:
@@ -35,7 +35,8 @@ def broken(raw: RawTree) -> Iterator[Broken]:
 
 
 def first_jsx(source: Source) -> int | None:
-    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
+    """Return the position of the first JSX (offset in bytes) in a text that is flawless TSX; None
+    in any other."""
     text = source.text.encode()
     if b"/>" not in text and b"</" not in text:
         return None

@@ -1,4 +1,4 @@
-"""Values of literals as JavaScript reads them."""
+"""Values of literals under JavaScript's rules."""
 
 import re
 from functools import lru_cache
@@ -31,7 +31,7 @@ _EXACT_UP_TO = 2**53
 
 
 def unescape(body: str) -> str:
-    """What the inside of a string or template stands for; lone surrogates stay as they are."""
+    """Return the value of the inside of a string or template; lone surrogates are unchanged."""
     if "\\" not in body:
         return body
     return _SURROGATES.sub(_join, _ESCAPE.sub(_character, body))
@@ -50,12 +50,12 @@ def _join(match: re.Match[str]) -> str:
 
 
 def string_value(text: str) -> str:
-    """The value of a quoted string, from its source text."""
+    """Return the value of a quoted string, from its source text."""
     return unescape(text[1:-1])
 
 
 def number_value(text: str) -> int | float | None:
-    """The value of a numeric literal; None for big integers and what JSON cannot hold."""
+    """Return the value of a numeric literal; None for big integers and values outside JSON."""
     digits = text.replace("_", "")
     if len(digits) <= _LONGEST_PREFIXED and _PREFIXED.fullmatch(digits):
         value = float(int(digits, 0))
@@ -69,7 +69,8 @@ def number_value(text: str) -> int | float | None:
 
 
 def integer_text(text: str) -> str | None:
-    """The decimal digits of a big integer's literal; None for a very long or misformed one."""
+    """Return the decimal digits of a big integer's literal; None for a very long or malformed
+    one."""
     digits = text.replace("_", "").removesuffix("n")
     is_known = _INTEGER.fullmatch(digits) or _PREFIXED.fullmatch(digits)
     return str(int(digits, 0)) if is_known and len(digits) <= _LONGEST_PREFIXED else None
@@ -77,7 +78,7 @@ def integer_text(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def identifier_name(text: str) -> str:
-    """The name an identifier stands for: `\\u0061b` is `ab`."""
+    r"""Return the name of an identifier without escapes: `\u0061b` is `ab`."""
     return unescape(text)
 
 

@@ -1,4 +1,4 @@
-"""Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
+"""Text to tree: tree-sitter parses, the cursor walk keeps the nodes that passes read."""
 
 from functools import cache
 from typing import Final, NamedTuple
@@ -38,13 +38,13 @@ _NOTHING: list[Node] = []
 _CHUNK: Final = 16 * 1024
 _LEAST_STEPS: Final = 500
 _BYTES_A_STEP: Final = 4
-"""How many hundreds of operations the parser may spend. Most programs take one for 80 bytes, `a;`
-again and again one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four
-at 16 KiB."""
+"""Hundreds of operations that the parser may spend. Most programs take one for 80 bytes, `a;`
+repeated one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four at 16
+KiB."""
 
 
 class TooBroken(Exception):
-    """The text has errors, and what they are takes too long to find."""
+    """The text has errors, and locating them takes too long."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"too many errors before offset {offset}")
@@ -52,7 +52,7 @@ class TooBroken(Exception):
 
 
 class TooDeep(Exception):
-    """The text nests deeper than passes are made for."""
+    """The text nests deeper than the passes support."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"nested too deeply at offset {offset}")
@@ -66,8 +66,8 @@ def language() -> Language:
 
 
 class _Kind(NamedTuple):
-    """Of the nodes of one kind: whether they are kept, whether they may hold others, and the kinds
-    of parents in which alone they are kept, if not in all."""
+    """Properties of a node kind: whether its nodes are kept, whether they may have children, and
+    the parents to which keeping them is restricted, if any."""
 
     name: str
     is_silent: bool
@@ -78,7 +78,7 @@ class _Kind(NamedTuple):
 
 @cache
 def _kinds() -> list[_Kind]:
-    """By kind id."""
+    """Return the kinds by their id."""
     grammar = language()
     found: list[_Kind] = []
     for number in range(grammar.node_kind_count):
@@ -108,7 +108,7 @@ def parse(source: Source) -> RawTree:
 
 
 def _parsed(text: bytes) -> RawTree:
-    """What the grammar makes of a text, its search for the least error bounded by the length."""
+    """Parse a text with the grammar; its search for the least error is bounded by the length."""
     left, reached = _LEAST_STEPS + len(text) // _BYTES_A_STEP, 0
 
     def is_over(offset: int, _: bool) -> bool:
@@ -126,7 +126,7 @@ def _parsed(text: bytes) -> RawTree:
 
 
 def code_points(text: str) -> list[int] | None:
-    """Byte offset in UTF-8 → code point; None when they are the same."""
+    """Map byte offsets in UTF-8 to code points; None when they are equal."""
     if text.isascii():
         return None
     offsets: list[int] = []
@@ -136,7 +136,7 @@ def code_points(text: str) -> list[int] | None:
 
 
 def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
-    """The tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
+    """Return the tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
     offsets = code_points(source.text)
     try:
         nodes = _convert(raw, nesting)
@@ -150,7 +150,7 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
 
 
 def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls would cost a tenth
-    """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
+    """Return the nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
     kinds, fields = _kinds(), _fields()
     cursor = raw.walk()
     enter, leave, advance = cursor.goto_first_child, cursor.goto_parent, cursor.goto_next_sibling
@@ -198,7 +198,8 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls wo
 
 
 def _is_deeper(leaf: RawNode, levels: int) -> bool:
-    """Whether a node into which no pass looks, a type, has more levels: who runs it, looks."""
+    """Whether a leaf of the tree, such as a type, has more levels: the engine that runs it parses
+    them too."""
     cursor, depth = leaf.walk(), 0
     while depth <= levels:
         if cursor.goto_first_child():
@@ -212,7 +213,7 @@ def _is_deeper(leaf: RawNode, levels: int) -> bool:
 
 
 def _before_comments(cursor: TreeCursor) -> int:
-    """The end of the node before the comments of which a cursor stands at the last."""
+    """Return the end of the node before the comments at whose last the cursor is."""
     while cursor.goto_previous_sibling():
         here = cursor.node
         if here is not None and here.type not in _DROPPED:

@@ -1,4 +1,5 @@
-"""Optional chains where JavaScript has none: before a template, after new, as what is written."""
+"""Optional chains where JavaScript has none: before a template, after new, as an assignment
+target."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +19,7 @@ _WRITTEN: Final[dict[str, str]] = {
 
 
 def misplaced_chains(tree: Tree) -> Iterator[Problem]:
-    """Every such chain, by where it begins; of a template, by where that does."""
+    """Return every such chain, by its start; for a template, by the template's."""
     if "?." not in tree.source.text:
         return
     for template in tree.of("template_string"):

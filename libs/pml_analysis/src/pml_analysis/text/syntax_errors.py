@@ -1,4 +1,4 @@
-"""Syntax errors: where the parser stumbled, in words an author can act on."""
+"""Syntax errors: where the parser failed, with messages an author can act on."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -23,10 +23,10 @@ _JSX: Final = "JSX is not supported: a program is TypeScript; build a text, or a
 
 
 def syntax_errors(raw: RawTree, source: Source) -> list[Problem]:
-    """The first few errors of a text that does not parse, in source order; at least one.
+    """Return the first few errors of a text that does not parse, in source order; at least one.
 
-    A quote that is never closed makes everything after it look wrong, so it is told alone; so are
-    JSX, and characters that no code can hold.
+    An unclosed quote makes everything after it look wrong, so it is reported alone; so are JSX, and
+    characters that are illegal in code.
     """
     text = source.text.encode()
     found = list(islice(broken(raw), _LOOKED_AT))
@@ -47,7 +47,7 @@ def syntax_errors(raw: RawTree, source: Source) -> list[Problem]:
 
 
 def _error(node: RawNode, end: int) -> tuple[int, str]:
-    """What is wrong with text that had to be skipped: offset in bytes and message."""
+    """Return offset in bytes and message for text that had to be skipped."""
     opened = _open_bracket(node)
     if opened is not None:
         return opened.start_byte, f"{_shown(opened)} is never closed."
@@ -60,7 +60,7 @@ def _error(node: RawNode, end: int) -> tuple[int, str]:
 
 
 def _missing(gap: Broken, text: bytes) -> tuple[int, str]:
-    """What is wrong where something had to be made up: offset in bytes and message."""
+    """Return offset in bytes and message for syntax that had to be made up."""
     node, siblings = gap
     at = node.start_byte
     if node.is_named:
@@ -93,7 +93,7 @@ def _open_quote(error: RawNode) -> RawNode | None:
 
 
 def _open_bracket(error: RawNode) -> RawNode | None:
-    """The innermost bracket that skipped text opens and does not close."""
+    """Return the innermost bracket that skipped text opens and does not close."""
     opened: list[RawNode] = []
     for child in error.children:
         if child.type in _CLOSING:

@@ -1,4 +1,4 @@
-"""Forms pass: what the grammar takes and no engine loads, wherever it stands."""
+"""Well-formedness pass: syntax that the grammar accepts and engines reject in every position."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,8 @@ _ESCAPE: Final = re.compile(
     r"\\(?:([1-9]|0[0-9])|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{0*(?:[0-9a-fA-F]{1,5}|10[0-9a-fA-F]{4})\}"
     r"|([xu])|\r\n|[\s\S])"
 )
-"""An escape in a literal; the first group is there in an octal one, the second in an unfinished."""
+"""An escape in a literal; the first group matches in an octal one, the second in an unfinished
+one."""
 
 _FLAGS: Final = frozenset("dgimsuvy")
 _LINE_ENDS: Final = re.compile(r"\\(?:\r\n|[\s\S])|([\r\n])")
@@ -58,7 +59,7 @@ _WRITABLE: Final = frozenset(
 
 
 def misformed(tree: Tree) -> Iterator[Problem]:
-    """Each with its place."""
+    """Return each with its place."""
     yield from _declarations(tree)
     yield from _statements(tree)
     yield from _operators(tree)
@@ -98,8 +99,8 @@ def _statements(tree: Tree) -> Iterator[Problem]:
 
 
 def _is_object(node: Node) -> bool:
-    """Whether the grammar reads an object, or a part of one, where JavaScript reads a block; which
-    of both it reads `{ a: f() }` for changes with the layout. Nothing is in an empty one."""
+    """Whether the grammar reads an object, or a part of one, where JavaScript reads a block; the
+    grammar's reading of `{ a: f() }` depends on the layout. An empty one has no content."""
     is_opened = node.kind in _CHAINED
     while node.kind in _CHAINED:
         node = node.children[0]

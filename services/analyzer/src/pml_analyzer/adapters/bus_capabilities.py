@@ -1,11 +1,13 @@
-"""Capabilities, asked for over the bus and kept for a while."""
+"""Capabilities, queried over the bus and cached."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.ports import CapabilitiesUnavailable
+from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
@@ -15,8 +17,8 @@ from pml_common.contracts.scope import Scope
 MOST_KEPT: Final = 1_000
 
 
-class BusCapabilities:
-    """See Capabilities. A copy serves for `max_age_s` seconds at most."""
+class BusCapabilities(Capabilities):
+    """Capabilities from the registry. A cached answer serves for `max_age_s` seconds at most."""
 
     def __init__(
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
@@ -26,8 +28,8 @@ class BusCapabilities:
             max_age_s=max_age_s, most=MOST_KEPT, clock=clock
         )
 
+    @override
     async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        """See Capabilities."""
         copies = {reference: self._copies.get((scope, reference)) for reference in references}
         found = {reference: copy for reference, copy in copies.items() if copy is not None}
         unknown = tuple(reference for reference in copies if reference not in found)
@@ -48,6 +50,6 @@ class BusCapabilities:
                 self._copies.keep(question, (scope, one.reference), one)
         return {one.reference: one for one in reply.references}
 
+    @override
     def drop(self, scope: Scope) -> None:
-        """See Capabilities."""
         self._copies.drop(lambda key: key[0] == scope)

@@ -1,12 +1,14 @@
-"""The catalogue, asked for over the bus and kept for a while."""
+"""The tool catalog, queried over the bus and cached."""
 
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analysis.decision.toolbox import Tools
 from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.ports import CatalogUnavailable
+from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import LIST_TOOLS
@@ -17,8 +19,9 @@ from pml_common.contracts.tool import ToolDefinition
 _MOST_SCOPES: Final = 256
 
 
-class BusCatalog:
-    """See Catalog. A copy serves for `max_age_s` seconds at most."""
+class BusCatalog(Catalog):
+    """The tool catalog from the registry. A cached answer serves for `max_age_s` seconds at
+    most."""
 
     def __init__(
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
@@ -26,13 +29,13 @@ class BusCatalog:
         self._bus = bus
         self._copies = Copies[Scope, Tools](max_age_s=max_age_s, most=_MOST_SCOPES, clock=clock)
 
+    @override
     async def tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """See Catalog."""
         copy = self._copies.get(scope)
         return await self.reread(scope) if copy is None else copy
 
+    @override
     async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """See Catalog."""
         question = self._copies.asking()
         try:
             reply = await self._bus.request(LIST_TOOLS, ListTools(scope=scope))
@@ -42,6 +45,6 @@ class BusCatalog:
         self._copies.keep(question, scope, tools)
         return tools
 
+    @override
     def drop(self, scope: Scope) -> None:
-        """See Catalog."""
         self._copies.drop(lambda key: key == scope)

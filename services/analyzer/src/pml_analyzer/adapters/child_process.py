@@ -1,5 +1,5 @@
-"""A child process that answers requests over stdio: four bytes of length, big-endian, then a body,
-both ways. Its first frame, an empty one, says that it is warm."""
+"""A child process that answers requests over stdio: frames of a length (four bytes, big-endian) and
+a body, both ways. Its first frame, an empty one, reports that it is warm."""
 
 import asyncio
 import math
@@ -20,12 +20,12 @@ _SPARE_S: Final = 2
 
 
 class ChildLost(Exception):
-    """The process ended, or cannot be understood; the message says which."""
+    """The process ended, or its output is invalid; the message says which."""
 
 
 @dataclass(frozen=True)
 class ChildCommand:
-    """How a process is started. It gets `environment` and nothing else of ours."""
+    """The command line of a process. `environment` is its whole environment."""
 
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -33,7 +33,7 @@ class ChildCommand:
 
 
 class ChildProcess:
-    """Answers one request at a time; after an error or a cancelled request it is of no more use."""
+    """Handles one request at a time; unusable after an error or a cancelled request."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -41,7 +41,7 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: ChildCommand) -> "ChildProcess":
-        """A warm process. Raises ChildLost."""
+        """Start a process and wait until it is warm. Raises ChildLost."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *command.argv,
@@ -73,12 +73,12 @@ class ChildProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not been seen to end."""
+        """Whether it has no known exit code."""
         return self._process.returncode is None
 
     @property
     def resident_mib(self) -> int:
-        """How much memory it holds; 0 where the system does not say."""
+        """Resident memory; 0 where the system does not report it."""
         try:
             pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
         except OSError:
@@ -86,7 +86,7 @@ class ChildProcess:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
     def processor_s(self) -> float | None:
-        """Processor time it has used; None where the system does not say."""
+        """Return the processor time it has used; None where the system does not report it."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -95,7 +95,8 @@ class ChildProcess:
         return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
     def allow(self, seconds: float) -> None:
-        """Have the kernel end it after so much more processor time, whoever else is gone."""
+        """Have the kernel end the process after this much more processor time, even without its
+        parent."""
         used = self.processor_s()
         if used is not None:
             until = math.ceil(used + seconds) + _SPARE_S
@@ -103,7 +104,7 @@ class ChildProcess:
                 resource.prlimit(self.pid, resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
 
     async def ask(self, body: bytes) -> bytes:
-        """The answer to a request. Raises ChildLost."""
+        """Send a request and return the answer. Raises ChildLost."""
         self.asked += 1
         stdin = cast(asyncio.StreamWriter, self._process.stdin)
         try:
@@ -114,7 +115,7 @@ class ChildProcess:
         return await self._read()
 
     def kill(self) -> None:
-        """End the process, wherever it is."""
+        """Send SIGKILL to the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
 

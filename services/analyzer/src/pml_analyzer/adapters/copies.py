@@ -1,4 +1,5 @@
-"""Answers kept for a while: not too old, not too many, none that a change overtook."""
+"""A cache of query replies, bounded in age and number, without stale replies after an
+invalidation."""
 
 import time
 from collections import OrderedDict
@@ -12,15 +13,15 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class Question:
-    """When something was asked: on this clock, and after how many drops."""
+    """The moment of a query: its time, and the number of invalidations before it."""
 
     at: float
     drops: int
 
 
 class Copies(Generic[K, V]):
-    """Copies by key. Each serves for `max_age_s` seconds from its question on; the `most` used last
-    are kept."""
+    """Replies by key. Each is valid for `max_age_s` seconds from its query on; the `most` most
+    recently used are stored."""
 
     def __init__(
         self, *, max_age_s: float, most: int, clock: Callable[[], float] = time.monotonic
@@ -32,7 +33,7 @@ class Copies(Generic[K, V]):
         self._drops = 0
 
     def get(self, key: K) -> V | None:
-        """The copy, if there is one that may serve."""
+        """Return the cached reply, if it is still valid."""
         kept = self._kept.get(key)
         if kept is None or self._clock() - kept[1] > self._max_age_s:
             return None
@@ -40,11 +41,12 @@ class Copies(Generic[K, V]):
         return kept[0]
 
     def asking(self) -> Question:
-        """To be called before something is asked whose answer shall be kept."""
+        """Mark the moment of a query, before it is sent; `keep` needs it."""
         return Question(self._clock(), self._drops)
 
     def keep(self, question: Question, key: K, value: V) -> None:
-        """Keep an answer, unless something was dropped meanwhile: it may be older than that."""
+        """Store a reply, unless something was invalidated since the query: it may be older than
+        that."""
         if question.drops != self._drops:
             return
         self._kept[key] = value, question.at
@@ -53,7 +55,7 @@ class Copies(Generic[K, V]):
             self._kept.popitem(last=False)
 
     def drop(self, is_meant: Callable[[K], bool]) -> None:
-        """Forget the copies under these keys."""
+        """Remove the replies under these keys."""
         self._drops += 1
         for key in list(filter(is_meant, self._kept)):
             del self._kept[key]

@@ -1,4 +1,4 @@
-"""The type checker: one warm Deno process behind a queue, replaced when it is lost or worn."""
+"""The type checker: one warm Deno process behind a lock, replaced when it is lost or worn."""
 
 import asyncio
 import logging
@@ -33,8 +33,8 @@ _MOST_TEXTS: Final = 64
 
 @dataclass(frozen=True)
 class CheckerLimits:
-    """What a check may take, in seconds, waiting included; after how many checks or MiB of memory
-    a process is worn; how long to rest after one that did not start."""
+    """Limits of a check in seconds, waiting included; the number of checks or MiB of memory after
+    which a process is worn; the pause after a failed start."""
 
     patience_s: float = 2.0
     checks: int = 5_000
@@ -46,7 +46,7 @@ class CheckerLimits:
 async def deno_checker(
     command: CheckerCommand, limits: CheckerLimits | None = None
 ) -> AsyncGenerator["DenoChecker"]:
-    """A checker for as long as the block runs; its first process starts meanwhile."""
+    """Run a checker until the context exits; its first process starts in the background."""
     checker = DenoChecker(command, limits or CheckerLimits())
     try:
         yield checker
@@ -55,7 +55,7 @@ async def deno_checker(
 
 
 class DenoChecker:
-    """See TypeChecker. Programs are checked one after the other: the compiler has one thread."""
+    """Checks programs one after the other: the compiler has one thread."""
 
     def __init__(self, command: CheckerCommand, limits: CheckerLimits) -> None:
         self._command = command
@@ -72,7 +72,12 @@ class DenoChecker:
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Sequence[Diagnostic]:
-        """See TypeChecker."""
+        """Return the type errors of a program that the analysis accepted, in source order; `free`
+        are the names in it that the caller's arguments give values, `capabilities` are by the names
+        that programs call them by.
+
+        Raises nothing: if no answer comes in time, returns one warning with the reason.
+        """
         patience = self._limits.patience_s
         try:
             async with asyncio.timeout(patience):
@@ -93,7 +98,7 @@ class DenoChecker:
         return self._process.result() if done else None
 
     async def health(self) -> str | None:
-        """Why no process can be started, or None."""
+        """Return why no process can be started, or None."""
         return self._trouble
 
     async def close(self) -> None:
@@ -124,7 +129,7 @@ class DenoChecker:
                 self._process = asyncio.create_task(self._start(instead_of=process))
 
     async def _start(self, instead_of: CheckerProcess | None = None) -> CheckerProcess:
-        """A warm process, however many attempts that takes."""
+        """Start a process, with any number of attempts, and return it once it is warm."""
         if instead_of is not None:
             await instead_of.close()
         while True:
@@ -140,8 +145,8 @@ class DenoChecker:
 
 
 class _Texts:
-    """Declarations by the sequence of tools they are of, each made once, with the name of their
-    module: a digest, so that two scopes share one only where it says the same."""
+    """Declarations by their sequence of tools, each built once, with the name of their module: a
+    digest, so that two scopes share one only where the contents are equal."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[int, _Made] = OrderedDict()

@@ -1,5 +1,5 @@
-"""One `deno lsp` process: the TypeScript inside Deno, kept warm, spoken to over stdio in the
-Language Server Protocol. Of it only opening, closing and diagnosing a text is used."""
+"""One `deno lsp` process: the TypeScript compiler inside Deno, kept warm, used over stdio in the
+Language Server Protocol. Only opening, closing and diagnosing a text are used."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from pml_analysis.typing.type_check import Finding
 Json = Mapping[str, Any]
 
 _FOLDER: Final = Path(__file__).parents[1] / "checker"
-"""Holds the compiler's options, nothing else; the texts that are opened exist in memory only."""
+"""Holds the compiler's options only; the opened texts exist in memory."""
 
 _MOST_DECLARED: Final = 8
 _LARGEST_MESSAGE: Final = 32 * 2**20
@@ -29,7 +29,8 @@ _OPTIONS: Final[Json] = {"enable": True, "config": "deno.json", "lint": False}
 
 
 class CheckerLost(Exception):
-    """The process is gone, cannot be understood, or gave a program up; the message says which."""
+    """The process is gone, its output is invalid, or it failed on a program; the message says
+    which."""
 
 
 class CheckerEnded(CheckerLost):
@@ -38,7 +39,7 @@ class CheckerEnded(CheckerLost):
 
 @dataclass(frozen=True)
 class CheckerCommand:
-    """How a process is started: the Deno binary, and how much its compiler's heap may hold."""
+    """The command line of a process: the Deno binary, and the heap limit of its compiler."""
 
     deno: str
     heap_mib: int = 512
@@ -46,13 +47,14 @@ class CheckerCommand:
 
     @property
     def argv(self) -> Sequence[str]:
-        """It takes no permission flags: it runs nothing, and what it reads imports nothing but
-        texts of ours (the analysis refuses every form of import)."""
+        """The arguments, without permission flags: it runs nothing, and the texts it reads import
+        only texts of ours (the analysis refuses every form of import)."""
         return (self.deno, "lsp", "--quiet")
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The whole environment: nothing kept on disk, and a proxy that nobody runs."""
+        """The whole environment: no cache on disk, and an unused proxy address that blocks
+        downloads."""
         nobody = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
         return nobody | {
             "DENO_DIR": "/dev/null/none",
@@ -63,8 +65,8 @@ class CheckerCommand:
 
 
 class CheckerProcess:
-    """Answers one request at a time; after an error or a cancelled request it is of no more use.
-    Every method that talks raises CheckerLost."""
+    """Handles one request at a time; unusable after an error or a cancelled request. Every method
+    that communicates raises CheckerLost."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -74,7 +76,7 @@ class CheckerProcess:
 
     @classmethod
     async def start(cls, command: CheckerCommand) -> "CheckerProcess":
-        """A process that has read the language's own declarations."""
+        """Start a process that has loaded the language's own declarations."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *command.argv,
@@ -107,7 +109,7 @@ class CheckerProcess:
 
     @property
     def resident_mib(self) -> int:
-        """How much memory it holds; 0 where the system does not say."""
+        """Resident memory; 0 where the system does not report it."""
         try:
             pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
         except OSError:
@@ -115,8 +117,8 @@ class CheckerProcess:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
     async def check(self, module: str, declared: str, declarations: str) -> Sequence[Finding]:
-        """What is wrong with a module that imports `declared`, a name of these declarations and
-        no others."""
+        """Return the errors of a module that imports `declared`, the unique name of these
+        declarations."""
         if declared not in self._declared:
             self._open(declared, declarations)
         self._declared[declared] = None
@@ -135,7 +137,7 @@ class CheckerProcess:
             raise CheckerLost(f"the checker cannot be understood: {error!r}") from error
 
     def kill(self) -> None:
-        """End the process, wherever it is."""
+        """Send SIGKILL to the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -204,7 +206,7 @@ def _uri(name: str) -> str:
 
 
 def _size(head: bytes) -> int:
-    """The length of the body that a header announces. Raises ValueError."""
+    """Return the length of the body that a header announces. Raises ValueError."""
     for line in head.decode("ascii").split("\r\n"):
         name, _, value = line.partition(":")
         if name.lower() == "content-length" and int(value) <= _LARGEST_MESSAGE:
@@ -213,8 +215,8 @@ def _size(head: bytes) -> int:
 
 
 def _findings(report: Json) -> list[Finding]:
-    """The compiler's own errors in a diagnostic report. Raises CheckerLost where Deno itself found
-    one: then the declarations are not there, and nothing is an error any more."""
+    """Return the compiler's own errors in a diagnostic report. Raises CheckerLost for an error of
+    Deno itself: then the declarations are missing, and the compiler reports nothing."""
     errors = [item for item in report["items"] if item["severity"] == _ERROR]
     strange = [item for item in errors if item["source"] != "deno-ts"]
     if strange:

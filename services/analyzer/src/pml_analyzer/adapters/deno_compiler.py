@@ -1,4 +1,4 @@
-"""The compiler: V8 and the transpiler inside Deno, in processes that may do nothing else."""
+"""The compiler: V8 and the transpiler inside Deno, in processes without any permission."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analysis.compiled import Misfit
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
 from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.ports import Compiler
 from pml_common.contracts.scope import Scope
 
 _SCRIPT: Final = Path(__file__).parents[1] / "compiler" / "compile.js"
@@ -20,7 +23,8 @@ _HEAP_MIB: Final = 256
 
 
 def compiler_command(deno: str) -> ChildCommand:
-    """It gets no permission, keeps nothing on disk, and evaluates nothing but its own script."""
+    """Build the command: no permission, no cache on disk, and no evaluation but of its own
+    script."""
     flags = (*_FLAGS, f"--v8-flags=--max-old-space-size={_HEAP_MIB}")
     environment = {"DENO_DIR": "/dev/null/none", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
     return ChildCommand((deno, "run", *flags, str(_SCRIPT)), environment)
@@ -28,19 +32,19 @@ def compiler_command(deno: str) -> ChildCommand:
 
 @asynccontextmanager
 async def deno_compiler(deno: str, limits: WorkerLimits) -> AsyncGenerator["DenoCompiler"]:
-    """A compiler for as long as the block runs."""
+    """Run a compiler until the context exits."""
     async with workers("compiler", compiler_command(deno), limits) as pool:
         yield DenoCompiler(pool)
 
 
-class DenoCompiler:
-    """See Compiler."""
+class DenoCompiler(Compiler):
+    """Compiles programs in a pool of Deno processes."""
 
     def __init__(self, pool: Workers) -> None:
         self._pool = pool
 
+    @override
     async def misfit(self, scope: Scope, code: str) -> Misfit | None:
-        """See Compiler."""
         body = code.encode()
 
         async def talk(child: ChildProcess) -> Misfit | None:
@@ -55,12 +59,12 @@ class DenoCompiler:
             return Misfit(0, 0, "it ended the compiler, twice: make it simpler")
 
     async def health(self) -> str | None:
-        """Why there is no compiler, or None."""
+        """Return why there is no compiler, or None."""
         return await self._pool.health()
 
 
 def _read(answer: bytes) -> Misfit | None:
-    """What an answer says. Raises ChildLost where it says nothing."""
+    """Parse an answer. Raises ChildLost where it is invalid."""
     try:
         found = json.loads(answer)
         return None if found is None else Misfit(**found)

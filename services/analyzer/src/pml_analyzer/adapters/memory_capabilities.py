@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 
-from pml_analyzer.ports import CapabilitiesUnavailable
+from typing_extensions import override
+
+from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
 
 
-class MemoryCapabilities:
-    """See Capabilities. `known` is what the registry knows, by `str(scope)`; None: it is silent."""
+class MemoryCapabilities(Capabilities):
+    """Capabilities of an in-memory registry. `known` are its contents, by `str(scope)`; None: it
+    does not answer."""
 
     def __init__(self, known: dict[str, Sequence[Reference]] | None = None) -> None:
         self.known: dict[str, Sequence[Reference]] | None = known or {}
         self._copies: dict[tuple[Scope, str], Reference] = {}
 
+    @override
     async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        """See Capabilities."""
         return {reference: self._described(scope, reference) for reference in references}
 
     def _described(self, scope: Scope, reference: str) -> Reference:
@@ -31,6 +34,6 @@ class MemoryCapabilities:
                 return one
         return Reference(reference=reference)
 
+    @override
     def drop(self, scope: Scope) -> None:
-        """See Capabilities."""
         self._copies = {key: one for key, one in self._copies.items() if key[0] != scope}

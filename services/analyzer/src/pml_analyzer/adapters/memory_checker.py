@@ -1,4 +1,4 @@
-"""A type checker without TypeScript, for tests: it finds what it is told to look for."""
+"""A type checker without TypeScript, for tests: it finds configured texts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +11,8 @@ _ASSIGNABILITY = 2322
 
 
 class MemoryChecker:
-    """See TypeChecker. `faults` are texts that are type errors wherever they stand, with what is
-    said of them; a text in `beyond` makes the checker give a program up."""
+    """Checks by text search. `faults` are texts that are type errors in any position, with their
+    messages; a text in `beyond` makes the checker fail on a program."""
 
     def __init__(self, faults: Mapping[str, str], beyond: Sequence[str] = ()) -> None:
         self._faults = faults
@@ -25,7 +25,6 @@ class MemoryChecker:
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Sequence[Diagnostic]:
-        """See TypeChecker."""
         if any(text in code for text in self._beyond):
             return [unchecked("the checker gave this program up")]
         module = checked_module(code, free, "declared.d.ts")

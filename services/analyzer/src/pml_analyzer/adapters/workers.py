@@ -1,4 +1,5 @@
-"""Processes that share work out among scopes, and are ended when a piece of work takes too long."""
+"""A pool of processes, shared fairly among scopes; a process is killed when its work takes too
+long."""
 
 import asyncio
 import logging
@@ -18,20 +19,21 @@ T = TypeVar("T")
 
 _LOOK_S: Final = 0.05
 _WEIGHED: Final = 64
-"""After how much work a process's memory is looked at."""
+"""Number of requests between two checks of a process's memory."""
 
 _WALL: Final = 10
-"""How many times the deadline work may take by the clock: it may have to wait for a processor."""
+"""Factor between the deadline in processor time and that by the clock: work may have to wait for a
+processor."""
 
 
 class OutOfTime(Exception):
-    """A piece of work took more than its deadline; its process is gone."""
+    """A piece of work exceeded its deadline; its process was killed."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """`deadline_s` is processor time for one piece of work. A process is worn after so much work or
-    memory."""
+    """`deadline_s` is processor time for one piece of work. A process is worn after `most_asked`
+    requests, or at `resident_mib` of memory."""
 
     deadline_s: float = 2.0
     processes: int = 2
@@ -44,7 +46,7 @@ class WorkerLimits:
 async def workers(
     what: str, command: ChildCommand, limits: WorkerLimits
 ) -> AsyncGenerator["Workers"]:
-    """Workers for as long as the block runs; the first process starts meanwhile."""
+    """Run a pool until the context exits; the first process starts in the background."""
     pool = Workers(what, command, limits)
     try:
         yield pool
@@ -53,7 +55,7 @@ async def workers(
 
 
 class Workers:
-    """At most `processes` of one kind, started as they are needed, replaced when lost or worn."""
+    """At most `processes` of one kind, started on demand, replaced when lost or worn."""
 
     def __init__(self, what: str, command: ChildCommand, limits: WorkerLimits) -> None:
         self._what = what
@@ -77,11 +79,11 @@ class Workers:
         return tuple(child.pid for child in self._busy)
 
     async def health(self) -> str | None:
-        """Why no process can be started, or None."""
+        """Return why no process can be started, or None."""
         return self._trouble
 
     async def run(self, scope: Scope, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
-        """What comes of a talk with a process, begun again once if that process is lost.
+        """Run a conversation with a process; retried once if that process is lost.
 
         Raises OutOfTime, ChildLost when the second is lost, too, ScopeBusy, WorkersUnavailable.
         """
@@ -118,7 +120,7 @@ class Workers:
                 self._starting.append(asyncio.create_task(self._start(instead_of=child)))
 
     async def _within(self, child: ChildProcess, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
-        """What comes of a talk within the deadline."""
+        """Run a conversation within the deadline."""
         deadline, clock = self._limits.deadline_s, asyncio.get_running_loop().time
         began, until = child.processor_s(), clock() + _WALL * deadline
         child.allow(deadline)
@@ -141,7 +143,7 @@ class Workers:
         return is_large or child.asked >= limits.most_asked
 
     async def _take(self) -> ChildProcess:
-        """A warm process. Raises WorkersUnavailable."""
+        """Return a warm process. Raises WorkersUnavailable."""
         while self._idle:
             child = self._idle.pop()
             if child.is_alive:

@@ -1,4 +1,4 @@
-"""Analyses of programs, kept for those that are asked for again."""
+"""A cache of analyses, for programs that are requested again."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from pml_common.contracts.tool import ToolDefinition
 MOST: Final = 128
 
 _LONGEST: Final = 8 * 1024
-"""Characters of a program whose analysis is worth its memory."""
+"""Characters of the longest program whose analysis is cached."""
 
 
 class _Asked(NamedTuple):
-    """All that an analysis follows from, beside the tools."""
+    """All inputs of an analysis but the tools."""
 
     scope: Scope
     code: str
@@ -30,9 +30,9 @@ class _Asked(NamedTuple):
 
 
 class Analyses:
-    """Analyses of the `most` programs asked for last, each with the very tools that it was made
-    for: what is read of a catalogue anew is other tools. Programs that call capabilities, and dry
-    runs, are read every time."""
+    """Analyses of the `most` programs requested last, each valid for the identical tools object: a
+    catalog that is read anew is another. Programs that call capabilities, and dry runs, are
+    analysed every time."""
 
     def __init__(self, engine: Engine, most: int = MOST) -> None:
         self.engine = engine
@@ -46,7 +46,7 @@ class Analyses:
         library: Library,
         limits: Limits,
     ) -> Analysis | Rejection:
-        """What reading a request's program tells."""
+        """Return the analysis of a request's program."""
         if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _LONGEST:
             return await self.engine.analyze(request, tools, library, limits)
         asked = _Asked(request.scope, request.code, request.policy, request.known_as, limits)

@@ -1,4 +1,4 @@
-"""The check that what is approved can run: every program is compiled, once per text."""
+"""The check that every approved program compiles, once per text."""
 
 import logging
 from collections import OrderedDict
@@ -21,7 +21,7 @@ MOST: Final = 4096
 
 
 class CompileCheck:
-    """What a compiler says of programs as they run, kept for the `most` texts asked for last."""
+    """Compile results, cached for the `most` texts requested last."""
 
     def __init__(self, compiler: Compiler, most: int = MOST) -> None:
         self._compiler = compiler
@@ -31,9 +31,10 @@ class CompileCheck:
     async def of(
         self, scope: Scope, code: str, outcome: Analysis | Rejection
     ) -> Analysis | Rejection:
-        """The outcome, unless the program or a capability that it reaches does not compile.
+        """Return the outcome, or a rejection if the program or a capability that it reaches does
+        not compile.
 
-        Raises what Compiler does.
+        Raises the errors of Compiler.
         """
         if isinstance(outcome, Rejection):
             return outcome

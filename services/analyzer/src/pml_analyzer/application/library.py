@@ -10,7 +10,7 @@ from pml_analyzer.ports import Capabilities, Engine
 from pml_common.contracts.scope import Scope
 
 _MOST_PROGRAMS: Final = 4
-"""How many programs of the greatest length may be read for one that calls them."""
+"""Length of all programs read for one caller, as a multiple of the maximum length of a program."""
 
 _TOO_LONG: Final = "its program and those before it are too long to be read for one program."
 
@@ -22,9 +22,12 @@ async def library_for(
     limits: Limits,
     engine: Engine,
 ) -> Library:
-    """Those named, those named in their programs, and so on down to what may run; of more than
-    may be reached, enough to tell that they are too many, and of programs that are too long
-    together, not all."""
+    """Look up the named capabilities, those named in their programs, and so on down to the maximum
+    depth.
+
+    Beyond the maximum number, returns enough to detect the excess; beyond the total length of
+    programs, marks the rest with a fault.
+    """
     left = _MOST_PROGRAMS * limits.source_bytes
     found: dict[str, Capability] = {}
     near: dict[str, Sequence[str]] = {}

@@ -1,4 +1,4 @@
-"""The optional type check of a program that was understood."""
+"""The optional type check of an analysed program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pml_common.contracts.tool import ToolDefinition
 
 @dataclass(frozen=True)
 class TypeCheck:
-    """Who checks types, and whether an error rejects the program or is told with it."""
+    """A type checker, and whether its errors reject the program or become warnings."""
 
     checker: TypeChecker
     reject: bool
@@ -24,8 +24,7 @@ class TypeCheck:
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Analysis | Rejection:
-        """The outcome with what its types say; a program that is rejected anyway is not looked
-        at."""
+        """Add the type errors to an outcome; a rejected program is not checked."""
         if isinstance(outcome, Rejection):
             return outcome
         told = await self.checker.check(code, outcome.free, tools, capabilities)

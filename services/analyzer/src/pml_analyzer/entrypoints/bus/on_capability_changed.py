@@ -1,10 +1,10 @@
-"""A capability changed: what was read of its scope's may no longer hold."""
+"""Handler of `capability-changed`."""
 
 from pml_analyzer.ports import Capabilities
 from pml_common.contracts.registry import CapabilityChanged
 
 
 async def on_capability_changed(event: CapabilityChanged, capabilities: Capabilities) -> None:
-    """Forget what the scope's names mean; new statistics change no meaning."""
+    """Invalidate the scope's cached capabilities; new statistics invalidate nothing."""
     if event.change in ("created", "named"):
         capabilities.drop(event.scope)

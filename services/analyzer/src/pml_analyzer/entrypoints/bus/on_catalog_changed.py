@@ -1,9 +1,9 @@
-"""The catalogue changed: what was read of it no longer holds."""
+"""Handler of `catalog-changed`."""
 
 from pml_analyzer.ports import Catalog
 from pml_common.contracts.registry import CatalogChanged
 
 
 async def on_catalog_changed(event: CatalogChanged, catalog: Catalog) -> None:
-    """Forget the scope's tools; hearing it twice forgets them twice."""
+    """Invalidate the scope's cached tools; idempotent."""
     catalog.drop(event.scope)

@@ -1,4 +1,4 @@
-"""A workflow was accepted: read its program and say what it would do."""
+"""Handler of `execution-requested`: analyse the program of an accepted workflow."""
 
 from collections.abc import Sequence
 
@@ -25,8 +25,7 @@ async def on_execution_requested(
     compiles: CompileCheck,
     types: TypeCheck | None = None,
 ) -> Sequence[Message]:
-    """Analyse one program; the same program, tools, capabilities and policy give equal events
-    every time."""
+    """Analyse one program; equal programs, tools, capabilities and policies give equal events."""
     scope, library, engine = request.scope, NO_CAPABILITIES, analyses.engine
     tools = await catalog.tools(scope)
     outcome = await analyses.of(request, tools, library, limits)

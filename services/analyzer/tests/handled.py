@@ -7,9 +7,9 @@ from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.memory_compiler import MemoryCompiler
 from pml_analyzer.application.analyses import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.application.type_check import TypeCheck
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import Capabilities, Catalog, Compiler
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ExecutionRequested
 

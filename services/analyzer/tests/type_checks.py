@@ -4,9 +4,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pml_analyzer.adapters.deno_checker import CheckerLimits
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.ports import TypeChecker
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits
+from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.programs import schema, tool

@@ -8,18 +8,18 @@ from pml_analysis.analysis import analyze
 from pml_analysis.text.readable import Limits
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
-from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.workers import WorkerLimits
 from pml_analyzer.application.analyses import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.application.type_check import TypeCheck
 from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
 from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.settings import AnalyzerSettings
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, deno_checker
+from pml_checker.type_check import TypeCheck
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy

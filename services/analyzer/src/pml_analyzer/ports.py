@@ -7,12 +7,10 @@ from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.compiled import Misfit
 from pml_analysis.decision.capabilities import Capability, Library
 from pml_analysis.text.readable import Limits
-from pml_analysis.typing.declarations import NONE
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.errors import Retryable
 
@@ -34,25 +32,6 @@ class Catalog(Protocol):
 
     def drop(self, scope: Scope) -> None:
         """Invalidate the cached tools of a scope."""
-        ...
-
-
-class TypeChecker(Protocol):
-    """Checks types before anything runs."""
-
-    async def check(
-        self,
-        code: str,
-        free: Sequence[str],
-        tools: Sequence[ToolDefinition],
-        capabilities: Mapping[str, ToolDefinition] = NONE,
-    ) -> Sequence[Diagnostic]:
-        """Return the type errors of a program that the analysis accepted, in source order; `free`
-        are the names in it that the caller's arguments give values, `capabilities` are by the names
-        that programs call them by.
-
-        Raises nothing: if no answer comes in time, returns one warning with the reason.
-        """
         ...
 
 

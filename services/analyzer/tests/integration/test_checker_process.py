@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_local.testing import eventually
 from services.analyzer.tests.type_checks import (
     COMMAND,

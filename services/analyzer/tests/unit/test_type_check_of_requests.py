@@ -8,7 +8,7 @@ from pml_analysis.typing.declarations import NONE
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.adapters.memory_checker import MemoryChecker
-from pml_analyzer.application.type_check import TypeCheck
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
+from typing_extensions import override
+
 from pml_analysis.typing.declarations import NONE
 from pml_analysis.typing.type_check import Finding, checked_module, type_errors, unchecked
+from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 
 _ASSIGNABILITY = 2322
 
 
-class MemoryChecker:
+class MemoryChecker(TypeChecker):
     """Checks by text search. `faults` are texts that are type errors in any position, with their
     messages; a text in `beyond` makes the checker fail on a program."""
 
@@ -18,6 +21,7 @@ class MemoryChecker:
         self._faults = faults
         self._beyond = beyond
 
+    @override
     async def check(
         self,
         code: str,

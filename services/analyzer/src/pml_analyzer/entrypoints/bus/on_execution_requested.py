@@ -7,8 +7,8 @@ from pml_analysis.text.readable import Limits
 from pml_analyzer.application.analyses import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.application.library import library_for
-from pml_analyzer.application.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message

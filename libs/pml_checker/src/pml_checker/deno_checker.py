@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analysis.typing.declarations import NONE, as_module, declarations
 from pml_analysis.typing.type_check import (
     CheckedModule,
@@ -17,12 +19,13 @@ from pml_analysis.typing.type_check import (
     type_errors,
     unchecked,
 )
-from pml_analyzer.adapters.deno_checker_process import (
+from pml_checker.checker_process import (
     CheckerCommand,
     CheckerEnded,
     CheckerLost,
     CheckerProcess,
 )
+from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 
@@ -54,7 +57,7 @@ async def deno_checker(
         await checker.close()
 
 
-class DenoChecker:
+class DenoChecker(TypeChecker):
     """Checks programs one after the other: the compiler has one thread."""
 
     def __init__(self, command: CheckerCommand, limits: CheckerLimits) -> None:
@@ -65,6 +68,7 @@ class DenoChecker:
         self._trouble: str | None = None
         self._process = asyncio.create_task(self._start())
 
+    @override
     async def check(
         self,
         code: str,
@@ -72,12 +76,6 @@ class DenoChecker:
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Sequence[Diagnostic]:
-        """Return the type errors of a program that the analysis accepted, in source order; `free`
-        are the names in it that the caller's arguments give values, `capabilities` are by the names
-        that programs call them by.
-
-        Raises nothing: if no answer comes in time, returns one warning with the reason.
-        """
         patience = self._limits.patience_s
         try:
             async with asyncio.timeout(patience):

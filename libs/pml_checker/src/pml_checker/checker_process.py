@@ -16,7 +16,7 @@ from pml_analysis.typing.type_check import Finding
 
 Json = Mapping[str, Any]
 
-_FOLDER: Final = Path(__file__).parents[1] / "checker"
+_FOLDER: Final = Path(__file__).parent / "compiler_options"
 """Holds the compiler's options only; the opened texts exist in memory."""
 
 _MOST_DECLARED: Final = 8
@@ -151,7 +151,7 @@ class CheckerProcess:
         greeting: Json = {
             "processId": os.getpid(),  # it ends itself when this process has ended
             "rootUri": folder,
-            "workspaceFolders": [{"uri": folder, "name": "checker"}],
+            "workspaceFolders": [{"uri": folder, "name": "compiler_options"}],
             "capabilities": _CAPABILITIES,
             "initializationOptions": _OPTIONS,
         }

@@ -10,24 +10,15 @@ from typing import Final
 from pml_analysis.arguments.roots import Rooted, rooted
 from pml_analysis.names.callbacks import CHAINING, given_function
 from pml_analysis.names.choices import arms
-from pml_analysis.names.origins import CHAIN, MEMBERS, Origins
+from pml_analysis.names.origins import CHAIN, Origins
 from pml_analysis.names.values import holds_tools
 from pml_analysis.structure.marks import combinator, combined
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, INSPECTING, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Step, key_of, targets
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
-
-_READ_IN: Final = frozenset(
-    {
-        *("binary_expression", "do_statement", "expression_statement", "for_statement"),
-        *("if_statement", "sequence_expression", "switch_case"),
-        *("switch_statement", "ternary_expression", "unary_expression", "update_expression"),
-        "while_statement",
-    }
-)
-"""Contexts that only inspect a value, or make a text or a number of it."""
+from pml_analysis.syntax.tree import Node
 
 _MAY_BE_FUNCTIONS: Final = FUNCTIONS | {"identifier", *MEMBERS}
-_LITERALS: Final = frozenset({"array", "object", "pair", "spread_element"})
+_LITERALS: Final = CONTAINERS | {"pair", "spread_element"}
 _METHODS: Final = (
     "charAt endsWith has includes indexOf isArray join keys lastIndexOf localeCompare match padEnd"
     " padStart repeat replace replaceAll search split startsWith substring test toFixed"
@@ -126,7 +117,7 @@ class _Uses:
             case "subscript_expression":
                 return node.field != "index"
             case kind:
-                return kind not in _READ_IN
+                return kind not in INSPECTING
 
     def _only_reads(self, method: Step) -> bool:
         return method in _READING and method not in self._own

@@ -15,11 +15,12 @@ from pml_analysis.arguments.roots import Rooted, rooted
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value
 from pml_analysis.names.globals import GLOBALS
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import FromCall, holds_tools
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, INLINE_FUNCTIONS, MEMBERS
 from pml_analysis.syntax.patterns import Part, Step
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.tree import Node
 
 _DEFAULTING: Final = frozenset({"??=", "||="})
 _OF_LISTS: Final = "copyWithin fill pop push reverse shift sort splice unshift"
@@ -36,7 +37,7 @@ _SIGNS: Final = ("assign", "Propert", "Proxy", "Reflect", "\\")
 """Substrings of which every text contains one that changes things by other means than lists' own
 methods."""
 
-_MADE: Final = frozenset({"array", "arrow_function", "function_expression", "object", "string"})
+_MADE: Final = CONTAINERS | INLINE_FUNCTIONS | {"string"}
 _COPIES: Final = (
     "concat entries filter flat flatMap from fromEntries keys map parse slice split toReversed"
     " toSorted toSpliced values with"

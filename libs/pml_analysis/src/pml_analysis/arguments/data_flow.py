@@ -11,8 +11,9 @@ from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromCall
 from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.syntax.node_kinds import FUNCTIONS
 from pml_analysis.syntax.patterns import Part, Path
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _ADDING: Final = frozenset({"add", "append", "push", "set", "splice", "unshift"})
 """Methods that put their arguments into their receiver."""

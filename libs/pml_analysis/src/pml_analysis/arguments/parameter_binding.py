@@ -6,16 +6,16 @@ from typing import Final, NamedTuple
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.callbacks import ELEMENT_OF, method_of
 from pml_analysis.names.entries import entries, is_plain, stays_as_written
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant
 from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Part, Path, Step, targets
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _MOST_STEPS: Final = 100
 _OPENING: Final = MEMBERS | WRAPPERS
-_CHANGEABLE: Final = frozenset({"array", "object"})
-_THERE: Final = FUNCTIONS | {"array", "null", "object", "template_string"}
+_THERE: Final = CONTAINERS | FUNCTIONS | {"null", "template_string"}
 
 
 class Given(NamedTuple):
@@ -68,7 +68,7 @@ class HandedIn:
             return None
         rest = (*opened, *current.path)
         value, inside = self._picked(given.value, given.path)
-        if value.inner.kind in _CHANGEABLE and not self._is_unchanged(binding, value, given):
+        if value.inner.kind in CONTAINERS and not self._is_unchanged(binding, value, given):
             return None if value is given.value else Given(given.value, given.path + rest, given.at)
         if not inside:
             value, rest = self._picked(value, rest)

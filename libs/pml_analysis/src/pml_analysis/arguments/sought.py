@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.structure.expansion import Instance
-from pml_analysis.structure.marks import INLINE
+from pml_analysis.syntax.node_kinds import FUNCTIONS, INLINE_FUNCTIONS
 from pml_analysis.syntax.patterns import Path, Step, key_of
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _NOT_DATA: Final = frozenset(
     {
@@ -94,7 +94,7 @@ def is_of_callback(declared: Node) -> bool:
     node = declared
     while node.kind not in FUNCTIONS:
         node = node.above
-    return node.kind in INLINE and node.child("name") is None
+    return node.kind in INLINE_FUNCTIONS and node.child("name") is None
 
 
 def is_iterated(binding: Binding, value: Node) -> bool:

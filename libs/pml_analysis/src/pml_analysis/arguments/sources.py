@@ -28,10 +28,11 @@ from pml_analysis.arguments.sought import (
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.callbacks import ELEMENT_OF, method_of
 from pml_analysis.names.constants import json_value
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import CallByName, FromArguments, FromTools
 from pml_analysis.structure.expansion import Expansion, Instance
-from pml_analysis.structure.marks import INLINE, combinator, combined
+from pml_analysis.structure.marks import combinator, combined
+from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS, MEMBERS, USE_NAMES
 from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node
 
@@ -85,7 +86,7 @@ class Sources:
 
     def _step(self, sought: Sought) -> Sought | Source | None:
         node = sought.value.inner
-        if node.kind in ("identifier", "shorthand_property_identifier"):
+        if node.kind in USE_NAMES:
             return self._named(node, sought)
         if node.kind in MEMBERS:
             key = data_key(self._origins.key(node))
@@ -212,7 +213,7 @@ class Sources:
             return None
         given = mapped["arguments"].children
         function = given[0] if given else None
-        is_written_there = function is not None and function.kind in INLINE
+        is_written_there = function is not None and function.kind in INLINE_FUNCTIONS
         if function is None or not is_written_there or function.child("name") is not None:
             return None
         if not self._is_list(mapped["function"]["object"], sought.at):

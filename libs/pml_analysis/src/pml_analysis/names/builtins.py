@@ -3,7 +3,8 @@
 from typing import Final
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
+from pml_analysis.syntax.node_kinds import MEMBERS
 from pml_analysis.syntax.patterns import Part
 from pml_analysis.syntax.tree import Node
 

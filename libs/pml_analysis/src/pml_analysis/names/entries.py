@@ -5,11 +5,12 @@ from typing import Final, NamedTuple
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.folding import literal
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
 from pml_analysis.syntax.literals import integer_text, string_value
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.syntax.node_kinds import MEMBERS, WRAPPERS
+from pml_analysis.syntax.tree import Node
 
 _MOST_OPENED: Final = 50
 

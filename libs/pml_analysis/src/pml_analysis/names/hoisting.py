@@ -1,7 +1,8 @@
 """Hoisting: a `var` exists before it is assigned."""
 
 from pml_analysis.names.bindings import Binding
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.node_kinds import FUNCTIONS
+from pml_analysis.syntax.tree import Node
 
 
 def may_be_early(declarator: Node, binding: Binding) -> bool:

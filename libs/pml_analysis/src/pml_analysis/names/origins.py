@@ -27,8 +27,9 @@ from pml_analysis.names.values import (
     part_of,
 )
 from pml_analysis.syntax.literals import unescape
+from pml_analysis.syntax.node_kinds import MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Part, Step
-from pml_analysis.syntax.tree import WRAPPERS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 BOUND_ROOTS: Final = ("args", "context")
 """Names of the caller's arguments as a whole, bound in every run."""
@@ -37,7 +38,6 @@ SPOKEN_ROOTS: Final = ("params", "input")
 """Names of the same where a free name is only ever used through its members (`params.x`); else a
 parameter of that name."""
 
-MEMBERS: Final = frozenset({"member_expression", "subscript_expression"})
 CHAIN: Final = MEMBERS | WRAPPERS | {"await_expression"}
 """Kinds whose value is that of their operand, or a part of it."""
 

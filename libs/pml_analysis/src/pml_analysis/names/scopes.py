@@ -7,19 +7,11 @@ from typing import ClassVar
 from pml_analysis.names.bindings import Binding, BindingKind, Scopes
 from pml_analysis.names.callbacks import given_to
 from pml_analysis.names.hoisting import may_be_early
+from pml_analysis.syntax.node_kinds import BINDING_NAMES, CLASSES, FUNCTIONS, SCOPE_BLOCKS
 from pml_analysis.syntax.patterns import Part, Target, targets
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _LEXICAL = frozenset({"let", "const", "class"})
-_NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
-_CLASSES = ("class", "class_declaration", "abstract_class_declaration")
-_BLOCKS = (
-    "statement_block",
-    "for_statement",
-    "for_in_statement",
-    "switch_body",
-    "catch_clause",
-)
 _VAR_HOLDERS = FUNCTIONS | {"class_static_block"}
 _DEFAULTING = frozenset({"&&=", "||=", "??="})
 """Assignments whose result is either the old or the new value, not computed from both."""
@@ -127,7 +119,7 @@ class _Resolver:
 
     def _names(self, pattern: Node, parts: tuple[Part, ...]) -> list[Target]:
         found = targets(self._tree, pattern, parts)
-        return [target for target in found if target.node.kind in _NAMES]
+        return [target for target in found if target.node.kind in BINDING_NAMES]
 
     def _declare_var(self, target: Target) -> None:
         """Declare a `var` in the body of its function, or merge it with the parameter of the same
@@ -222,7 +214,8 @@ class _Resolver:
 
     def _assign(self, pattern: Node, parts: tuple[Part, ...]) -> None:
         for target in targets(self._tree, pattern, parts):
-            (self._writes if target.node.kind in _NAMES else self._member_writes).append(target)
+            is_name = target.node.kind in BINDING_NAMES
+            (self._writes if is_name else self._member_writes).append(target)
 
     _VISITORS: ClassVar[dict[str, Callable[["_Resolver", Node], None]]] = {
         "identifier": _use,
@@ -235,8 +228,8 @@ class _Resolver:
         "augmented_assignment_expression": _augmented,
         "update_expression": _update,
         **dict.fromkeys(FUNCTIONS, _function),
-        **dict.fromkeys(_CLASSES, _class),
-        **dict.fromkeys(_BLOCKS, _enter),
+        **dict.fromkeys(CLASSES, _class),
+        **dict.fromkeys(SCOPE_BLOCKS, _enter),
         "for_in_statement": _for_in,
         "catch_clause": _catch,
     }

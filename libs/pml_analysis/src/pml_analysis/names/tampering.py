@@ -8,13 +8,14 @@ merely read: it may change the value, so no literal is certain to keep its value
 from collections.abc import Iterator
 from typing import Final
 
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments, holds_tools
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, MEMBERS
 from pml_analysis.syntax.patterns import Part
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.tree import Node
 
 _DEFINING: Final = frozenset({"assign", "defineProperties", "defineProperty"})
-_MADE: Final = FUNCTIONS | {"array", "class", "class_declaration", "new_expression", "object"}
+_MADE: Final = CONTAINERS | FUNCTIONS | {"class", "class_declaration", "new_expression"}
 
 
 def is_tampered(origins: Origins) -> bool:

@@ -12,8 +12,9 @@ from pydantic import JsonValue
 from pml_analysis.names.choices import condition_of
 from pml_analysis.names.constants import json_value, listed_values
 from pml_analysis.parameters.parameter_uses import ParameterUses
+from pml_analysis.syntax.node_kinds import FUNCTIONS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.tree import Node
 
 _Passing = tuple[Path, Sequence[JsonValue]]
 """A part of the arguments, and the values of it that pass a check."""

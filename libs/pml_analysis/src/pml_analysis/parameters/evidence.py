@@ -5,7 +5,7 @@ from typing import Final
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value, listed_values
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, Origin, constant
 from pml_analysis.parameters.method_types import (
     ARITHMETIC,
@@ -18,17 +18,11 @@ from pml_analysis.parameters.method_types import (
 from pml_analysis.parameters.parameter_uses import LONGEST_PATH, SAME_VALUE, ParameterUses
 from pml_analysis.parameters.shapes import Shape
 from pml_analysis.parameters.stated_types import stated
+from pml_analysis.syntax.node_kinds import CASTS, CONDITIONALS, MEMBERS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import CASTS, Node
+from pml_analysis.syntax.tree import Node
 
-_TESTED: Final = frozenset(
-    {
-        ("do_statement", "condition"),
-        ("if_statement", "condition"),
-        ("ternary_expression", "condition"),
-        ("while_statement", "condition"),
-    }
-)
+_TESTED: Final = frozenset((kind, "condition") for kind in CONDITIONALS)
 _DEFAULTING: Final = frozenset({"??", "||", "??=", "||="})
 _EQUAL: Final = frozenset({"==", "===", "!=", "!=="})
 _UNDEFINED: Final = constant("undefined")

@@ -16,6 +16,7 @@ from pml_analysis.names.origins import BOUND_ROOTS, SPOKEN_ROOTS, Origins
 from pml_analysis.parameters.parameter_uses import ParameterUses
 from pml_analysis.structure.calls import CallSite
 from pml_analysis.syntax.edits import Wrap, apply
+from pml_analysis.syntax.node_kinds import LIFTABLE, USE_NAMES
 from pml_analysis.syntax.tree import Node
 
 _INHERITED: Final = frozenset(
@@ -36,18 +37,6 @@ _INHERITED: Final = frozenset(
 )
 """Names that every object has a value for."""
 
-_LITERALS: Final = frozenset(
-    {
-        "array",
-        "false",
-        "number",
-        "string",
-        "template_string",
-        "true",
-        "unary_expression",
-    }
-)
-_NAMES: Final = frozenset({"identifier", "shorthand_property_identifier"})
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_NAMES: Final = 10
 
@@ -142,14 +131,14 @@ def _written_out(origins: Origins, node: Node, *, through_names: bool) -> Node |
         if value is None or path:
             return None
         node = value.inner
-    has_names = any(part.kind in _NAMES for part in origins.tree.subtree(node))
+    has_names = any(part.kind in USE_NAMES for part in origins.tree.subtree(node))
     return node if _is_literal(node) and not has_names else None
 
 
 def _is_literal(node: Node) -> bool:
     """Whether it is one, or a sum of some; `??` may precede that, but not `&&`."""
     is_sum = node.kind == "binary_expression" and node["operator"].kind == "+"
-    return is_sum or node.kind in _LITERALS
+    return is_sum or node.kind in LIFTABLE
 
 
 def _named(places: Iterable[_Place], taken: set[str]) -> dict[str, list[_Place]]:

@@ -6,15 +6,15 @@ from typing import Final
 from pml_analysis.arguments.parameter_binding import arguments_of, parameters_of
 from pml_analysis.arguments.parameter_paths import parameter_path
 from pml_analysis.names.bindings import Binding, Scopes
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.structure.units import Unit
+from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Part, Path, Step, targets
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.syntax.tree import Node
 
 SAME_VALUE: Final = WRAPPERS | {"await_expression"}
 """Kinds whose value is that of the expression inside them, once awaited."""
 
-_FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _ROUNDS: Final = 4
 """Through how many forwarding functions a value is followed."""
 
@@ -128,4 +128,4 @@ def _collects(function: Node) -> bool:
 def _called_where_written(origins: Origins) -> list[tuple[Node, Node]]:
     """Yield `(async ({ path }) => …)(args)`: functions and the calls of them."""
     calls = [(call["function"].inner, call) for call in origins.tree.of("call_expression")]
-    return [(function, call) for function, call in calls if function.kind in _FUNCTIONS]
+    return [(function, call) for function, call in calls if function.kind in INLINE_FUNCTIONS]

@@ -11,8 +11,9 @@ from pml_analysis.names.origins import BOUND_ROOTS, Origins
 from pml_analysis.names.values import Constant, holds_tools
 from pml_analysis.rules.identifiers import faulty_names
 from pml_analysis.rules.prototypes import prototype_tricks
+from pml_analysis.syntax.node_kinds import FUNCTIONS, WRAPPERS
 from pml_analysis.syntax.queries import captures
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
 from pml_analysis.text.problems import Problem

@@ -5,20 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from pml_analysis.names.bindings import Scopes
+from pml_analysis.syntax.node_kinds import IDENTIFIERS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import ODD, named
 from pml_analysis.text.confusables import disguise, disguised, read_as
 from pml_analysis.text.problems import Problem
 
-NAMES: Final = (
-    "identifier",
-    "private_property_identifier",
-    "property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
-    "type_identifier",
-)
 RESERVED: Final = "__pml"
 """Prefix of the names that instrumentation adds."""
 
@@ -92,7 +84,7 @@ def _unusual(tree: Tree) -> Iterator[Node]:
     """Return names that are not plain ASCII."""
     if _is_plain(tree):
         return
-    for node in tree.of(*NAMES):
+    for node in tree.of(*IDENTIFIERS):
         name = tree.text(node)
         if not name.isascii() or "\\" in name:
             yield node

@@ -5,7 +5,7 @@ from typing import Final
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.builtins import Builtins, is_prototype
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import (
     AnyTool,
     CallByName,
@@ -16,12 +16,13 @@ from pml_analysis.names.values import (
     Origin,
 )
 from pml_analysis.syntax.literals import string_value
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.node_kinds import FUNCTIONS, KEY_NAMES, MEMBERS
+from pml_analysis.syntax.tree import Node
 from pml_analysis.text.problems import Problem
 
 _OTHERS: Final = "it reaches into objects that are not the program's"
 _PROTOTYPES: Final = "prototypes are not for programs; use a class, a Map, or Object.create(null)"
-KEYS: Final[dict[str, str]] = {
+_REFUSED_KEYS: Final[dict[str, str]] = {
     "__defineGetter__": f"{_OTHERS}; write a getter in the object",
     "__defineSetter__": f"{_OTHERS}; write a setter in the object",
     "__lookupGetter__": _OTHERS,
@@ -61,11 +62,6 @@ _UNCHANGEABLE: Final = (
 _SIGNS: Final = ("__", "constructor", "rototype", "\\")
 """Substrings of which every text contains one that writes such a key out."""
 
-_KEY_KINDS: Final = (
-    "property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-)
 _METHODS: Final = frozenset(name for _, name in _CHANGING | _OPENING)
 
 
@@ -87,7 +83,7 @@ def _members(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
             call = member.above.parent
             if member.above.kind == "arguments" and call is not None:
                 yield from _handed_on(member, call, builtins)
-        elif isinstance(key, str) and key in KEYS:
+        elif isinstance(key, str) and key in _REFUSED_KEYS:
             operand = member.children[0]
             if key != "constructor" or not (
                 _only_tells(member, origins) or _is_data(origins.of(operand), origins)
@@ -137,7 +133,7 @@ def _parts(origins: Origins) -> Iterator[Problem]:
     for node, parts in found:
         for part in parts:
             for step in part.path:
-                if isinstance(step, str) and step in KEYS and step != "__proto__":
+                if isinstance(step, str) and step in _REFUSED_KEYS and step != "__proto__":
                     value = origins.of(part.value) if part.value is not None else None
                     if value is None or step != "constructor" or not _is_data(value, origins):
                         yield _refused(node, step)
@@ -147,7 +143,7 @@ def _own_keys(origins: Origins) -> Iterator[Problem]:
     """Return `__proto__` as a written key: in objects, classes and patterns."""
     tree = origins.tree
     if any(sign in tree.source.text for sign in _SIGNS):
-        for node in tree.of(*_KEY_KINDS):
+        for node in tree.of(*KEY_NAMES):
             if node.above.kind not in MEMBERS and tree.name(node) == "__proto__":
                 yield _refused(node, "__proto__")
         for node in tree.of("string"):
@@ -157,7 +153,7 @@ def _own_keys(origins: Origins) -> Iterator[Problem]:
         written = node.children[0].inner
         key = _constant(written, origins)
         is_step = node.above.kind == "pair_pattern" and written.kind != "string"
-        if key == "__proto__" or (is_step and key in KEYS):
+        if key == "__proto__" or (is_step and key in _REFUSED_KEYS):
             yield _refused(node, key)
 
 
@@ -215,7 +211,7 @@ def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
         if path in _CHANGING and first is not None and is_prototype(builtins.path(first)):
             yield Problem(first.start, _UNCHANGEABLE)
         key = _constant(second, origins) if path in _OPENING and second is not None else ""
-        if second is not None and key in KEYS:
+        if second is not None and key in _REFUSED_KEYS:
             yield _refused(second, key)
 
 
@@ -233,4 +229,4 @@ def _constant(node: Node, origins: Origins) -> str:
 
 
 def _refused(node: Node, key: str) -> Problem:
-    return Problem(node.start, f"{key} is not allowed: {KEYS[key]}.")
+    return Problem(node.start, f"{key} is not allowed: {_REFUSED_KEYS[key]}.")

@@ -15,9 +15,10 @@ from pml_analysis.names.origins import BOUND_ROOTS
 from pml_analysis.running.entry_ids import Rows
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion
-from pml_analysis.structure.marks import INLINE, Mark
+from pml_analysis.structure.marks import Mark
 from pml_analysis.structure.units import Unit
 from pml_analysis.syntax.edits import Edited, Wrap, apply
+from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS
 from pml_analysis.syntax.tree import Node, Tree
 
 _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
@@ -157,7 +158,7 @@ class _Writer:
         if node.kind != "call_expression":
             return _at_start(node["body"], f"__pml.round({node_id}); ", is_statement=True)
         function = given_function(self._tree, node) or node
-        if function.inner.kind in INLINE and function.inner.index not in self._named:
+        if function.inner.kind in INLINE_FUNCTIONS and function.inner.index not in self._named:
             return _at_start(function.inner["body"], f"__pml.round({node_id}); ")
         before = f"function (...{_GIVEN}) {{ return (__pml.round({node_id}), "
         return _round(function, before, f").apply(this, {_GIVEN}); }}")

@@ -12,15 +12,20 @@ from typing import ClassVar, Final
 
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.syntax.literals import number_value, string_value
-from pml_analysis.syntax.tree import CASTS, TYPES, WRAPPERS, Node, Tree
+from pml_analysis.syntax.node_kinds import (
+    CASTS,
+    CHAIN_LINKS,
+    SILENT,
+    TYPES,
+    UNBOUND_NAMES,
+    VERBATIM,
+    WRAPPERS,
+)
+from pml_analysis.syntax.tree import Node, Tree
 
 _KEYS: Final = frozenset({"key", "name"})
-_WORDS: Final = frozenset(
-    {"private_property_identifier", "property_identifier", "statement_identifier"}
-)
-_TEXTS: Final = frozenset({"escape_sequence", "meta_property", "regex", "string_fragment"})
-_LEFT_OUT: Final = TYPES | {"accessibility_modifier", "empty_statement", "override_modifier"}
-_CHAINED: Final = frozenset({"call_expression", "member_expression", "subscript_expression"})
+_LEFT_OUT: Final = TYPES.union(SILENT)
+_CHAINED: Final = CHAIN_LINKS - WRAPPERS
 _CHAINING: Final = frozenset({"function", "object"})
 
 
@@ -49,7 +54,7 @@ class _Writer:
     def write(self) -> list[str]:
         """Write every node; the depth of its children follows from the lines written."""
         depths, inherited, unusual = self._depth, self._inherited, self._UNUSUAL
-        names, word = self._tree.name, _WORDS
+        names, word = self._tree.name, UNBOUND_NAMES
         add = self.lines.append
         depth = 0
         for node in self._tree.nodes:
@@ -145,7 +150,7 @@ class _Writer:
     _UNUSUAL: ClassVar[dict[str, Callable[["_Writer", Node, int, str | None], int]]] = {
         **dict.fromkeys(WRAPPERS, _wrapper),
         **dict.fromkeys(_LEFT_OUT, _nothing),
-        **dict.fromkeys(_TEXTS, _text),
+        **dict.fromkeys(VERBATIM, _text),
         ",": _hole,
         "identifier": _identifier,
         "number": _number,

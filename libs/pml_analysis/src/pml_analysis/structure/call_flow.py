@@ -1,7 +1,6 @@
 """Control flow of calls: which functions run where they are written, and the order of promises."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from pml_analysis.names.callbacks import CHAINING, given_function, method_of
 from pml_analysis.structure.flow import (
@@ -16,15 +15,9 @@ from pml_analysis.structure.flow import (
     in_order,
     perhaps,
 )
-from pml_analysis.structure.marks import INLINE, Mark, Places, combinator, combined
+from pml_analysis.structure.marks import Mark, Places, combinator, combined
+from pml_analysis.syntax.node_kinds import CHAIN_LINKS, INLINE_FUNCTIONS
 from pml_analysis.syntax.tree import Node, Tree
-
-_CHAINED: Final = (
-    "call_expression",
-    "member_expression",
-    "non_null_expression",
-    "subscript_expression",
-)
 
 
 class CallFlow:
@@ -75,7 +68,7 @@ class CallFlow:
         if self._is(node, "loop"):
             return self._method_loop(node)
         callee, given = node["function"], self._in(node, "arguments")
-        if callee.inner.kind in INLINE:  # called where it is written
+        if callee.inner.kind in INLINE_FUNCTIONS:  # called where it is written
             return given, self._run_on_the_spot(callee.inner)
         if self._ends(node):
             given = perhaps(given)
@@ -98,7 +91,7 @@ class CallFlow:
 
     def _ends(self, node: Node) -> bool:
         """Whether the chain that a call or an index belongs to may end before it."""
-        while node.kind in _CHAINED:
+        while node.kind in CHAIN_LINKS:
             if any(child.kind == "optional_chain" for child in node.children):
                 return True
             node = node.children[0]
@@ -127,7 +120,7 @@ class CallFlow:
 
     def _run_on_the_spot(self, function: Node) -> Flow:
         """Return the flow of a function invoked where it is written, or by its name."""
-        if function.kind in INLINE and function.index not in self._units:
+        if function.kind in INLINE_FUNCTIONS and function.index not in self._units:
             return Routine(self.bodies.get(function.index, NOTHING), certain=True)
         return Enter(function.index)
 

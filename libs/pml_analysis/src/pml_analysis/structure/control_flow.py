@@ -22,9 +22,10 @@ from pml_analysis.structure.flow import (
     perhaps,
 )
 from pml_analysis.structure.flow import Sequence as InOrder
-from pml_analysis.structure.marks import LOOPS, Mark
+from pml_analysis.structure.marks import Mark
+from pml_analysis.syntax.node_kinds import FUNCTIONS, LOOPS, PATTERNS
 from pml_analysis.syntax.parser import TooDeep
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 DEEPEST = 150
 """Maximum nesting of constructs: the limit of a recursive pass."""
@@ -35,7 +36,6 @@ _JUMPS: dict[str, JumpKind] = {
     "return_statement": "return",
     "throw_statement": "throw",
 }
-_PATTERNS: Final = ("array_pattern", "object_pattern")
 _RUNS_ON: Final = {"&&": True, "||": False, "??": True}
 """By operator: the outcome of its decision on which the right side runs."""
 
@@ -85,7 +85,7 @@ class _Reducer(CallFlow):
 
     def _assignment(self, node: Node) -> Flow:
         left, right = self._in(node, "left"), self._in(node, "right")
-        opens = node["left"].kind in _PATTERNS  # defaults and keys come after the value
+        opens = node["left"].kind in PATTERNS  # defaults and keys come after the value
         return in_order(right, left) if opens else in_order(left, right)
 
     def _short_circuit(self, node: Node) -> Flow:

@@ -6,6 +6,7 @@ from pml_analysis.names.choices import arms
 from pml_analysis.names.origins import CHAIN, Origins
 from pml_analysis.names.values import either, holds_tools
 from pml_analysis.structure.calls import Calls
+from pml_analysis.syntax.node_kinds import CONDITIONALS, DISCARDING
 from pml_analysis.syntax.tree import Node
 
 _FOLLOWED = frozenset(
@@ -23,17 +24,13 @@ _FOLLOWED = frozenset(
 
 _HARMLESS = frozenset(
     {
-        ("do_statement", "condition"),
+        *((kind, "condition") for kind in CONDITIONALS),
         ("for_statement", "condition"),
-        ("if_statement", "condition"),
         ("subscript_expression", "index"),
-        ("ternary_expression", "condition"),
-        ("while_statement", "condition"),
     }
 )
 """Positions that only test the value, or make a text of it."""
 
-_HARMLESS_IN = frozenset({"expression_statement", "sequence_expression"})
 _HANDING_ON = frozenset({"delete", "instanceof"})
 """Operators that pass the value on: the result may be tested in turn."""
 
@@ -78,7 +75,7 @@ def _carrier(node: Node) -> Node:
 def _is_kept_track_of(value: Node) -> bool:
     above = value.above
     place = (above.kind, value.field or "")
-    if place in _FOLLOWED or place in _HARMLESS or above.kind in _HARMLESS_IN:
+    if place in _FOLLOWED or place in _HARMLESS or above.kind in DISCARDING:
         return True
     if above.kind == "template_substitution":
         return above.above.field != "arguments"  # a tag is handed the values themselves

@@ -15,14 +15,19 @@ from pml_analysis.names.choices import arms, is_plain
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import Calls
 from pml_analysis.structure.units import Unit, runs_by_itself
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.node_kinds import (
+    BRANCHES,
+    EXITS,
+    FUNCTIONS,
+    INLINE_FUNCTIONS,
+    JUMPS,
+    LOOPS,
+    SHORT_CIRCUITS,
+)
+from pml_analysis.syntax.tree import Node, Tree
 
 MarkKind = Literal["call", "decision", "loop", "parallel", "entry", "written"]
 
-LOOPS: Final = ("for_statement", "for_in_statement", "while_statement", "do_statement")
-INLINE: Final = frozenset({"arrow_function", "function_expression"})
-_STATEMENTS: Final = ("if_statement", "switch_statement")
-_LEAVING: Final = ("return_statement", "throw_statement", "break_statement", "continue_statement")
 Combinator = Literal["all", "allSettled", "race", "any"]
 _COMBINATORS: Final[dict[str, Combinator]] = {
     "all": "all",
@@ -30,7 +35,6 @@ _COMBINATORS: Final[dict[str, Combinator]] = {
     "any": "any",
     "race": "race",
 }
-_CHOOSING: Final = ("binary_expression", "augmented_assignment_expression")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +106,8 @@ class _Finder:
         self._places = places
         self._leaving = Places(
             node.index
-            for node in tree.of(*_LEAVING)
-            if node.kind in _LEAVING[:2] or node.child("label") is not None
+            for node in tree.of(*JUMPS)
+            if node.kind in EXITS or node.child("label") is not None
         )
         self._computing = self._computing_regions()
 
@@ -130,9 +134,9 @@ class _Finder:
     def decisions(self) -> list[Node]:
         tree, calls = self._tree, self._places.within
         return [
-            *(node for node in tree.of(*_STATEMENTS) if not self._only_computes(node)),
+            *(node for node in tree.of(*BRANCHES) if not self._only_computes(node)),
             *(node for node in tree.of("ternary_expression") if any(map(calls, arms(node)))),
-            *(node for node in tree.of(*_CHOOSING) if self._is_short_circuit(node)),
+            *(node for node in tree.of(*SHORT_CIRCUITS) if self._is_short_circuit(node)),
             *(node for node in tree.of("try_statement") if self._is_attempt(node)),
         ]
 
@@ -190,7 +194,8 @@ class _Finder:
 def runs_calls(function: Node, places: Places) -> bool:
     """Whether a callback is an inline or local function that makes calls."""
     inner = function.inner
-    return (inner.kind in INLINE or inner.kind == "identifier") and places.within(function)
+    is_known = inner.kind in INLINE_FUNCTIONS or inner.kind == "identifier"
+    return is_known and places.within(function)
 
 
 def combinator(tree: Tree, call: Node) -> Combinator | None:

@@ -6,10 +6,11 @@ from typing import Final
 from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.callbacks import given_function, looping_method
 from pml_analysis.names.choices import arms
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import Calls
-from pml_analysis.structure.marks import INLINE, Mark, Places
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.structure.marks import Mark, Places
+from pml_analysis.syntax.node_kinds import CONDITIONALS, INLINE_FUNCTIONS, MEMBERS, WRAPPERS
+from pml_analysis.syntax.tree import Node
 from pml_analysis.text.problems import Problem
 
 _CHAINING: Final = frozenset({"catch", "finally", "then"})
@@ -20,7 +21,6 @@ _ASKING: Final = frozenset(
 
 _CHOOSING: Final = frozenset({"&&", "||", "??", "instanceof"})
 _READING: Final = frozenset({"JSON", "Math", "Number", "Object", "String", "console", "parseInt"})
-_TESTS: Final = frozenset({"do_statement", "if_statement", "ternary_expression", "while_statement"})
 _DROPPED: Final = (
     "Nothing waits for this call: the program may end before it, and its failure is not seen; "
     "write await."
@@ -65,7 +65,11 @@ class Promises:
     def _runs_async(self, call: Node) -> bool:
         """Whether it is `(async () => { … })()` with calls in it."""
         function = call["function"].inner
-        return function.kind in INLINE and _is_async(function) and self._places.within(function)
+        return (
+            function.kind in INLINE_FUNCTIONS
+            and _is_async(function)
+            and self._places.within(function)
+        )
 
     def _misuse(self, call: Node) -> str | None:
         value = self._last_link(call)
@@ -125,7 +129,7 @@ class Promises:
                 is_read = path is not None and path[0] in _READING
                 return is_read or self._is_given(node)
             case kind:
-                return (kind in _TESTS and node.field == "condition") or self._is_given(node)
+                return (kind in CONDITIONALS and node.field == "condition") or self._is_given(node)
 
     def _is_given(self, node: Node) -> bool:
         """Whether it is a value in the arguments of a tool."""
@@ -138,7 +142,7 @@ class Promises:
         """Return async functions passed to methods that do not await them."""
         method = looping_method(self._tree, call)
         function = given_function(self._tree, call) if method is not None else None
-        if method is None or function is None or function.kind not in INLINE:
+        if method is None or function is None or function.kind not in INLINE_FUNCTIONS:
             return
         if not self._places.within(function) or not self._gives_promise(function):
             return

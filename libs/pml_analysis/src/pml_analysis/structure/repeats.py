@@ -3,15 +3,17 @@
 from typing import Final
 
 from pml_analysis.structure.expansion import Expansion, Instance
-from pml_analysis.structure.marks import INLINE
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
+from pml_analysis.syntax.node_kinds import (
+    CLASS_BODIES,
+    FUNCTIONS,
+    INLINE_FUNCTIONS,
+    LOOPS,
+    WRAPPERS,
+)
+from pml_analysis.syntax.tree import Node
 
 _ONCE: Final = {"for_in_statement": ("right",), "for_statement": ("initializer",)}
 """By kind of loop: the parts that run before its first round."""
-
-_LOOPS: Final = frozenset({*_ONCE, "do_statement", "while_statement"})
-_BODIES: Final = frozenset({"class_body", "class_static_block"})
-"""Bodies that may run with each object, or whenever a class is made."""
 
 
 def repeats(expansion: Expansion, call: Node, instance: Instance) -> bool:
@@ -33,9 +35,9 @@ def _is_repeated(node: Node, instance: Instance) -> bool:
     function = None if instance.unit is None else instance.unit.function
     while node is not function and node.parent is not None:
         above = node.parent
-        is_loop = above.kind in _LOOPS and node.field not in _ONCE.get(above.kind, ())
+        is_loop = above.kind in LOOPS and node.field not in _ONCE.get(above.kind, ())
         is_called_elsewhere = node.kind in FUNCTIONS and not _is_run_on_the_spot(node)
-        if is_loop or is_called_elsewhere or node.kind in _BODIES:
+        if is_loop or is_called_elsewhere or node.kind in CLASS_BODIES:
             return True
         node = above
     return False
@@ -43,7 +45,7 @@ def _is_repeated(node: Node, instance: Instance) -> bool:
 
 def _is_run_on_the_spot(function: Node) -> bool:
     """Whether it is `(() => …)()`."""
-    if function.kind not in INLINE or function.child("name") is not None:
+    if function.kind not in INLINE_FUNCTIONS or function.child("name") is not None:
         return False
     value = function
     while value.above.kind in WRAPPERS:

@@ -6,12 +6,10 @@ from typing import Final
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.globals import GLOBALS
-from pml_analysis.syntax.tree import WRAPPERS, Node, Tree
+from pml_analysis.syntax.node_kinds import GENERATORS, PLAIN_FUNCTIONS, WRAPPERS
+from pml_analysis.syntax.tree import Node, Tree
 
-_NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
-"""Functions whose body runs when they are called; a generator's runs later."""
-
-_LATE: Final = frozenset({"await_expression", "new_expression"}) | _NAMEABLE
+_LATE: Final = frozenset({"await_expression", "new_expression"}) | PLAIN_FUNCTIONS
 """Constructs excluded from a parameter's default, which would run before the body begins. It may
 call only built-ins, too."""
 
@@ -19,10 +17,10 @@ call only built-ins, too."""
 _SELF_RUNNING: Final = (
     *("Proxy", "Symbol", "definePropert", "toPrimitive", "toString", "valueOf", "\\u"),
 )
-"""Kinds whose texts have values that run functions when they are read; getters aside."""
+"""Substrings of which a text contains one if its values run functions when they are read; getters
+aside."""
 
 
-_GENERATORS: Final = ("generator_function", "generator_function_declaration")
 _MARKS: Final = frozenset({"get", "*"})
 """Tokens that make a method a getter, or a generator."""
 
@@ -74,7 +72,7 @@ def _function_of(tree: Tree, binding: Binding, scopes: Scopes) -> Node | None:
     if part.value is None or part.path or part.is_default or _is_written(binding, scopes):
         return None
     function = part.value.inner
-    if function.kind not in _NAMEABLE or _has_late_defaults(tree, function, scopes):
+    if function.kind not in PLAIN_FUNCTIONS or _has_late_defaults(tree, function, scopes):
         return None
     return function
 
@@ -109,7 +107,7 @@ def runs_by_itself(tree: Tree) -> bool:
     is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
     return is_said or any(
         method.kind != "method_definition" or any(child.kind in _MARKS for child in method.children)
-        for method in tree.of("method_definition", *_GENERATORS)
+        for method in tree.of("method_definition", *GENERATORS)
     )
 
 

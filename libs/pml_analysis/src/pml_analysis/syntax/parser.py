@@ -8,18 +8,11 @@ from tree_sitter import Language, Parser, TreeCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
+from pml_analysis.syntax.node_kinds import CASTS, DROPPED, LEAVES
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.stand_ins import name_what_stood_in, readable, second_reading
-from pml_analysis.syntax.tree import CASTS, TYPES, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
-_LEAVES = TYPES | {
-    *("string", "regex", "meta_property"),
-    *("identifier", "number", "property_identifier", "shorthand_property_identifier"),
-    *("shorthand_property_identifier_pattern", "statement_identifier", "type_identifier"),
-}
-"""Kinds into which nothing looks, or that hold nothing."""
-
-_DROPPED = frozenset({"comment", "html_comment"})
 _TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
 """Tokens that say something their parent's kind does not; so do those with a field (operators)."""
 _SILENT: Final = frozenset(["(", ")", "{", "}", "[", "]", ".", ":", "=>", "`", "${", '"', "'"])
@@ -84,8 +77,8 @@ def _kinds() -> list[_Kind]:
     for number in range(grammar.node_kind_count):
         name = grammar.node_kind_for_id(number) or ""
         is_named = grammar.node_kind_is_named(number)
-        is_kept = name in _TOKENS or (is_named and name not in _DROPPED)
-        is_open = is_named and name not in _LEAVES
+        is_kept = name in _TOKENS or (is_named and name not in DROPPED)
+        is_open = is_named and name not in LEAVES
         found.append(_Kind(name, name in _SILENT, is_kept, is_open, _ONLY_IN.get(name)))
     return found
 
@@ -182,7 +175,7 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls wo
                 raise TooDeep(start)
         while not advance():
             parent.stop = count
-            if kind in _DROPPED:  # the last of its parent
+            if kind in DROPPED:  # the last of its parent
                 before = _before_comments(cursor)
                 ends[parent.end] = ends.get(before, before)
                 kind = ""
@@ -216,6 +209,6 @@ def _before_comments(cursor: TreeCursor) -> int:
     """Return the end of the node before the comments at whose last the cursor is."""
     while cursor.goto_previous_sibling():
         here = cursor.node
-        if here is not None and here.type not in _DROPPED:
+        if here is not None and here.type not in DROPPED:
             return here.end_byte
     return 0

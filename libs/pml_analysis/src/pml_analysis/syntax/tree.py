@@ -11,51 +11,8 @@ from dataclasses import dataclass
 from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.literals import identifier_name
+from pml_analysis.syntax.node_kinds import TYPES, WRAPPERS
 from pml_analysis.syntax.source import Position, Source
-
-TYPES = frozenset(
-    {
-        "abstract_method_signature",
-        "ambient_declaration",
-        "asserts_annotation",
-        "adding_type_annotation",
-        "function_signature",
-        "implements_clause",
-        "index_signature",
-        "interface_declaration",
-        "method_signature",
-        "omitting_type_annotation",
-        "opting_type_annotation",
-        "type_alias_declaration",
-        "type_annotation",
-        "type_arguments",
-        "type_parameters",
-        "type_predicate_annotation",
-    }
-)
-"""Kinds that are gone once types are stripped."""
-
-CASTS = frozenset({"as_expression", "satisfies_expression"})
-"""An expression followed by a type."""
-
-WRAPPERS = CASTS | {
-    "instantiation_expression",
-    "non_null_expression",
-    "parenthesized_expression",
-    "type_assertion",
-}
-"""Kinds whose value is that of the expression inside them."""
-
-FUNCTIONS = frozenset(
-    {
-        "arrow_function",
-        "function_declaration",
-        "function_expression",
-        "generator_function",
-        "generator_function_declaration",
-        "method_definition",
-    }
-)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.node_kinds import FUNCTIONS, INITIALIZERS, LOOPS
+from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
-
-_LOOPS: Final = frozenset({"do_statement", "for_in_statement", "for_statement", "while_statement"})
-_MEMBERS_OF_CLASSES: Final = frozenset({"class_static_block", "public_field_definition"})
 
 
 @dataclass(slots=True)
@@ -106,7 +104,7 @@ def _label(tree: Tree, node: Node, inside: _Function) -> _Function:
     body = node["body"]
     while body.kind == "labeled_statement":
         body = body["body"]
-    inside.labels[tree.name(node["label"])] = (node.stop, body.kind in _LOOPS)
+    inside.labels[tree.name(node["label"])] = (node.stop, body.kind in LOOPS)
     return inside
 
 
@@ -156,8 +154,8 @@ _Enter = Callable[[Tree, Node, _Function], _Function]
 _Check = Callable[[Tree, Node, _Function], str | None]
 _ENTERED: Final[dict[str, _Enter]] = {
     **dict.fromkeys(sorted(FUNCTIONS), _function),
-    **dict.fromkeys(sorted(_MEMBERS_OF_CLASSES), _member),
-    **dict.fromkeys(sorted(_LOOPS), _loop),
+    **dict.fromkeys(sorted(INITIALIZERS), _member),
+    **dict.fromkeys(sorted(LOOPS), _loop),
     "switch_statement": _switch,
     "labeled_statement": _label,
 }

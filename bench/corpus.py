@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.syntax.source import Source
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.rewriting import rewritten
 from services.analyzer.tests.tool_calls import (

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.memory_compiler import MemoryCompiler
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.application.analysis_cache import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import Capabilities, Catalog, Compiler

@@ -10,7 +10,7 @@ from pml_analysis.arguments.provides import provides_edges
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.decision.decision import ToolUse, decide
 from pml_analysis.decision.toolbox import Toolbox
-from pml_analysis.meaning import (
+from pml_analysis.semantic_model import (
     Meaning,
     ambiguous_arguments,
     argument_reader,
@@ -32,7 +32,7 @@ from pml_analysis.structure.marks import Mark
 from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.problems import Problem, diagnostic
-from pml_analysis.text.readable import (
+from pml_analysis.text.limits import (
     DEFAULT_LIMITS,
     EMPTY,
     TOO_BROKEN,

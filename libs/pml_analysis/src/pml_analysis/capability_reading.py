@@ -6,7 +6,7 @@ from typing import Final
 
 from pml_analysis.arguments.arguments import TooMuchGiven
 from pml_analysis.decision.capabilities import Capability
-from pml_analysis.meaning import (
+from pml_analysis.semantic_model import (
     Meaning,
     ambiguous_arguments,
     argument_reader,
@@ -22,7 +22,7 @@ from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
+from pml_analysis.text.limits import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, TaskNode

@@ -13,7 +13,7 @@ from pml_analysis.structure.calls import CallSite, find_calls
 from pml_analysis.structure.units import find_units
 from pml_analysis.syntax.parser import parse, view
 from pml_analysis.syntax.source import Position, Source
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import CapabilityNode, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition

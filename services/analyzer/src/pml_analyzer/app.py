@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from pml_analysis.analysis import analyze
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.process_engine import process_engine
-from pml_analyzer.adapters.workers import WorkerLimits
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.adapters.worker_pool import WorkerLimits
+from pml_analyzer.application.analysis_cache import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
 from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed

@@ -6,7 +6,7 @@ from typing import Protocol
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.compiled import Misfit
 from pml_analysis.decision.capabilities import Capability, Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import Reference

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from pml_analysis.analysis import Analysis, analyze
 from pml_analysis.compiled import Misfit
 from pml_analyzer.adapters.deno_compiler import deno_compiler
-from pml_analyzer.adapters.workers import WorkerLimits
+from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
 from services.analyzer.tests.generated.trial import generate, written

@@ -9,7 +9,7 @@ import pytest
 
 from pml_analysis.compiled import Misfit
 from pml_analyzer.adapters.deno_compiler import DenoCompiler, deno_compiler
-from pml_analyzer.adapters.workers import WorkerLimits
+from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually

@@ -11,11 +11,11 @@ import pytest
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.compiled import lost
 from pml_analysis.decision.capabilities import Library
-from pml_analysis.text.readable import DEFAULT_LIMITS
+from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_analyzer.adapters.child_process import ChildCommand
 from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.process_engine import INLINE, EngineFault, ProcessEngine, process_engine
-from pml_analyzer.adapters.workers import WorkerLimits, workers
+from pml_analyzer.adapters.worker_pool import WorkerLimits, workers
 from pml_analyzer.app import serve
 from pml_analyzer.ports import WorkersUnavailable
 from pml_analyzer.settings import AnalyzerSettings

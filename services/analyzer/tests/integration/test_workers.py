@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, Workers, workers
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually

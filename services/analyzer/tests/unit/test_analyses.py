@@ -6,9 +6,9 @@ from uuid import uuid4
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.decision.capabilities import Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.application.analysis_cache import Analyses
 from pml_common.contracts.decision import DryRun, Policy, PolicyRule
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope

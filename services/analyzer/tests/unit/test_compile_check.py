@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.compiled import Misfit
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import analyzed
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog

@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import Rejection
 from pml_analysis.lifted import Lifted, lifted
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     Argument,

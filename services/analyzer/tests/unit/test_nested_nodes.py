@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pml_analysis.capability_reading import read_capability
 from pml_analysis.decision.capabilities import DEEPEST
-from pml_analysis.text.readable import DEFAULT_LIMITS
+from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_common.contracts.structure import CapabilityNode, ReferenceArgument, TaskNode
 from services.analyzer.tests.library import calling, described, library
 

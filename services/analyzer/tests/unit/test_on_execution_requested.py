@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed

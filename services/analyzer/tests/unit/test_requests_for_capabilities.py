@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pml_analysis.decision.capabilities import MOST
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.adapters.memory_catalog import MemoryCatalog
 from pml_analyzer.ports import CapabilitiesUnavailable

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from pml_analyzer.adapters.turns import Turns
+from pml_analyzer.adapters.scope_limiter import Turns
 from pml_analyzer.ports import ScopeBusy
 from pml_common.contracts.scope import Scope
 

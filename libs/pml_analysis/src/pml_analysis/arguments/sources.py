@@ -15,7 +15,7 @@ from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.parameter_binding import Given, HandedIn, is_given_element
 from pml_analysis.arguments.parameter_paths import DEFAULTING
 from pml_analysis.arguments.roots import ARGUMENTS, Rooted, waited_for
-from pml_analysis.arguments.sought import (
+from pml_analysis.arguments.value_parts import (
     Sought,
     Taken,
     data_key,

@@ -17,7 +17,7 @@ from pml_analysis.parameters.method_types import (
 )
 from pml_analysis.parameters.parameter_uses import LONGEST_PATH, SAME_VALUE, ParameterUses
 from pml_analysis.parameters.shapes import Shape
-from pml_analysis.parameters.stated_types import stated
+from pml_analysis.parameters.annotations import stated
 from pml_analysis.syntax.node_kinds import CASTS, CONDITIONALS, MEMBERS
 from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node

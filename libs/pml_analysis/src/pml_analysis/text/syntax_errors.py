@@ -7,7 +7,7 @@ from typing import Final
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
-from pml_analysis.syntax.broken import Broken, broken, first_jsx
+from pml_analysis.syntax.parse_errors import Broken, broken, first_jsx
 from pml_analysis.syntax.parser import code_points
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.characters import misplaced_characters

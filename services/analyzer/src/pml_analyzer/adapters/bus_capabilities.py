@@ -6,7 +6,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from pml_analyzer.adapters.copies import Copies
+from pml_analyzer.adapters.reply_cache import Copies
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient

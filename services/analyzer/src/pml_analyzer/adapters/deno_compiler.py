@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pml_analysis.compiled import Misfit
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, Workers, workers
 from pml_analyzer.ports import Compiler
 from pml_common.contracts.scope import Scope
 

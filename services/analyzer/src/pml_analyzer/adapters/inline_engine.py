@@ -7,7 +7,7 @@ from typing_extensions import override
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.capability_reading import read_capability
 from pml_analysis.decision.capabilities import Capability, Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.ports import Engine
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested

@@ -14,11 +14,11 @@ from typing_extensions import override
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.compiled import lost, overdue
 from pml_analysis.decision.capabilities import Capability, Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.engine_process import Done, Job
+from pml_analyzer.adapters.engine_worker import Done, Job
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, Workers, workers
 from pml_analyzer.ports import Engine
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
@@ -29,7 +29,7 @@ INLINE: Final = 4 * 1024
 """Maximum length in bytes of a program that may block the event loop: none so short takes more than
 some 60 ms (`bench/slow_texts.py`), most take 2."""
 
-_MAIN: Final = "from pml_analyzer.adapters.engine_process import main; main()"
+_MAIN: Final = "from pml_analyzer.adapters.engine_worker import main; main()"
 _MOST_TOOLS: Final = 8
 """Number of tool catalogs that a process caches."""
 

@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.ports import Capabilities, Engine
 from pml_common.contracts.scope import Scope
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analysis.text.readable import Limits
-from pml_analyzer.application.analyses import Analyses
+from pml_analysis.text.limits import Limits
+from pml_analyzer.application.analysis_cache import Analyses
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.application.library import library_for
 from pml_analyzer.ports import Capabilities, Catalog

@@ -20,7 +20,7 @@ from pml_analysis.structure.units import Unit, find_units
 from pml_analysis.syntax.edits import Edited
 from pml_analysis.syntax.tree import Tree
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.turns import Turns
+from pml_analyzer.adapters.scope_limiter import Turns
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 

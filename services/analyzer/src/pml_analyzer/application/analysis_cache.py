@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.decision.capabilities import Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.ports import Engine
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested

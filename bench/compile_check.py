@@ -70,7 +70,7 @@ async def main(rounds: int) -> None:
             text = outcome.instrumented
 
             async def new(number: int, text: str = text) -> object:
-                return await compiler.misfit(SCOPE, f"{text}//{number}")
+                return await compiler.compile_error(SCOPE, f"{text}//{number}")
 
             async def known(
                 _: int, check: CompileCheck = check, outcome: Analysis = outcome

@@ -16,7 +16,7 @@ from tree_sitter import Node
 from services.analyzer.tests.tool_calls import parse, text_of
 
 _SHORTEST = 6
-_LONGEST = 4_000
+_MAX_LENGTH = 4_000
 _WORDS: Final = re.findall(
     r"\S+",
     r"""const let var mcp . fs read stat capabilities call ( ) { } [ ] ; , => ? : = + - * / % ** &&
@@ -43,7 +43,7 @@ def snippets(folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and _SHORTEST < len(text) < _LONGEST and _is_code(text):
+            if isinstance(text, str) and _SHORTEST < len(text) < _MAX_LENGTH and _is_code(text):
                 found[text] = None
     return list(found)
 
@@ -57,7 +57,7 @@ def statements(program: str) -> list[str]:
     return [
         text
         for node in _nodes(program)
-        if _sort(node) == "statement" and _SHORTEST * 10 < len(text := text_of(node)) < _LONGEST
+        if _sort(node) == "statement" and _SHORTEST * 10 < len(text := text_of(node)) < _MAX_LENGTH
     ]
 
 

@@ -50,14 +50,14 @@ def lifted(
     before = read(code)
     if isinstance(before, Rejection):
         return before
-    for rewritten in _ways(code, before, limits):
+    for rewritten in _attempts(code, before, limits):
         after = read(rewritten.code)
         if isinstance(after, Analysis) and _calls_of(after) == _calls_of(before):
             return Lifted(rewritten.code, after.parameters_schema, rewritten.parameters)
     return Lifted(code, before.parameters_schema, {})
 
 
-def _ways(code: str, analysis: Analysis, limits: Limits) -> Iterator[Rewritten]:
+def _attempts(code: str, analysis: Analysis, limits: Limits) -> Iterator[Rewritten]:
     """Yield the program with as much lifted as possible, then with less."""
     source = Source(code)
     tree = view(parse(source), source, nesting=limits.nesting)

@@ -19,8 +19,8 @@ Json = Mapping[str, Any]
 _FOLDER: Final = Path(__file__).parent / "compiler_options"
 """Holds the compiler's options only; the opened texts exist in memory."""
 
-_MOST_DECLARED: Final = 8
-_LARGEST_MESSAGE: Final = 32 * 2**20
+_MAX_DECLARED: Final = 8
+_MAX_MESSAGE_BYTES: Final = 32 * 2**20
 _ERROR: Final = 1
 _NO_METHOD: Final = -32601
 _BUFFER: Final = 2**20
@@ -55,8 +55,8 @@ class CheckerCommand:
     def environment(self) -> Mapping[str, str]:
         """The whole environment: no cache on disk, and an unused proxy address that blocks
         downloads."""
-        nobody = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
-        return nobody | {
+        unused = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+        return unused | {
             "DENO_DIR": "/dev/null/none",
             "DENO_NO_UPDATE_CHECK": "1",
             "DENO_V8_FLAGS": f"--max-old-space-size={self.heap_mib}",
@@ -70,7 +70,7 @@ class CheckerProcess:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._asked = 0
+        self._requests = 0
         self._declared: OrderedDict[str, None] = OrderedDict()
         self.checks = 0
 
@@ -93,7 +93,7 @@ class CheckerProcess:
         checker = cls(process)
         try:
             async with asyncio.timeout(command.start_patience_s):
-                await checker._greet()
+                await checker._initialize()
         except TimeoutError as error:
             await checker.close()
             raise CheckerLost(f"not ready within {command.start_patience_s:g} s") from error
@@ -123,13 +123,15 @@ class CheckerProcess:
             self._open(declared, declarations)
         self._declared[declared] = None
         self._declared.move_to_end(declared)
-        if len(self._declared) > _MOST_DECLARED:
+        if len(self._declared) > _MAX_DECLARED:
             self._close(self._declared.popitem(last=False)[0])
         # A name of its own: what was said of a name is remembered beyond its closing.
         self.checks += 1
         name = f"program{self.checks}.ts"
         self._open(name, module)
-        found = await self._ask("textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}})
+        found = await self._request(
+            "textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}}
+        )
         self._close(name)
         try:
             return _findings(found)
@@ -146,39 +148,39 @@ class CheckerProcess:
         self.kill()
         await self._process.wait()
 
-    async def _greet(self) -> None:
+    async def _initialize(self) -> None:
         folder = _FOLDER.as_uri()
-        greeting: Json = {
+        parameters: Json = {
             "processId": os.getpid(),  # it ends itself when this process has ended
             "rootUri": folder,
             "workspaceFolders": [{"uri": folder, "name": "compiler_options"}],
             "capabilities": _CAPABILITIES,
             "initializationOptions": _OPTIONS,
         }
-        await self._ask("initialize", greeting)
-        self._tell("initialized", {})
+        await self._request("initialize", parameters)
+        self._notify("initialized", {})
         await self.check("export {};", "nothing.d.ts", "export {};")
 
     def _open(self, name: str, text: str) -> None:
         document = {"uri": _uri(name), "languageId": "typescript", "version": 1, "text": text}
-        self._tell("textDocument/didOpen", {"textDocument": document})
+        self._notify("textDocument/didOpen", {"textDocument": document})
 
     def _close(self, name: str) -> None:
-        self._tell("textDocument/didClose", {"textDocument": {"uri": _uri(name)}})
+        self._notify("textDocument/didClose", {"textDocument": {"uri": _uri(name)}})
 
-    def _tell(self, method: str, params: Json) -> None:
+    def _notify(self, method: str, params: Json) -> None:
         self._write({"method": method, "params": params})
 
-    async def _ask(self, method: str, params: Json) -> Json:
-        self._asked += 1
-        self._write({"id": self._asked, "method": method, "params": params})
+    async def _request(self, method: str, params: Json) -> Json:
+        self._requests += 1
+        self._write({"id": self._requests, "method": method, "params": params})
         while True:
             message = await self._read()
             if "method" in message:
                 if "id" in message:  # a request of its own: nothing here is needed
                     refusal = {"code": _NO_METHOD, "message": method}
                     self._write({"id": message["id"], "error": refusal})
-            elif message.get("id") == self._asked:
+            elif message.get("id") == self._requests:
                 break
         if "result" not in message:
             raise CheckerLost("the checker gave this program up")
@@ -209,7 +211,7 @@ def _size(head: bytes) -> int:
     """Return the length of the body that a header announces. Raises ValueError."""
     for line in head.decode("ascii").split("\r\n"):
         name, _, value = line.partition(":")
-        if name.lower() == "content-length" and int(value) <= _LARGEST_MESSAGE:
+        if name.lower() == "content-length" and int(value) <= _MAX_MESSAGE_BYTES:
             return int(value)
     raise ValueError(f"its message begins with {head[:80]!r}")
 

@@ -31,7 +31,7 @@ from pml_common.contracts.tool import ToolDefinition
 
 log = logging.getLogger(__name__)
 
-_MOST_TEXTS: Final = 64
+_MAX_TEXTS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class DenoChecker(TypeChecker):
     def __init__(self, command: CheckerCommand, limits: CheckerLimits) -> None:
         self._command = command
         self._limits = limits
-        self._texts = _Texts()
+        self._declarations = _DeclarationCache()
         self._turn = asyncio.Lock()
-        self._trouble: str | None = None
+        self._start_failure: str | None = None
         self._process = asyncio.create_task(self._start())
 
     @override
@@ -79,10 +79,10 @@ class DenoChecker(TypeChecker):
         patience = self._limits.patience_s
         try:
             async with asyncio.timeout(patience):
-                name, text = await self._texts.of(tools, capabilities)
+                name, text = await self._declarations.of(tools, capabilities)
                 module = checked_module(code, free, name)
                 async with self._turn:
-                    findings = await self._ask(module, name, text)
+                    findings = await self._check_with_retry(module, name, text)
         except TimeoutError:
             return [unchecked(f"the checker did not answer within {patience:g} s")]
         except CheckerLost as lost:
@@ -97,7 +97,7 @@ class DenoChecker(TypeChecker):
 
     async def health(self) -> str | None:
         """Return why no process can be started, or None."""
-        return self._trouble
+        return self._start_failure
 
     async def close(self) -> None:
         """End the process."""
@@ -105,15 +105,17 @@ class DenoChecker(TypeChecker):
         with suppress(asyncio.CancelledError):
             await (await self._process).close()
 
-    async def _ask(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+    async def _check_with_retry(
+        self, module: CheckedModule, name: str, text: str
+    ) -> Sequence[Finding]:
         try:
-            return await self._ask_once(module, name, text)
+            return await self._check_once(module, name, text)
         except CheckerEnded:  # perhaps long ago
-            return await self._ask_once(module, name, text)
+            return await self._check_once(module, name, text)
 
-    async def _ask_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
-        if self._trouble is not None:
-            raise CheckerLost(self._trouble)
+    async def _check_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+        if self._start_failure is not None:
+            raise CheckerLost(self._start_failure)
         process = await asyncio.shield(self._process)
         sound = False
         try:
@@ -134,37 +136,37 @@ class DenoChecker(TypeChecker):
             try:
                 process = await CheckerProcess.start(self._command)
             except CheckerLost as lost:
-                self._trouble = str(lost)
+                self._start_failure = str(lost)
                 log.warning("type checker: %s", lost)
                 await asyncio.sleep(self._limits.rest_s)
             else:
-                self._trouble = None
+                self._start_failure = None
                 return process
 
 
-class _Texts:
+class _DeclarationCache:
     """Declarations by their sequence of tools, each built once, with the name of their module: a
     digest, so that two scopes share one only where the contents are equal."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[int, _Made] = OrderedDict()
+        self._entries: OrderedDict[int, _Declarations] = OrderedDict()
 
     async def of(
         self, tools: Sequence[ToolDefinition], capabilities: Mapping[str, ToolDefinition]
     ) -> tuple[str, str]:
-        made = self._made.get(id(tools))
+        made = self._entries.get(id(tools))
         if made is None or made.capabilities != capabilities:
             text = as_module(await asyncio.to_thread(declarations, tools, capabilities))
             name = f"{sha256(text.encode()).hexdigest()[:32]}.d.ts"
-            made = self._made[id(tools)] = _Made(tools, dict(capabilities), name, text)
-        self._made.move_to_end(id(tools))
-        if len(self._made) > _MOST_TEXTS:
-            self._made.popitem(last=False)
+            made = self._entries[id(tools)] = _Declarations(tools, dict(capabilities), name, text)
+        self._entries.move_to_end(id(tools))
+        if len(self._entries) > _MAX_TEXTS:
+            self._entries.popitem(last=False)
         return made.name, made.text
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Declarations:
     tools: Sequence[ToolDefinition]  # held on to: what is alive keeps its identity
     capabilities: Mapping[str, ToolDefinition]
     name: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.typed_analysis import with_types
+from pml_analysis.check_results import with_types
 from pml_analysis.typing.declarations import NONE
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition

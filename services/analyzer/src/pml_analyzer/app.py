@@ -11,7 +11,7 @@ from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.worker_pool import WorkerLimits
-from pml_analyzer.application.analysis_cache import Analyses
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
 from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
@@ -54,7 +54,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
                 catalog=tools,
                 capabilities=capabilities,
                 limits=Limits(source_bytes=settings.analyzer_source_limit),
-                analyses=Analyses(engine),
+                analyses=AnalysisCache(engine),
                 compiles=CompileCheck(compiler),
                 types=types,
             ),

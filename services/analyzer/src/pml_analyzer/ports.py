@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analysis.decision.capabilities import Capability, Library
 from pml_analysis.text.limits import Limits
 from pml_common.contracts.capability import CapabilityDescription
@@ -26,11 +26,11 @@ class Catalog(Protocol):
         """Return the scope's tools; they may be slightly outdated."""
         ...
 
-    async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
+    async def refresh(self, scope: Scope) -> Sequence[ToolDefinition]:
         """Return the scope's current tools."""
         ...
 
-    def drop(self, scope: Scope) -> None:
+    def invalidate(self, scope: Scope) -> None:
         """Invalidate the cached tools of a scope."""
         ...
 
@@ -47,7 +47,7 @@ class Capabilities(Protocol):
         unknown ones are current."""
         ...
 
-    def drop(self, scope: Scope) -> None:
+    def invalidate(self, scope: Scope) -> None:
         """Invalidate the cached capabilities of a scope."""
         ...
 
@@ -84,6 +84,6 @@ class Compiler(Protocol):
     """Compiles programs like the sandbox, without running them. Raises ScopeBusy,
     WorkersUnavailable."""
 
-    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
+    async def compile_error(self, scope: Scope, code: str) -> CompileError | None:
         """Return why a program, alone in its module, does not compile; None where it does."""
         ...

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 T = TypeVar("T")
-DEEPEST = 10
+MAX_DEPTH = 10
 
 
 @dataclass(frozen=True)
@@ -90,4 +90,4 @@ class Choices:
     @property
     def is_enough(self) -> bool:
         """Whether only something simple may follow: the deeper, the likelier."""
-        return self._left <= 0 or self.below(DEEPEST) < self._depth
+        return self._left <= 0 or self.below(MAX_DEPTH) < self._depth

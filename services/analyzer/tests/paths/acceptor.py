@@ -19,10 +19,10 @@ from services.analyzer.tests.paths.net import Net, Place
 Step = tuple[str, str | None]
 """A reported node, and the outcome of a decision."""
 
-_MOST: Final = 1_000
+_MAX_MARKINGS: Final = 1_000
 """How many ways may be followed at once."""
 
-_MOST_GROUPS: Final = 50
+_MAX_GROUPS: Final = 50
 _PATIENCE: Final = 40_000
 """How many silent moves may be looked at for one path."""
 
@@ -59,7 +59,7 @@ class _Reading:
             for marking in markings:
                 for after in self._step(marking, vertex, outcome or ""):
                     found.add(after.tidy(self._is_over))
-                    if len(found) > _MOST:
+                    if len(found) > _MAX_MARKINGS:
                         raise TooManyWays
             if not found:
                 return position
@@ -149,7 +149,7 @@ class _Reading:
         if self._net.is_loop(vertex):
             yield marking, (vertex, ""), stack
         elif self._net.is_fork(vertex):
-            if len(marking.groups) > _MOST_GROUPS:
+            if len(marking.groups) > _MAX_GROUPS:
                 raise TooManyWays
             opened, number = marking.opened(vertex, stack)
             yield from self._from_group(opened, number, goal)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pml_analyzer.adapters.bus_capabilities import MOST_KEPT, BusCapabilities
+from pml_analyzer.adapters.bus_capabilities import MAX_CACHED, BusCapabilities
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
 from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
@@ -82,9 +82,9 @@ async def test_what_is_known_serves_until_it_is_dropped(pair: Pair) -> None:
     source.knows(renamed, DOUBLE)
     both = await capabilities.describe(OURS, ["fs_read_json", "math_double"])
     assert both == {"fs_read_json": READ, "math_double": DOUBLE}
-    capabilities.drop(THEIRS)
+    capabilities.invalidate(THEIRS)
     assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == READ
-    capabilities.drop(OURS)
+    capabilities.invalidate(OURS)
     assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == renamed
 
 
@@ -163,7 +163,7 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
     async def answer(_: DescribeCapabilities) -> CapabilityDescriptions:
         nonlocal asked
         asked += 1
-        capabilities.drop(OURS)  # the change is heard while the answer is on its way
+        capabilities.invalidate(OURS)  # the change is heard while the answer is on its way
         return CapabilityDescriptions(references=(READ,))
 
     await bus.serve(DESCRIBE_CAPABILITIES, answer)
@@ -175,12 +175,12 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
 async def test_only_so_many_are_kept(bus: Bus) -> None:
     registry = Registry()
     await registry.serve(bus)
-    names = [f"x_c{number}" for number in range(MOST_KEPT + 1)]
+    names = [f"x_c{number}" for number in range(MAX_CACHED + 1)]
     registry.capabilities = {str(OURS): [meaning(name, PURE) for name in names]}
     capabilities = BusCapabilities(bus, max_age_s=30)
     for name in names:
         await capabilities.describe(OURS, [name])
     await capabilities.describe(OURS, [names[-1]])
-    assert len(registry.described) == MOST_KEPT + 1
+    assert len(registry.described) == MAX_CACHED + 1
     await capabilities.describe(OURS, [names[0]])
-    assert len(registry.described) == MOST_KEPT + 2
+    assert len(registry.described) == MAX_CACHED + 2

@@ -54,9 +54,9 @@ async def test_a_copy_serves_until_it_is_dropped(catalog: Pair) -> None:
     await tools.tools(OURS)
     source.known = {str(OURS): [READ, WRITE]}
     assert list(await tools.tools(OURS)) == [READ]
-    tools.drop(THEIRS)
+    tools.invalidate(THEIRS)
     assert list(await tools.tools(OURS)) == [READ]
-    tools.drop(OURS)
+    tools.invalidate(OURS)
     assert list(await tools.tools(OURS)) == [READ, WRITE]
 
 
@@ -65,7 +65,7 @@ async def test_reading_again_sees_what_is_there_now(catalog: Pair) -> None:
     source.known = {str(OURS): [READ]}
     await tools.tools(OURS)
     source.known = {str(OURS): [WRITE]}
-    assert list(await tools.reread(OURS)) == [WRITE]
+    assert list(await tools.refresh(OURS)) == [WRITE]
     assert list(await tools.tools(OURS)) == [WRITE]
 
 
@@ -99,7 +99,7 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
     async def answer(_: ListTools) -> ToolCatalog:
         nonlocal asked
         asked += 1
-        tools.drop(OURS)  # the change is heard while the answer is on its way
+        tools.invalidate(OURS)  # the change is heard while the answer is on its way
         return ToolCatalog(tools=(READ,))
 
     await bus.serve(LIST_TOOLS, answer)

@@ -3,7 +3,7 @@
 import pytest
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import analyzed
 from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
@@ -35,7 +35,7 @@ async def test_what_runs_is_compiled() -> None:
 
 
 async def test_a_program_that_does_not_compile_is_a_syntax_rejection() -> None:
-    compiler = MemoryCompiler({"fs.read": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"fs.read": CompileError(1, 7, "no such thing")})
     (event,) = await handled(requested(CALLING), CATALOG, NONE, compiler=compiler)
     assert isinstance(event, AnalysisRejected)
     assert event.kind == "syntax"
@@ -45,7 +45,7 @@ async def test_a_program_that_does_not_compile_is_a_syntax_rejection() -> None:
 
 
 async def test_what_instrumentation_breaks_is_not_the_authors_fault() -> None:
-    compiler = MemoryCompiler({"__pml.at": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"__pml.at": CompileError(1, 7, "no such thing")})
     (event,) = await handled(requested(CALLING), CATALOG, NONE, compiler=compiler)
     assert isinstance(event, AnalysisRejected)
     assert event.kind == "rejected"
@@ -53,7 +53,7 @@ async def test_what_instrumentation_breaks_is_not_the_authors_fault() -> None:
 
 
 async def test_a_capability_that_does_not_compile_stops_its_caller() -> None:
-    compiler = MemoryCompiler({"JSON.parse": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"JSON.parse": CompileError(1, 7, "no such thing")})
     capabilities = MemoryCapabilities({str(SCOPE): [meaning("fs_read_json", READ_JSON)]})
     program = "return await capabilities.fs_read_json({});"
     (event,) = await handled(requested(program), CATALOG, capabilities, compiler=compiler)
@@ -76,8 +76,8 @@ async def test_without_a_compiler_the_request_waits() -> None:
 
 
 async def test_a_text_is_compiled_once_until_others_are_asked_for() -> None:
-    compiler = MemoryCompiler({"2": Misfit(1, 0, "no")})
-    check, texts = CompileCheck(compiler, most=4), [f"return {n};" for n in (1, 2)]
+    compiler = MemoryCompiler({"2": CompileError(1, 0, "no")})
+    check, texts = CompileCheck(compiler, max_entries=4), [f"return {n};" for n in (1, 2)]
     for _ in range(2):
         for code in texts:
             outcome = await check.of(SCOPE, code, analysis(code))

@@ -3,7 +3,7 @@
 import pytest
 
 from pml_analysis.analysis import Analysis, analyze
-from pml_analysis.decision.capabilities import DEEPEST
+from pml_analysis.decision.capabilities import MAX_DEPTH
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
     KNOWN,
@@ -184,8 +184,8 @@ def _chain(length: int) -> list[ToolDecision]:
 
 
 def test_tools_count_down_to_the_depth_that_may_run_and_no_further() -> None:
-    assert [tool.tool for tool in _chain(DEEPEST)] == ["fs:write"]
-    assert _chain(DEEPEST + 1) == []
+    assert [tool.tool for tool in _chain(MAX_DEPTH)] == ["fs:write"]
+    assert _chain(MAX_DEPTH + 1) == []
 
 
 def test_a_capability_near_by_one_way_and_deep_by_another_is_followed_from_near() -> None:

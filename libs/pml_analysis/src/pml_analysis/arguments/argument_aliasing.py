@@ -7,7 +7,7 @@ A change of a value of unknown origin may change one of them.
 from collections.abc import Iterator
 from typing import Final
 
-from pml_analysis.arguments.roots import Rooted, rooted
+from pml_analysis.arguments.roots import RootedPart, rooted_part
 from pml_analysis.names.callbacks import CHAINING, given_function
 from pml_analysis.names.choices import arms
 from pml_analysis.names.origins import CHAIN, Origins
@@ -35,7 +35,7 @@ _READERS: Final = frozenset(_FUNCTIONS.split())
 """Functions and classes with the same property, and their members."""
 
 
-class OwnNames:
+class FunctionNames:
     """Names under which the program may have put functions of its own into objects."""
 
     def __init__(self, origins: Origins) -> None:
@@ -56,17 +56,17 @@ class OwnNames:
         return self._is_any or name in self._names
 
 
-def handed_on(origins: Origins, own: OwnNames) -> list[Rooted]:
+def aliased_parts(origins: Origins, own: FunctionNames) -> list[RootedPart]:
     """List every such part."""
     uses = _Uses(origins, own)
     found = {
-        rooted(origins, origins.of(use)): None for use in uses.parts() if uses.is_handed_on(use)
+        rooted_part(origins, origins.of(use)): None for use in uses.parts() if uses.is_aliased(use)
     }
     return [part for part in found if part is not None]
 
 
 class _Uses:
-    def __init__(self, origins: Origins, own: OwnNames) -> None:
+    def __init__(self, origins: Origins, own: FunctionNames) -> None:
         self._origins = origins
         self._tree = origins.tree
         self._scopes = origins.scopes
@@ -85,9 +85,9 @@ class _Uses:
                 yield node
 
     def _is_part(self, node: Node) -> bool:
-        return rooted(self._origins, self._origins.of(node)) is not None
+        return rooted_part(self._origins, self._origins.of(node)) is not None
 
-    def is_handed_on(self, node: Node) -> bool:
+    def is_aliased(self, node: Node) -> bool:
         """Whether the value gets, or may get, another name here."""
         above = node.above
         if above.kind in MEMBERS and above.operand is node:  # of a method
@@ -100,9 +100,9 @@ class _Uses:
             node, above = above, above.above
             while above.kind in WRAPPERS:
                 node, above = above, above.above
-        return self._is_handed_to(node, above)
+        return self._is_aliased_by(node, above)
 
-    def _is_handed_to(self, node: Node, above: Node) -> bool:
+    def _is_aliased_by(self, node: Node, above: Node) -> bool:
         match above.kind:
             case "variable_declarator":
                 return not self._is_followed(above["name"])
@@ -113,7 +113,7 @@ class _Uses:
             case "template_substitution":
                 return above.above.field == "arguments"
             case "arguments" | "array" | "object" | "pair" | "spread_element":
-                return not (self._is_given_to_reader(node) or self._is_waited_for(above))
+                return not (self._is_given_to_reader(node) or self._is_awaited_element(above))
             case "subscript_expression":
                 return node.field != "index"
             case kind:
@@ -130,7 +130,7 @@ class _Uses:
         is_waiting = key in CHAINING and function is not None and function.kind in FUNCTIONS
         return is_waiting and call is not None and call.above.kind == "expression_statement"
 
-    def _is_waited_for(self, array: Node) -> bool:
+    def _is_awaited_element(self, array: Node) -> bool:
         """Whether it is an element of `const [a, b] = await Promise.all([…])`."""
         call = array.above.above
         if array.kind != "array" or combinator(self._tree, call) != "all":
@@ -145,7 +145,10 @@ class _Uses:
         """Whether all the names of a pattern are known to be such parts."""
         for target in targets(self._tree, pattern, ()):
             binding = self._scopes.binding(target.node)
-            if binding is None or rooted(self._origins, self._origins.binding(binding)) is None:
+            if (
+                binding is None
+                or rooted_part(self._origins, self._origins.binding(binding)) is None
+            ):
                 return False
         return True
 

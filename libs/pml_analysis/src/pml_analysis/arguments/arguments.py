@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.parameter_binding import Given, HandedIn
+from pml_analysis.arguments.parameter_binding import BoundArgument, ParameterBindings
 from pml_analysis.arguments.parameter_paths import dotted, parameter_path
-from pml_analysis.arguments.roots import ARGUMENTS, Rooted
+from pml_analysis.arguments.roots import ARGUMENTS, RootedPart
 from pml_analysis.arguments.sources import Source, Sources
 from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.absent import Absent
@@ -32,19 +32,19 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
 )
 
-_LONGEST_EXPRESSION: Final = 200
-_LOOKED_AT: Final = 10 * _LONGEST_EXPRESSION
-_DEEPEST: Final = 30
+_MAX_EXPRESSION: Final = 200
+_MAX_INSPECTED: Final = 10 * _MAX_EXPRESSION
+_MAX_DEPTH: Final = 30
 """Maximum depth of nested objects and lists that are told apart."""
 
 _SPACES: Final = re.compile(r"\s+")
 
 _NULL: Final = LiteralArgument(value=None)
-_LEAST: Final = 8
+_MIN_CHARACTERS: Final = 8
 """Characters that an argument counts for at least."""
 
 
-class TooMuchGiven(Exception):
+class ArgumentsTooLarge(Exception):
     """The arguments of all calls together exceed the bound; `offset` is where the first of those
     beyond it begins."""
 
@@ -55,14 +55,14 @@ class TooMuchGiven(Exception):
 
 class ArgumentReader:
     """Reads the arguments of calls, in one instance of the function that contains the call. Raises
-    TooMuchGiven beyond `limit` characters in total."""
+    ArgumentsTooLarge beyond `limit` characters in total."""
 
     def __init__(
         self,
         origins: Origins,
         expansion: Expansion,
         flow: DataFlow,
-        handed_in: HandedIn,
+        parameter_bindings: ParameterBindings,
         *,
         limit: int,
     ) -> None:
@@ -71,9 +71,9 @@ class ArgumentReader:
         self._tree = origins.tree
         self._origins = origins
         self._flow = flow
-        self._handed_in = handed_in
+        self._bindings = parameter_bindings
         self._changed = Changed(origins)
-        self._sources = Sources(origins, expansion, handed_in, self._changed)
+        self._sources = Sources(origins, expansion, parameter_bindings, self._changed)
         self._absent = Absent(origins)
 
     def read(self, site: CallSite, at: Instance) -> dict[str, Argument]:
@@ -85,23 +85,23 @@ class ArgumentReader:
         return {} if site.argument is None else self._fields(site.argument, at, 0)
 
     def _count(self, size: int) -> None:
-        self._left -= max(size, _LEAST)
+        self._left -= max(size, _MIN_CHARACTERS)
         if self._left < 0:
-            raise TooMuchGiven(self._call)
+            raise ArgumentsTooLarge(self._call)
 
     def _value(self, node: Node, at: Instance, depth: int) -> Argument:
         node = node.inner
-        if depth < _DEEPEST and is_plain(node):
+        if depth < _MAX_DEPTH and is_plain(node):
             fields = self._fields(node, at, depth + 1)
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
             return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
-        if depth < _DEEPEST and node.kind == "array" and is_plain_list(node):
+        if depth < _MAX_DEPTH and node.kind == "array" and is_plain_list(node):
             return self._array(node, at, depth + 1)
         return self._scalar(node, at, depth)
 
     def _fields(self, node: Node, at: Instance, depth: int) -> dict[str, Argument]:
-        given = self._handed_in.follow(node, at)
+        given = self._bindings.follow(node, at)
         if given is not None and not given.path:
             node, at = given.value, given.at
         found = list(self._opened(node, at))
@@ -123,7 +123,7 @@ class ArgumentReader:
         known."""
         for entry in entries(self._origins, node):
             is_spread = entry.key is None and entry.computed is None
-            given = self._handed_in.follow(entry.value, at) if is_spread else None
+            given = self._bindings.follow(entry.value, at) if is_spread else None
             if given is not None and not given.path and is_plain(given.value.inner):
                 yield from ((inner, given.at) for inner in entries(self._origins, given.value))
             else:
@@ -137,8 +137,8 @@ class ArgumentReader:
         if entry.key is None:
             return key, self._spread(entry, at)
         if key != entry.key:  # it looks like one
-            told = self._reference(entry.value, at)
-            return key, told.model_copy(update={"keys": (entry.key,)})
+            reference = self._reference(entry.value, at)
+            return key, reference.model_copy(update={"keys": (entry.key,)})
         if not is_certain:
             return key, self._reference(entry.value, at)
         is_absent = self._absent.is_absent(entry.value)
@@ -176,15 +176,15 @@ class ArgumentReader:
         source = self._sources.of(node, at)
         if source is not None:
             return self._sourced(source, node, at)
-        given = self._handed_in.follow(node, at)
-        if given is not None and not given.path and depth < _DEEPEST:
+        given = self._bindings.follow(node, at)
+        if given is not None and not given.path and depth < _MAX_DEPTH:
             return self._value(given.value, given.at, depth + 1)
         origin = self._origins.of(node) if given is None else self._origins.part(_part(given))
         if isinstance(origin, Constant) and _is_json(origin, node):
             self._count(len(origin.value) if isinstance(origin.value, str) else 0)
             return LiteralArgument(value=cast(JsonValue, origin.value))
         path = parameter_path(self._origins, node) if given is None else _given_path(origin)
-        is_changed = path is not None and self._changed.may_hold(Rooted(ARGUMENTS, path))
+        is_changed = path is not None and self._changed.may_hold(RootedPart(ARGUMENTS, path))
         if path and path[0] is not None and not is_changed:
             return ParameterArgument(parameter_name=dotted(path))
         return self._reference(node, at) if given is None else self._outside(given)
@@ -195,16 +195,16 @@ class ArgumentReader:
             name = dotted(source.path) or self.expression(node)
             self._count(len(name))
             return ParameterArgument(parameter_name=name, path=source.path, default=source.default)
-        given = self._handed_in.follow(node, at)
-        told = self._reference(node, at) if given is None else self._outside(given)
-        return told.model_copy(update={"node_id": source.node_id, "path": source.path})
+        given = self._bindings.follow(node, at)
+        reference = self._reference(node, at) if given is None else self._outside(given)
+        return reference.model_copy(update={"node_id": source.node_id, "path": source.path})
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
         text = self.expression(node)
         self._count(len(text))
         return ReferenceArgument(expression=text, node_id=self._producer(node, at))
 
-    def _outside(self, given: Given) -> ReferenceArgument:
+    def _outside(self, given: BoundArgument) -> ReferenceArgument:
         """Describe a part of what a caller passes to the function that contains the call."""
         inside = dotted(given.path)
         joined = inside if inside.startswith("[") or not inside else f".{inside}"
@@ -221,9 +221,9 @@ class ArgumentReader:
 
     def expression(self, node: Node) -> str:
         """Return the author's text on one line, shortened when very long."""
-        some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
+        some = self._tree.source.text[node.start : min(node.end, node.start + _MAX_INSPECTED)]
         text = _SPACES.sub(" ", some)
-        return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
+        return text if len(text) <= _MAX_EXPRESSION else f"{text[:_MAX_EXPRESSION]}…"
 
 
 def _is_json(found: Constant, node: Node) -> bool:
@@ -233,7 +233,7 @@ def _is_json(found: Constant, node: Node) -> bool:
     return not isinstance(found.value, str) or is_unicode(found.value)
 
 
-def _part(given: Given) -> Part:
+def _part(given: BoundArgument) -> Part:
     return Part(given.value, given.path)
 
 

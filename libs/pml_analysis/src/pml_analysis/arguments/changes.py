@@ -10,8 +10,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from pml_analysis.arguments.argument_aliasing import OwnNames, called_by, handed_on
-from pml_analysis.arguments.roots import Rooted, rooted
+from pml_analysis.arguments.argument_aliasing import FunctionNames, aliased_parts, called_by
+from pml_analysis.arguments.roots import RootedPart, rooted_part
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value
 from pml_analysis.names.globals import GLOBALS
@@ -24,20 +24,20 @@ from pml_analysis.syntax.tree import Node
 
 _DEFAULTING: Final = frozenset({"??=", "||="})
 _OF_LISTS: Final = "copyWithin fill pop push reverse shift sort splice unshift"
-_OWN: Final = frozenset(_OF_LISTS.split())
+_MUTATORS: Final = frozenset(_OF_LISTS.split())
 """Methods that change their list; no other JSON values have such methods."""
 
-_FIRST: Final = frozenset({"assign", "defineProperties", "defineProperty", "deleteProperty"})
+_MUTATE_FIRST: Final = frozenset({"assign", "defineProperties", "defineProperty", "deleteProperty"})
 """Functions of `Object` and `Reflect` that change their first argument; so does `Reflect.set`,
 whose name maps share."""
 
 _INDIRECT: Final = frozenset({"apply", "bind", "call", "construct"})
-_CHANGING: Final = _OWN | _FIRST | _INDIRECT | {"set"}
+_CHANGING: Final = _MUTATORS | _MUTATE_FIRST | _INDIRECT | {"set"}
 _SIGNS: Final = ("assign", "Propert", "Proxy", "Reflect", "\\")
 """Substrings of which every text contains one that changes things by other means than lists' own
 methods."""
 
-_MADE: Final = CONTAINERS | INLINE_FUNCTIONS | {"string"}
+_FRESH: Final = CONTAINERS | INLINE_FUNCTIONS | {"string"}
 _COPIES: Final = (
     "concat entries filter flat flatMap from fromEntries keys map parse slice split toReversed"
     " toSorted toSpliced values with"
@@ -51,15 +51,15 @@ class Changed:
 
     def __init__(self, origins: Origins) -> None:
         changes = _Changes(origins)
-        found = changes.told()
-        found += handed_on(origins, changes.own) if changes.any_other else []
+        found = changes.changed_parts()
+        found += aliased_parts(origins, changes.own) if changes.any_other else []
         self._set = changes.defaults
         self._is_any = is_tampered(origins)
-        self._parts: dict[int, list[Rooted]] = {}
+        self._parts: dict[int, list[RootedPart]] = {}
         for part in dict.fromkeys(found):
             self._parts.setdefault(part.root, []).append(part)
 
-    def set_where_missing(self, part: Rooted) -> tuple[JsonValue, ...] | None:
+    def set_where_missing(self, part: RootedPart) -> tuple[JsonValue, ...] | None:
         """Return the known value that `??=` gives a part where it is missing, before or after;
         nothing where none does, None where that is not known."""
         values = [known for one, known in self._set.items() if one.meets(part)]
@@ -68,7 +68,7 @@ class Changed:
         is_one = part in self._set and len(values) == len(values[0]) == 1
         return (values[0][0],) if is_one else None
 
-    def may_hold(self, part: Rooted) -> bool:
+    def may_hold(self, part: RootedPart) -> bool:
         """Whether a part is a changed one, is inside one, or contains one."""
         return self._is_any or any(
             part.meets(changed) for changed in self._parts.get(part.root, ())
@@ -80,17 +80,17 @@ class _Changes:
         self._origins = origins
         self._tree = origins.tree
         self._is_by_other_means = any(sign in self._tree.source.text for sign in _SIGNS)
-        self._told: list[Rooted] = []
-        self.defaults: dict[Rooted, list[JsonValue]] = {}
+        self._changed: list[RootedPart] = []
+        self.defaults: dict[RootedPart, list[JsonValue]] = {}
         self.any_other = False
         """Whether something is changed that may be such a part under another name."""
 
     @cached_property
-    def own(self) -> OwnNames:
+    def own(self) -> FunctionNames:
         """Names that the program's own functions may have."""
-        return OwnNames(self._origins)
+        return FunctionNames(self._origins)
 
-    def told(self) -> list[Rooted]:
+    def changed_parts(self) -> list[RootedPart]:
         """Return the parts that are changed under their own names."""
         tree = self._tree
         for target in self._origins.scopes.member_writes:
@@ -110,7 +110,7 @@ class _Changes:
         if self._is_by_other_means:
             self.any_other |= not all(map(self._is_seen, tree.of("call_expression")))
         self.any_other |= any(map(self._opens, self._origins.scopes.bindings))
-        return self._told
+        return self._changed
 
     def _is_function(self, part: Part) -> bool:
         node = part.value.inner if part.value is not None else None
@@ -129,7 +129,7 @@ class _Changes:
         is_augmented = above.kind == "augmented_assignment_expression"
         if not is_augmented or above["operator"].kind not in _DEFAULTING:
             return False
-        part = rooted(self._origins, self._origins.of(member))
+        part = rooted_part(self._origins, self._origins.of(member))
         value = json_value(self._origins, above["right"])
         if part is None or value is None or isinstance(value, dict | list):
             return False
@@ -147,15 +147,15 @@ class _Changes:
             self._method(call, member, name)
 
     def _method(self, call: Node, member: Node, name: Step) -> None:
-        if name in _OWN:
+        if name in _MUTATORS:
             self._change(member.children[0], ())
-        elif name in _FIRST or (name == "set" and self._is_by_other_means):
+        elif name in _MUTATE_FIRST or (name == "set" and self._is_by_other_means):
             for given in call["arguments"].children[:1]:
                 self._change(given, ())
         elif name != "set":
             self.any_other = True
-            part = rooted(self._origins, self._origins.of(member.children[0]))
-            self._told += () if part is None else (part,)
+            part = rooted_part(self._origins, self._origins.of(member.children[0]))
+            self._changed += () if part is None else (part,)
 
     def _opens(self, binding: Binding) -> bool:
         """Whether a mutating function is destructured out of an object."""
@@ -180,15 +180,15 @@ class _Changes:
 
     def _change(self, changed: Node, key: tuple[Step, ...]) -> None:
         """Record a change of a value, under this key or an unknown one."""
-        part = rooted(self._origins, self._origins.of(changed))
+        part = rooted_part(self._origins, self._origins.of(changed))
         if part is not None:
-            self._told.append(Rooted(part.root, (*part.path, *key)))
+            self._changed.append(RootedPart(part.root, (*part.path, *key)))
             return
         binding = self._origins.scopes.binding(changed.inner)
         for one in [Part(changed.inner)] if binding is None else binding.parts:
-            part = rooted(self._origins, self._origins.part(one))
+            part = rooted_part(self._origins, self._origins.part(one))
             if part is not None:
-                self._told.append(Rooted(part.root, (*part.path, *key)))
+                self._changed.append(RootedPart(part.root, (*part.path, *key)))
             elif one.value is None or not self._is_fresh(one, one.value):
                 self.any_other = True
 
@@ -201,7 +201,7 @@ class _Changes:
         if value.kind == "new_expression":
             made = value["constructor"]
             return not part.path and self._is_global(made) and self._tree.text(made) != "Proxy"
-        return not part.path and value.kind in _MADE
+        return not part.path and value.kind in _FRESH
 
     def _is_copy(self, call: Node) -> bool:
         callee = call["function"].inner

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pml_analysis.arguments.parameter_binding import HandedIn
-from pml_analysis.arguments.roots import waited_for
+from pml_analysis.arguments.parameter_binding import ParameterBindings
+from pml_analysis.arguments.roots import awaited_element
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromCall
@@ -18,8 +18,8 @@ from pml_analysis.syntax.tree import Node, Tree
 _ADDING: Final = frozenset({"add", "append", "push", "set", "splice", "unshift"})
 """Methods that put their arguments into their receiver."""
 
-_MOST_VALUES: Final = 256
-_MOST_STEPS: Final = 100
+_MAX_VALUES: Final = 256
+_MAX_STEPS: Final = 100
 
 Place = tuple[Node, Instance]
 
@@ -27,12 +27,14 @@ Place = tuple[Node, Instance]
 class DataFlow:
     """Finds the calls that produce a value, in one instance of the function that contains it."""
 
-    def __init__(self, origins: Origins, expansion: Expansion, handed_in: HandedIn) -> None:
+    def __init__(
+        self, origins: Origins, expansion: Expansion, parameter_bindings: ParameterBindings
+    ) -> None:
         self._origins = origins
         self._tree = origins.tree
         self._scopes = origins.scopes
         self._expansion = expansion
-        self._handed_in = handed_in
+        self._bindings = parameter_bindings
         self._known: dict[tuple[int, int], list[str]] = {}
         self._scanned: dict[tuple[int, int], tuple[list[str], list[Place]]] = {}
         self._held: dict[tuple[int, int], list[Place]] = {}
@@ -73,7 +75,7 @@ class DataFlow:
 
     def _exact(self, value: Node, at: Instance) -> tuple[str, Path] | None:
         path: Path = ()
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             origin = self._origins.part(Part(value, path))
             if not isinstance(origin, FromCall):
                 return None
@@ -83,7 +85,7 @@ class DataFlow:
                 return task, origin.path
             entered = self._expansion.entered.get((origin.call.index, at.number))
             if entered is None or entered.unit is None:
-                value, path = waited_for(self._tree, origin.call, origin.path)
+                value, path = awaited_element(self._tree, origin.call, origin.path)
                 if value is origin.call:
                     return None
                 continue
@@ -102,7 +104,7 @@ class DataFlow:
         found: dict[str, None] = {}
         seen: set[tuple[int, int]] = set()
         waiting = deque([(node, at)])
-        while waiting and len(seen) <= _MOST_VALUES:
+        while waiting and len(seen) <= _MAX_VALUES:
             tasks, more = self._scan(*waiting.popleft())
             if tasks:
                 found.update(dict.fromkeys(tasks))
@@ -127,7 +129,7 @@ class DataFlow:
         values: list[Place] = []
         sources, ids, entered_at = self._sources, self._expansion.ids, self._expansion.entered
         bindings, number, following = self._scopes.by_identifier, at.number, 0
-        told: set[Binding] = set()
+        seen: set[Binding] = set()
         for index in sources[bisect_left(sources, root.index) : bisect_left(sources, root.stop)]:
             if index < following:
                 continue
@@ -139,8 +141,8 @@ class DataFlow:
             elif entered is not None and entered.unit is not None:
                 values += ((value, entered) for value in self._results(entered.unit.function))
                 following = self._tree.nodes[index].stop
-            elif index in bindings and bindings[index] not in told:
-                told.add(bindings[index])
+            elif index in bindings and bindings[index] not in seen:
+                seen.add(bindings[index])
                 values += self._values(bindings[index], at)
         return tasks, values
 
@@ -154,13 +156,13 @@ class DataFlow:
 
     def _find_values(self, binding: Binding, at: Instance) -> Iterator[Place]:
         where = self._expansion.enclosing(binding.node, at)
-        given = self._handed_in.given(binding.node, at)
+        given = self._bindings.argument(binding.node, at)
         if given is not None:
-            yield waited_for(self._tree, given.value, given.path)[0], given.at
+            yield awaited_element(self._tree, given.value, given.path)[0], given.at
         else:
             for part in binding.parts:
                 if part.value is not None:
-                    yield waited_for(self._tree, part.value, part.path)[0], where
+                    yield awaited_element(self._tree, part.value, part.path)[0], where
         for value in self._added.get(binding.node.index, ()):
             yield value, self._expansion.enclosing(value, at)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pml_analysis.arguments.parameter_paths import dotted
-from pml_analysis.decision.toolbox import Takes
+from pml_analysis.decision.toolbox import ToolSignature
 from pml_analysis.names.entries import entries
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.edge_set import TooManyEdges
@@ -20,7 +20,7 @@ from pml_common.provides.coverage import coverage_of
 from pml_common.provides.fields import WHOLE
 from pml_common.provides.json_schema import ANYTHING, Described
 
-_DEEPEST: Final = 30
+_MAX_DEPTH: Final = 30
 """Maximum depth of nested objects that are opened."""
 
 
@@ -76,14 +76,14 @@ def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ())
     for entry in entries(origins, argument) if argument is not None else ():
         if entry.key is None:
             yield Value(entry.value, to, "spread" if entry.computed is None else "somewhere")
-        elif entry.value.inner.kind == "object" and len(to) < _DEEPEST:
+        elif entry.value.inner.kind == "object" and len(to) < _MAX_DEPTH:
             yield from values_in(origins, entry.value, (*to, entry.key))
         else:
             yield Value(entry.value, (*to, entry.key))
 
 
 def edges_of_uses(
-    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, Takes], *, limit: int
+    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, ToolSignature], *, limit: int
 ) -> list[Edge]:
     """Build the edges of these uses, each with the node that it ends at.
 
@@ -100,43 +100,43 @@ def edges_of_uses(
             raise TooManyEdges
         for producer, parts in by_producer.items():
             given = tools[producer].outputs if producer in tools else ANYTHING
-            wanted = tools[consumer].inputs if consumer in tools else ANYTHING
-            edges.append(_edge(producer, consumer, parts, given, wanted))
+            needed = tools[consumer].inputs if consumer in tools else ANYTHING
+            edges.append(_edge(producer, consumer, parts, given, needed))
     return edges
 
 
 def _edge(
-    producer: str, consumer: str, uses: Sequence[Use], given: Described, wanted: Described
+    producer: str, consumer: str, uses: Sequence[Use], given: Described, needed: Described
 ) -> Edge:
-    feeds = [feed for use in uses for feed in _feeds(use, given, wanted)]
-    fed = {str(to[0]) for _, to in feeds} | {use.to[0] for use in uses if use.to}
-    known = wanted.properties.keys() | wanted.required
+    flows = [flow for use in uses for flow in _flows(use, given, needed)]
+    fed = {str(to[0]) for _, to in flows} | {use.to[0] for use in uses if use.to}
+    known = needed.properties.keys() | needed.required
     return Edge.model_validate(
         {
             "from": producer,
             "to": consumer,
             "type": "provides",
-            "coverage": coverage_of(fed & known, wanted.required),
+            "coverage": coverage_of(fed & known, needed.required),
             "field_mapping": tuple(
                 FieldMapping(
                     from_field=dotted(path) or WHOLE,
                     to_field=dotted(to),
-                    type_compatible=given.at(path).meets(wanted.at(to)),
+                    type_compatible=given.at(path).meets(needed.at(to)),
                 )
-                for path, to in feeds
+                for path, to in flows
             ),
         }
     )
 
 
-def _feeds(use: Use, given: Described, wanted: Described) -> Iterator[tuple[Path, Path]]:
+def _flows(use: Use, given: Described, needed: Described) -> Iterator[tuple[Path, Path]]:
     """Map a part to an argument, where the part is known exactly."""
     if use.path is None:
         return
     if not use.is_spread:
         yield use.path, use.to
         return
-    takes = wanted.at(use.to).properties
+    takes = needed.at(use.to).properties
     for name in given.at(use.path).properties:
         if name in takes:
             yield (*use.path, name), (*use.to, name)

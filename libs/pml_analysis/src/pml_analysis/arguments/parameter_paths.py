@@ -9,10 +9,10 @@ from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node
 
 DEFAULTING: Final = frozenset({"??", "||"})
-_MOST_NAMES: Final = 10
+_MAX_NAMES: Final = 10
 
 
-def parameter_path(origins: Origins, node: Node, names: int = _MOST_NAMES) -> Path | None:
+def parameter_path(origins: Origins, node: Node, names: int = _MAX_NAMES) -> Path | None:
     """Return the path of a value within the caller's arguments, a default for it left aside;
     followed through a bounded number of names."""
     node = node.inner

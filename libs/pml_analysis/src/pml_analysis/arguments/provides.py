@@ -32,5 +32,5 @@ def provides_edges(
             exact, producers = partial(flow.exact, at=at), partial(flow.producers, at=at)
             yield node_id, uses_in(site.argument, origins, exact, producers)
 
-    tools = {node_id: toolbox.takes(site) for node_id, (site, _) in sites.items()}
+    tools = {node_id: toolbox.signature(site) for node_id, (site, _) in sites.items()}
     return edges_of_uses(uses(), tools, limit=limit)

@@ -11,16 +11,16 @@ from pml_analysis.syntax.tree import Node, Tree
 ARGUMENTS: Final = -1
 """Root of the caller's arguments; the root of a result is the index of its call."""
 
-_MOST_LISTS: Final = 10
+_MAX_LISTS: Final = 10
 
 
-class Rooted(NamedTuple):
+class RootedPart(NamedTuple):
     """A part of the caller's arguments, or of the result of the call with the index `root`."""
 
     root: int
     path: Path
 
-    def meets(self, other: "Rooted") -> bool:
+    def meets(self, other: "RootedPart") -> bool:
         """Whether it may be the other, be inside it, or contain it; a step of None matches any."""
         return self.root == other.root and all(
             one is None or step is None or one == step
@@ -28,23 +28,23 @@ class Rooted(NamedTuple):
         )
 
 
-def rooted(origins: Origins, origin: Origin) -> Rooted | None:
+def rooted_part(origins: Origins, origin: Origin) -> RootedPart | None:
     """Return the root that a value of this origin is a part of; None without one."""
-    for _ in range(_MOST_LISTS):
+    for _ in range(_MAX_LISTS):
         if isinstance(origin, FromArguments):
-            return Rooted(ARGUMENTS, origin.path)
+            return RootedPart(ARGUMENTS, origin.path)
         if not isinstance(origin, FromCall):
             return None
         if holds_tools(origins.of(origin.call["function"])):
-            return Rooted(origin.call.index, origin.path)
-        value, path = waited_for(origins.tree, origin.call, origin.path)
+            return RootedPart(origin.call.index, origin.path)
+        value, path = awaited_element(origins.tree, origin.call, origin.path)
         if value is origin.call:
             return None
         origin = origins.part(Part(value, path))
     return None
 
 
-def waited_for(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
+def awaited_element(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
     """Return the element that a part of `Promise.all([…])` is the result of; else the value
     itself."""
     index = path[0] if path else None

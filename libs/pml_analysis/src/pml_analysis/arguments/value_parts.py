@@ -22,13 +22,13 @@ _NOT_DATA: Final = frozenset(
 _LAST_INDEX: Final = 2**32 - 2
 
 
-Taken = Literal["value", "element", "resolved"]
+Extraction = Literal["value", "element", "resolved"]
 """The way a name gets its value from another: itself or parts of it, an element of it, or the value
 it resolves to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class ValuePart:
     """A part of an expression's value. `is_awaited`: of the value that the promise resolves to."""
 
     value: Node
@@ -37,12 +37,12 @@ class Sought:
     is_awaited: bool = False
     default: tuple[JsonValue, ...] = ()
 
-    def inside(self, value: Node, path: Path) -> "Sought":
+    def inside(self, value: Node, path: Path) -> "ValuePart":
         """Return the same part, relative to a value that contains this one."""
         is_awaited = self.is_awaited and not path
         return replace(self, value=value, path=(*path, *self.path), is_awaited=is_awaited)
 
-    def of(self, value: Node, path: Path, taken: Taken) -> "Sought":
+    def of(self, value: Node, path: Path, taken: Extraction) -> "ValuePart":
         """Return the same part of a name's value, relative to the value that the name is taken
         from."""
         found = self.inside(value, (None, *path) if taken == "element" else path)
@@ -76,7 +76,7 @@ def only_result(function: Node) -> Node | None:
 
 
 def _returns_in(body: Node) -> list[Node]:
-    """Yield the return statements of a function's body."""
+    """Return the return statements of a function's body."""
     found: list[Node] = []
     waiting = [body]
     while waiting:
@@ -103,7 +103,7 @@ def is_iterated(binding: Binding, value: Node) -> bool:
     return is_fresh and value.above.kind == "for_in_statement" and value.field == "right"
 
 
-def is_left(tree: Tree, declared: Node, path: Path) -> bool:
+def is_same_in_rest(tree: Tree, declared: Node, path: Path) -> bool:
     """Whether a part of the rest of an object, `{ a, ...rest }`, is the same part of the whole."""
     pattern = declared.above.above
     if pattern.kind != "object_pattern" or not path:

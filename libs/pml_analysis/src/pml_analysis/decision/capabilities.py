@@ -18,15 +18,15 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import CallNode, CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import ToolDefinition
 
-DEEPEST: Final = 3
+MAX_DEPTH: Final = 3
 """Maximum depth of nested capability calls; deeper ones are refused at run time."""
 
-MOST: Final = 50
+MAX_CAPABILITIES: Final = 50
 """Maximum number of capabilities that one program may reach."""
 
 _NOTHING: Final = Edited("", ())
 
-_NAMEABLE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
+_REFERENCE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Reached:
     nodes: Sequence[CapabilityNode] = ()
 
 
-def nameable(reference: str) -> bool:
+def is_valid_reference(reference: str) -> bool:
     """Whether a capability can have such a name."""
-    return _NAMEABLE.fullmatch(reference) is not None
+    return _REFERENCE.fullmatch(reference) is not None
 
 
 class Library:
@@ -118,19 +118,22 @@ class Library:
     def problems(self, sites: Iterable[CallSite]) -> Iterator[Problem]:
         """Yield a problem for every site whose capability cannot be called, whatever the tools."""
         found = {capability.id for capability in self._found.values()}
-        too_many = f"More than {MOST} capabilities are reached from here: nobody can approve that."
+        too_many = (
+            f"More than {MAX_CAPABILITIES} capabilities are reached from here: nobody can approve "
+            "that."
+        )
         for site in sites:
             if site.capability is None:
                 continue
-            why = too_many if len(found) > MOST else self._fault(site.capability)
+            why = too_many if len(found) > MAX_CAPABILITIES else self._fault(site.capability)
             if why is not None:
                 yield Problem(site.callee.start, why)
 
-    def lacking(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
+    def missing_tools_of(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
         """Yield a problem for every site whose capability needs a missing tool."""
         for site in sites:
             capability = self._found.get(site.capability or "")
-            why = None if capability is None else self._lack(capability, toolbox)
+            why = None if capability is None else self._missing_tool(capability, toolbox)
             if why is not None:
                 yield Problem(site.callee.start, why)
 
@@ -143,10 +146,10 @@ class Library:
 
     def _known(self, node: TaskNode | CapabilityNode, toolbox: Toolbox) -> CallNode:
         """Resolve the node of a capability; one beyond the maximum depth stays unknown."""
-        told = toolbox.with_keys(node)
-        if isinstance(told, CapabilityNode) and told.name in self._found:
-            return self._resolved(told)
-        return told
+        keyed = toolbox.with_keys(node)
+        if isinstance(keyed, CapabilityNode) and keyed.name in self._found:
+            return self._resolved(keyed)
+        return keyed
 
     def _resolved(self, node: CapabilityNode) -> CapabilityNode:
         called = self._found[node.name]
@@ -174,15 +177,15 @@ class Library:
         self, reached: Iterable[Reached], policy: Policy, toolbox: Toolbox
     ) -> tuple[NestedCapability, ...]:
         """Return each capability once, with the hashes that bind it to the decision."""
-        ways: dict[UUID, list[Reached]] = {}
+        uses: dict[UUID, list[Reached]] = {}
         for one in reached:
-            ways.setdefault(one.capability.id, []).append(one)
-        return tuple(self._nested(several, policy, toolbox) for several in ways.values())
+            uses.setdefault(one.capability.id, []).append(one)
+        return tuple(self._nested(several, policy, toolbox) for several in uses.values())
 
     def _nested(
-        self, ways: Sequence[Reached], policy: Policy, toolbox: Toolbox
+        self, uses: Sequence[Reached], policy: Policy, toolbox: Toolbox
     ) -> NestedCapability:
-        capability = ways[0].capability
+        capability = uses[0].capability
         verdict, reason = policy.verdict_on_capability(names_of(capability))
         called = (self._found.get(reference) for reference in capability.references)
         return NestedCapability(
@@ -192,7 +195,7 @@ class Library:
             verdict=verdict,
             reason=reason,
             called_as=tuple(n for n, one in self._found.items() if one.id == capability.id),
-            node_ids=tuple(dict.fromkeys(node.id for way in ways for node in way.nodes)),
+            node_ids=tuple(dict.fromkeys(node.id for use in uses for node in use.nodes)),
             calls=tuple(dict.fromkeys(one.id for one in called if one is not None)),
             nodes=tuple(self._known(node, toolbox) for node in capability.nodes),
         )
@@ -201,10 +204,10 @@ class Library:
         """Yield a capability and all that it leads to, each once, by the shortest chain."""
         seen = {capability.id}
         level = [Reached(capability, (capability.name,))]
-        for depth in range(1, DEEPEST + 1):
+        for depth in range(1, MAX_DEPTH + 1):
             yield from level
             below: list[Reached] = []
-            for one in level if depth < DEEPEST else ():
+            for one in level if depth < MAX_DEPTH else ():
                 for called in map(self._found.get, one.capability.references):
                     if called is not None and called.id not in seen:
                         seen.add(called.id)
@@ -219,7 +222,7 @@ class Library:
         for one in self._from(capability):
             if one.capability.fault is not None:
                 return f"{_through(one.chain)} cannot be called: {one.capability.fault}"
-            deeper = one.capability.references if len(one.chain) < DEEPEST else ()
+            deeper = one.capability.references if len(one.chain) < MAX_DEPTH else ()
             for name in deeper:
                 if name not in self._found:
                     return f"{_through(one.chain)} calls {quoted(name)}, which is no capability."
@@ -228,9 +231,9 @@ class Library:
     def _alike(self, reference: str) -> Sequence[str]:
         """Return names similar to an unknown one, of its own form."""
         known = [name for name in self._found if (":" in name) == (":" in reference)]
-        return get_close_matches(reference, known) if nameable(reference) else ()
+        return get_close_matches(reference, known) if is_valid_reference(reference) else ()
 
-    def _lack(self, capability: Capability, toolbox: Toolbox) -> str | None:
+    def _missing_tool(self, capability: Capability, toolbox: Toolbox) -> str | None:
         for one in self._from(capability):
             for server, tool in one.capability.tools:
                 if toolbox.find(server, tool) is None:

@@ -16,16 +16,16 @@ SPREAD: Final = "..."
 value under a computed key, `...[key]`."""
 
 
-def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Argument]:
+def with_keys(given: Mapping[str, Argument], inputs: Described) -> dict[str, Argument]:
     """Return arguments whose spreads list the keys they may set: the inputs in the tool's schema,
     less those written after the spread. Any key where the schema lists none."""
     found: dict[str, Argument] = {}
     after: set[str] = set()
-    known = tuple(wanted.properties)
+    known = tuple(inputs.properties)
     for key, argument in reversed(list(given.items())):
         if not key.startswith(SPREAD):
             after.add(key)
-            found[key] = _inside(argument, wanted.at((key,)))
+            found[key] = _inside(argument, inputs.at((key,)))
         elif isinstance(argument, ReferenceArgument) and argument.keys is None and known:
             left = tuple(name for name in known if name not in after)
             found[key] = argument.model_copy(update={"keys": left})
@@ -34,11 +34,11 @@ def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Arg
     return dict(reversed(list(found.items())))
 
 
-def _inside(argument: Argument, wanted: Described) -> Argument:
+def _inside(argument: Argument, inputs: Described) -> Argument:
     match argument:
         case ObjectArgument(fields=fields):
-            return ObjectArgument(fields=with_keys(fields, wanted))
+            return ObjectArgument(fields=with_keys(fields, inputs))
         case ArrayArgument(items=items):
-            return ArrayArgument(items=tuple(_inside(item, wanted.items) for item in items))
+            return ArrayArgument(items=tuple(_inside(item, inputs.items) for item in items))
         case _:
             return argument

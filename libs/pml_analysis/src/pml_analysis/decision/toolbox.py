@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, overload
 
 from pml_analysis.decision.spreads import with_keys
 from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
-from pml_analysis.text.confusables import disguise, disguised
+from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, Node, TaskNode
@@ -17,18 +17,18 @@ NO_TOOLS: Final = (
     "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
     "in the form that MCP clients use, and start it again."
 )
-_LONGEST_NAME: Final = 100
-_MOST_NAMES: Final = 8
+_MAX_NAME: Final = 100
+_MAX_NAMES: Final = 8
 
 
-class Takes(NamedTuple):
+class ToolSignature(NamedTuple):
     """A tool's inputs and outputs."""
 
     inputs: Described
     outputs: Described
 
     @classmethod
-    def of(cls, tool: ToolDefinition) -> "Takes":
+    def of(cls, tool: ToolDefinition) -> "ToolSignature":
         """Read the tool's schemas."""
         return cls(described(tool.input_schema), described(tool.output_schema))
 
@@ -43,7 +43,7 @@ class Tools(Sequence[ToolDefinition]):
             self.by_server.setdefault(tool.server, {})[tool.name] = tool
         self._all = [tool for known in self.by_server.values() for tool in known.values()]
         self._hashes: dict[tuple[str, str], str] = {}
-        self._takes: dict[tuple[str, str], Takes] = {}
+        self._signatures: dict[tuple[str, str], ToolSignature] = {}
 
     def hash_of(self, tool: ToolDefinition) -> str:
         """Return the definition hash of one of these tools, computed on first use."""
@@ -53,11 +53,11 @@ class Tools(Sequence[ToolDefinition]):
             known = self._hashes[key] = tool.definition_hash
         return known
 
-    def takes(self, server: str, name: str) -> Takes:
+    def signature(self, server: str, name: str) -> ToolSignature:
         """Return the inputs and outputs of one of these tools, read on first use."""
-        known = self._takes.get((server, name))
+        known = self._signatures.get((server, name))
         if known is None:
-            known = self._takes[server, name] = Takes.of(self.by_server[server][name])
+            known = self._signatures[server, name] = ToolSignature.of(self.by_server[server][name])
         return known
 
     @classmethod
@@ -99,11 +99,11 @@ class Toolbox:
         """Return the tool that a site calls; the site must be neither missing nor a capability."""
         return self._servers[site.server][site.tool]
 
-    def takes(self, site: CallSite) -> Takes:
+    def signature(self, site: CallSite) -> ToolSignature:
         """Return the inputs and outputs of the target of a site that is not missing."""
         if site.capability is not None:
-            return Takes.of(self._capabilities[site.capability])
-        return self.tools.takes(site.server, site.tool)
+            return ToolSignature.of(self._capabilities[site.capability])
+        return self.tools.signature(site.server, site.tool)
 
     def keyed(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """Return nodes whose spreads list the keys they may set."""
@@ -121,10 +121,10 @@ class Toolbox:
         """Return the inputs of a node's target; any where they are unknown."""
         if isinstance(call, CapabilityNode):
             found = self._capabilities.get(call.name)
-            return ANYTHING if found is None else Takes.of(found).inputs
+            return ANYTHING if found is None else ToolSignature.of(found).inputs
         server, _, name = call.tool.partition(":")
         known = self.find(server, name)
-        return ANYTHING if known is None else self.tools.takes(server, name).inputs
+        return ANYTHING if known is None else self.tools.signature(server, name).inputs
 
     def find(self, server: str, tool: str) -> ToolDefinition | None:
         """Find a tool by server and name."""
@@ -142,19 +142,19 @@ class Toolbox:
 
     def explain(self, server: str, tool: str) -> str:
         """Explain why a tool is missing, with suggestions."""
-        shown = f"{server}:{tool}"[:_LONGEST_NAME]
+        shown = f"{server}:{tool}"[:_MAX_NAME]
         if not self._servers:
             return f"{shown} cannot be called: {NO_TOOLS}"
         known = self._servers.get(server)
         if known is None:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
             hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
-            return f"There is no server {quoted(server)}{_disguise(server)}. {hint}"
+            return f"There is no server {quoted(server)}{_confusable(server)}. {hint}"
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
         )
-        return f"{quoted(server)} has no tool {quoted(tool)}{_disguise(tool)}. {hint}"
+        return f"{quoted(server)} has no tool {quoted(tool)}{_confusable(tool)}. {hint}"
 
     def _same_tool_elsewhere(self, tool: str) -> list[str]:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
@@ -169,19 +169,19 @@ class Toolbox:
 
 
 def _close(name: str, known: Mapping[str, object]) -> list[str]:
-    seen = disguised(name)
+    seen = imitated_name(name)
     if seen is not None and seen in known:
         return [seen]
-    return get_close_matches(name[:_LONGEST_NAME], known, n=3)
+    return get_close_matches(name[:_MAX_NAME], known, n=3)
 
 
-def _disguise(name: str) -> str:
-    return f": it has {disguise(name)}" if disguised(name) is not None else ""
+def _confusable(name: str) -> str:
+    return f": it has {confusable_character(name)}" if imitated_name(name) is not None else ""
 
 
 def quoted(name: str) -> str:
     """Quote a name for a message."""
-    return f'"{name[:_LONGEST_NAME]}"'
+    return f'"{name[:_MAX_NAME]}"'
 
 
 def did_you_mean(near: Sequence[str]) -> str:
@@ -192,8 +192,8 @@ def did_you_mean(near: Sequence[str]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     found = sorted(names)
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more
+    more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""
+    return ", ".join(found[:_MAX_NAMES]) + more
 
 
 def as_tool(about: CapabilityDescription) -> ToolDefinition:

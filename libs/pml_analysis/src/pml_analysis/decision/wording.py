@@ -22,10 +22,10 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.text.visible import visible
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")
-_LONGEST_SENTENCE: Final = 160
-_LONGEST_VALUE: Final = 60
-_MOST_PLACES: Final = 3
-_MOST_LINES: Final = 40
+_MAX_SENTENCE: Final = 160
+_MAX_VALUE: Final = 60
+_MAX_PLACES: Final = 3
+_MAX_LINES: Final = 40
 
 Call = TaskNode | CapabilityNode
 
@@ -57,13 +57,13 @@ def _through(reached: Reached) -> Iterator[tuple[Call, str]]:
 def _listed(places: Iterable[tuple[Call, str]]) -> str:
     """Format the first few calls in full, then the number and lines of all: none is left out."""
     found = list(places)
-    texts = [text for _, text in found[:_MOST_PLACES]]
-    if len(found) > _MOST_PLACES:
-        lines = list(dict.fromkeys(call.line for call, _ in found[_MOST_PLACES:]))
-        more = len(lines) - _MOST_LINES
+    texts = [text for _, text in found[:_MAX_PLACES]]
+    if len(found) > _MAX_PLACES:
+        lines = list(dict.fromkeys(call.line for call, _ in found[_MAX_PLACES:]))
+        more = len(lines) - _MAX_LINES
         rest = [f"and {more} other lines"] if more > 0 else []
         word = "line" if len(lines) == 1 else "lines"
-        texts.append(f"and on {word} {', '.join([*map(str, lines[:_MOST_LINES]), *rest])}")
+        texts.append(f"and on {word} {', '.join([*map(str, lines[:_MAX_LINES]), *rest])}")
         texts[0] = f"{len(found)} times: {texts[0]}"
     return "; ".join(texts)
 
@@ -100,7 +100,7 @@ def _composed(argument: ObjectArgument | ArrayArgument) -> str:
 def first_sentence(text: str) -> str:
     """Return the first sentence of a server's own words, on one line and not too long."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
-    return visible(sentence[:_LONGEST_SENTENCE])
+    return visible(sentence[:_MAX_SENTENCE])
 
 
 def _literal(value: JsonValue) -> str:
@@ -109,4 +109,4 @@ def _literal(value: JsonValue) -> str:
 
 def short(text: str) -> str:
     """Truncate a long text and escape everything invisible in it."""
-    return visible(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…")
+    return visible(text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}…")

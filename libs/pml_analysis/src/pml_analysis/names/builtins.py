@@ -13,8 +13,8 @@ Dotted = tuple[str, ...]
 
 _PROTOTYPE_OF: Final = (("Object", "getPrototypeOf"), ("Reflect", "getPrototypeOf"))
 _NOT_OBJECTS: Final = frozenset({"Infinity", "NaN", "arguments", "undefined"})
-_LONGEST: Final = 8
-_MOST_NAMES: Final = 60
+_MAX_LENGTH: Final = 8
+_MAX_NAMES: Final = 60
 """Maximum number of names in a row that are followed."""
 
 
@@ -36,14 +36,14 @@ class Builtins:
 
         The result of `Object.getPrototypeOf(…)` counts as one.
         """
-        return self._path(node, _MOST_NAMES)
+        return self._path(node, _MAX_NAMES)
 
     def _path(self, node: Node, names: int) -> Dotted | None:
         keys: list[str] = []
         node = node.inner
         while node.kind in MEMBERS:
             key = self._origins.key(node)
-            if not isinstance(key, str) or len(keys) > _LONGEST:
+            if not isinstance(key, str) or len(keys) > _MAX_LENGTH:
                 return None
             keys.append(key)
             node = node.children[0].inner
@@ -70,7 +70,7 @@ class Builtins:
 
     def _part(self, part: Part, names: int) -> Dotted | None:
         start = self._path(part.value, names) if part.value is not None else None
-        if start is None or len(part.path) > _LONGEST:
+        if start is None or len(part.path) > _MAX_LENGTH:
             return None
         keys = [step for step in part.path if isinstance(step, str)]
         return (*start, *keys) if len(keys) == len(part.path) else None

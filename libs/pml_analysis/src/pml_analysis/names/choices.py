@@ -16,7 +16,7 @@ _ARMS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 _SPACES: Final = re.compile(r"\s+")
-_LONGEST_LABEL: Final = 60
+_MAX_LABEL: Final = 60
 
 
 def choices(node: Node) -> list[Node]:
@@ -66,4 +66,4 @@ def case_outcome(tree: Tree, clause: Node) -> str:
         return "default"
     text = tree.text(value)
     label = string_value(text) if value.kind == "string" else _SPACES.sub(" ", text)
-    return f"case:{label[:_LONGEST_LABEL]}"
+    return f"case:{label[:_MAX_LABEL]}"

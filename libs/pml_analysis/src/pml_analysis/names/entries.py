@@ -12,7 +12,7 @@ from pml_analysis.syntax.literals import integer_text, string_value
 from pml_analysis.syntax.node_kinds import MEMBERS, WRAPPERS
 from pml_analysis.syntax.tree import Node
 
-_MOST_OPENED: Final = 50
+_MAX_OPENED: Final = 50
 
 
 class Entry(NamedTuple):
@@ -30,11 +30,11 @@ def entries(origins: Origins, node: Node) -> Iterator[Entry]:
     waiting = [node]
     while waiting:
         found = waiting.pop().inner
-        held = held_object(origins, found)
+        literal = known_object(origins, found)
         if is_plain(found):
             waiting.extend(reversed(found.children))
-        elif held is not None:
-            waiting.append(held)
+        elif literal is not None:
+            waiting.append(literal)
         elif found.kind == "spread_element" and found.operand is not None:
             waiting.append(found.operand)
         elif found.kind == "shorthand_property_identifier":
@@ -49,29 +49,29 @@ def entries(origins: Origins, node: Node) -> Iterator[Entry]:
             yield Entry(None, found)
 
 
-def held_object(origins: Origins, node: Node) -> Node | None:
+def known_object(origins: Origins, node: Node) -> Node | None:
     """Return the object literal that a name certainly holds: assigned once, never changed. Limited
     to small ones without spreads, so that repeated expansion stays cheap."""
     binding = origins.scopes.binding(node) if node.kind == "identifier" else None
     if binding is None:
         return None
     at = binding.node.index
-    if at not in origins.held_objects:
-        origins.held_objects[at] = _held(origins, binding)
-    return origins.held_objects[at]
+    if at not in origins.known_objects:
+        origins.known_objects[at] = _find_known_object(origins, binding)
+    return origins.known_objects[at]
 
 
-def _held(origins: Origins, binding: Binding) -> Node | None:
+def _find_known_object(origins: Origins, binding: Binding) -> Node | None:
     if len(binding.parts) != 1 or binding.starts_absent:
         return None
     (part,) = binding.parts
-    held = part.value.inner if part.value is not None and not part.path else None
-    if held is None or held.kind != "object" or part.is_default:
+    literal = part.value.inner if part.value is not None and not part.path else None
+    if literal is None or literal.kind != "object" or part.is_default:
         return None
-    is_small = len(held.children) <= _MOST_OPENED
-    if not is_small or any(child.kind == "spread_element" for child in held.children):
+    is_small = len(literal.children) <= _MAX_OPENED
+    if not is_small or any(child.kind == "spread_element" for child in literal.children):
         return None
-    return held if stays_as_written(origins, binding, held) else None
+    return literal if is_never_changed(origins, binding, literal) else None
 
 
 def is_plain(node: Node) -> bool:
@@ -97,12 +97,12 @@ def is_accessor(node: Node) -> bool:
     )
 
 
-def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
+def is_never_changed(origins: Origins, binding: Binding, literal: Node) -> bool:
     """Whether the object or list literal that a name holds is never changed. Its inner values could
     be changed under another name, once they are read."""
-    if is_tampered(origins) or (held.kind == "object" and not is_plain(held)):
+    if is_tampered(origins) or (literal.kind == "object" and not is_plain(literal)):
         return False
-    is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
+    is_flat = literal.kind == "object" and not any(map(_holds_changeable, literal.children))
     return all(
         _is_given_to_tool(origins, use) or (is_flat and _only_reads(origins, use))
         for use in binding.uses

@@ -6,7 +6,7 @@ from pml_analysis.names.values import ABSENT, UNKNOWN, Constant, Origin, constan
 from pml_analysis.syntax.literals import number_value, string_value
 from pml_analysis.syntax.tree import Node, Tree
 
-LONGEST_COMPOSED: Final = 4_096
+MAX_COMPOSED: Final = 4_096
 """Characters of a composed text: doubling a name repeatedly would exhaust the memory."""
 
 
@@ -28,7 +28,7 @@ def literal(tree: Tree, node: Node) -> Origin:
 
 def composed(text: str) -> Origin:
     """Return a text composed of others, unless it is very long."""
-    return constant(text) if len(text) <= LONGEST_COMPOSED else UNKNOWN
+    return constant(text) if len(text) <= MAX_COMPOSED else UNKNOWN
 
 
 def negative(number: Constant) -> Origin:

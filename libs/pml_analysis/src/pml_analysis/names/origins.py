@@ -7,7 +7,7 @@ from typing import Final
 
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.choices import arms, choices
-from pml_analysis.names.folding import LONGEST_COMPOSED, composed, literal, negative
+from pml_analysis.names.folding import MAX_COMPOSED, composed, literal, negative
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.names.values import (
     ABSENT,
@@ -34,7 +34,7 @@ from pml_analysis.syntax.tree import Node, Tree
 BOUND_ROOTS: Final = ("args", "context")
 """Names of the caller's arguments as a whole, bound in every run."""
 
-SPOKEN_ROOTS: Final = ("params", "input")
+IMPLICIT_ROOTS: Final = ("params", "input")
 """Names of the same where a free name is only ever used through its members (`params.x`); else a
 parameter of that name."""
 
@@ -48,10 +48,10 @@ _ROOTS: Final[dict[str, Origin]] = {
     **dict.fromkeys(GLOBALS, UNKNOWN),
     **dict.fromkeys(FORBIDDEN, UNKNOWN),
 }
-_MET: Final = Unknown()
+_FOLLOWING: Final = Unknown()
 """Placeholder for a name that is being followed."""
 
-_DEEPEST: Final = 60
+_MAX_DEPTH: Final = 60
 """Maximum number of names in a row that are followed; anything deeper counts as a possible tool."""
 
 
@@ -62,16 +62,16 @@ class Origins:
         self.tree = tree
         self.scopes = scopes
         self._known: dict[int, Origin] = {}
-        self._told: dict[int, Origin] = {}
+        self._final: dict[int, Origin] = {}
         """Cached answers, from the time when all names are known."""
         self._are_names_known = False
         self._depth = 0
-        self.held_objects: dict[int, Node | None] = {}
+        self.known_objects: dict[int, Node | None] = {}
         """Cached object literals by declared name."""
         self.is_tampered: bool | None = None
         self.changed_members = {target.node.index for target in scopes.member_writes}
-        self.spoken_roots = _spoken_roots(tree, scopes)
-        """The members of `SPOKEN_ROOTS` that the program uses."""
+        self.implicit_roots = _implicit_roots(tree, scopes)
+        """The members of `IMPLICIT_ROOTS` that the program uses."""
         for binding in scopes.bindings:  # in source order, most find what they refer to known
             self.binding(binding)
         self._are_names_known = True
@@ -82,15 +82,15 @@ class Origins:
 
     def of(self, node: Node) -> Origin:
         """Return the origin of an expression's value."""
-        known = self._told.get(node.index)
+        known = self._final.get(node.index)
         if known is None:
             known = self._find(node)
             if self._are_names_known and self._depth == 0:
-                self._told[node.index] = known
+                self._final[node.index] = known
         return known
 
     def _find(self, node: Node) -> Origin:
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             return ANY_TOOL
         self._depth += 1
         if node.kind not in CHAIN:
@@ -123,14 +123,14 @@ class Origins:
         at = binding.node.index
         known = self._known.get(at)
         if known is None:
-            self._known[at] = _MET
+            self._known[at] = _FOLLOWING
             if len(binding.parts) == 1 and not binding.starts_absent:
                 known = self.part(binding.parts[0])
             else:
                 absent = [ABSENT] if binding.starts_absent else []
                 known = either([*map(self.part, binding.parts), *absent])
             known = self._known[at] = bounded(known)
-        elif known is _MET:
+        elif known is _FOLLOWING:
             # A name met again on the way to itself: nothing new, unless tools are about.
             return ANY_TOOL if at in self._near_tools else UNKNOWN
         return known
@@ -150,7 +150,7 @@ class Origins:
                 if binding is not None:
                     return self.binding(binding)
                 name = self.tree.name(node)
-                free = FromArguments(() if name in self.spoken_roots else (name,))
+                free = FromArguments(() if name in self.implicit_roots else (name,))
                 return _ROOTS.get(name, free)
             case "call_expression":
                 return FromCall(node)
@@ -192,7 +192,7 @@ class Origins:
                     return UNKNOWN
                 text += f"{self._raw(at, child.start)}{value.value}"
                 at = child.end
-                if len(text) > LONGEST_COMPOSED:
+                if len(text) > MAX_COMPOSED:
                     return UNKNOWN
         return constant(text + self._raw(at, node.end - 1))
 
@@ -200,8 +200,8 @@ class Origins:
         return unescape(self.tree.source.text[start:end].replace("\r\n", "\n"))
 
 
-def _spoken_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
-    opened = {name: True for name in SPOKEN_ROOTS}
+def _implicit_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
+    opened = {name: True for name in IMPLICIT_ROOTS}
     used: set[str] = set()
     for node in scopes.free:
         name = tree.name(node)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pml_analysis.names.bindings import Binding, BindingKind, Scopes
 from pml_analysis.names.callbacks import given_to
-from pml_analysis.names.hoisting import may_be_early
+from pml_analysis.names.hoisting import may_be_unset
 from pml_analysis.syntax.node_kinds import BINDING_NAMES, CLASSES, FUNCTIONS, SCOPE_BLOCKS
 from pml_analysis.syntax.patterns import Part, Target, targets
 from pml_analysis.syntax.tree import Node, Tree
@@ -56,7 +56,7 @@ class _Resolver:
                 visitors[kind](self, node)
         free = [node for node, scope in self._uses if not self._look_up(node, scope)]
         for declarator, binding in self._variables:
-            binding.starts_absent |= may_be_early(declarator, binding)
+            binding.starts_absent |= may_be_unset(declarator, binding)
         return Scopes(
             bindings=self._bindings,
             free=free,
@@ -206,8 +206,8 @@ class _Resolver:
         self._assign(node["left"], (Part(node["right"]),))
 
     def _augmented(self, node: Node) -> None:
-        kept = () if node["operator"].kind in _DEFAULTING else (_UNKNOWN,)
-        self._assign(node["left"], (*kept, Part(node["right"])))
+        old = () if node["operator"].kind in _DEFAULTING else (_UNKNOWN,)
+        self._assign(node["left"], (*old, Part(node["right"])))
 
     def _update(self, node: Node) -> None:
         self._assign(node["argument"], (_UNKNOWN,))

@@ -15,7 +15,7 @@ from pml_analysis.syntax.patterns import Part
 from pml_analysis.syntax.tree import Node
 
 _DEFINING: Final = frozenset({"assign", "defineProperties", "defineProperty"})
-_MADE: Final = CONTAINERS | FUNCTIONS | {"class", "class_declaration", "new_expression"}
+_FRESH: Final = CONTAINERS | FUNCTIONS | {"class", "class_declaration", "new_expression"}
 
 
 def is_tampered(origins: Origins) -> bool:
@@ -73,4 +73,4 @@ def _is_made(origins: Origins, part: Part) -> bool:
         value = value.operand.inner
     if value.kind == "call_expression" and holds_tools(origins.of(value["function"])):
         return True
-    return not part.path and value.kind in _MADE
+    return not part.path and value.kind in _FRESH

@@ -75,7 +75,7 @@ Origin = (
 )
 ANY_TOOL: Final = AnyTool()
 UNKNOWN: Final = Unknown()
-_LONGEST_PATH: Final = 60
+_MAX_PATH: Final = 60
 """Maximum length of a path: names for parts of names would exhaust the memory."""
 
 ABSENT: Final = Constant(None, "null")
@@ -136,7 +136,7 @@ def either(origins: Iterable[Origin]) -> Origin:
 def bounded(origin: Origin) -> Origin:
     """Return an origin unchanged, or unknown where its path is too long."""
     is_part = isinstance(origin, FromArguments | FromCall)
-    return UNKNOWN if is_part and len(origin.path) > _LONGEST_PATH else origin
+    return UNKNOWN if is_part and len(origin.path) > _MAX_PATH else origin
 
 
 def as_key(value: Primitive) -> Step:

@@ -7,6 +7,7 @@ from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value, listed_values
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, Origin, constant
+from pml_analysis.parameters.annotations import read_annotation
 from pml_analysis.parameters.method_types import (
     ARITHMETIC,
     ASKING,
@@ -15,9 +16,8 @@ from pml_analysis.parameters.method_types import (
     METHODS,
     SUGGESTING,
 )
-from pml_analysis.parameters.parameter_uses import LONGEST_PATH, SAME_VALUE, ParameterUses
+from pml_analysis.parameters.parameter_uses import MAX_PATH, SAME_VALUE, ParameterUses
 from pml_analysis.parameters.shapes import Shape
-from pml_analysis.parameters.annotations import stated
 from pml_analysis.syntax.node_kinds import CASTS, CONDITIONALS, MEMBERS
 from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node
@@ -65,7 +65,7 @@ class _Reader:
     def used(self, node: Node, path: Path) -> None:
         """Read an expression that is a part of the arguments, and the members that open it
         further."""
-        while len(path) <= LONGEST_PATH:
+        while len(path) <= MAX_PATH:
             node, casts = self._outside(node)
             above = node.above
             is_written = (above.kind, node.field) == ("assignment_expression", "left")
@@ -106,7 +106,7 @@ class _Reader:
                 read(self, node, above, shape)
 
     def _state(self, shape: Shape, text: str) -> None:
-        found = stated(text)
+        found = read_annotation(text)
         if found is None:
             return
         shape.certain.add(found.type)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.data_flow_edges import values_in
 from pml_analysis.names.constants import json_value
-from pml_analysis.names.origins import BOUND_ROOTS, SPOKEN_ROOTS, Origins
+from pml_analysis.names.origins import BOUND_ROOTS, IMPLICIT_ROOTS, Origins
 from pml_analysis.parameters.parameter_uses import ParameterUses
 from pml_analysis.structure.calls import CallSite
 from pml_analysis.syntax.edits import Wrap, apply
@@ -38,7 +38,7 @@ _INHERITED: Final = frozenset(
 """Names that every object has a value for."""
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
-_MOST_NAMES: Final = 10
+_MAX_NAMES: Final = 10
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def _root(origins: Origins) -> str | None:
     """Return a name that denotes the caller's arguments in every scope."""
     scopes, tree = origins.scopes, origins.tree
     declared = {binding.name for binding in scopes.bindings}
-    used = {tree.name(node) for node in scopes.free} - origins.spoken_roots
-    possible = [*BOUND_ROOTS, *(name for name in SPOKEN_ROOTS if name not in used)]
+    used = {tree.name(node) for node in scopes.free} - origins.implicit_roots
+    possible = [*BOUND_ROOTS, *(name for name in IMPLICIT_ROOTS if name not in used)]
     return next((name for name in possible if name not in declared), None)
 
 
@@ -113,7 +113,7 @@ def _places(
     found: dict[int, _Place] = {}
     for node_id, site in calls:
         for value in values_in(origins, site.argument):
-            node = _written_out(origins, value.node.inner, through_names=through_names)
+            node = _literal_of(origins, value.node.inner, through_names=through_names)
             default = json_value(origins, node) if node is not None else None
             if node is not None and default is not None and value.place == "field":
                 place = found.setdefault(node.index, _Place(node, value.to, default, {}))
@@ -121,9 +121,9 @@ def _places(
     return list(found.values())
 
 
-def _written_out(origins: Origins, node: Node, *, through_names: bool) -> Node | None:
+def _literal_of(origins: Origins, node: Node, *, through_names: bool) -> Node | None:
     """Return the literal that a value is, or that the constant it names is."""
-    for _ in range(_MOST_NAMES if through_names else 0):
+    for _ in range(_MAX_NAMES if through_names else 0):
         binding = origins.scopes.binding(node)
         if binding is None or binding.kind != "const" or len(binding.parts) != 1:
             break

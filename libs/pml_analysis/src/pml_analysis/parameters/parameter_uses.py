@@ -18,8 +18,8 @@ SAME_VALUE: Final = WRAPPERS | {"await_expression"}
 _ROUNDS: Final = 4
 """Through how many forwarding functions a value is followed."""
 
-LONGEST_PATH: Final = 30
-_MOST_PATHS: Final = 8
+MAX_PATH: Final = 30
+_MAX_PATHS: Final = 8
 
 
 class ParameterUses:
@@ -28,7 +28,7 @@ class ParameterUses:
 
     def __init__(self, origins: Origins, units: Sequence[Unit]) -> None:
         self.origins = origins
-        self._handed_on: dict[int, dict[Path, None]] = {}
+        self._forwarded: dict[int, dict[Path, None]] = {}
         """By the parameter's name, where it is declared."""
 
         calls = [(unit.function, entry) for unit in units for entry in unit.entries]
@@ -42,8 +42,8 @@ class ParameterUses:
         known = -1
         for _ in range(_ROUNDS):
             for function, entry in outer:
-                self._hand_on(function, entry)
-            before, known = known, sum(map(len, self._handed_on.values()))
+                self._forward(function, entry)
+            before, known = known, sum(map(len, self._forwarded.values()))
             if known == before:
                 break
 
@@ -70,7 +70,7 @@ class ParameterUses:
                 keys.append(self.origins.key(node))
             node = node.operand
         binding = self.origins.scopes.binding(node)
-        known = self._handed_on.get(binding.node.index, ()) if binding is not None else ()
+        known = self._forwarded.get(binding.node.index, ()) if binding is not None else ()
         return [(*path, *reversed(keys)) for path in known]
 
     def all_known(self) -> bool:
@@ -90,9 +90,9 @@ class ParameterUses:
 
     def _paths(self, binding: Binding) -> Iterable[Path]:
         path = parameter_path(self.origins, binding.node)
-        return self._handed_on.get(binding.node.index, ()) if path is None else [path]
+        return self._forwarded.get(binding.node.index, ()) if path is None else [path]
 
-    def _hand_on(self, function: Node, entry: Node) -> None:
+    def _forward(self, function: Node, entry: Node) -> None:
         given = arguments_of(self.origins.tree, entry)
         for (pattern, _), part in zip(parameters_of(function), given, strict=False):
             if part is not None and part.value is not None and pattern.kind != "rest_pattern":
@@ -103,9 +103,9 @@ class ParameterUses:
         for target in targets(self.origins.tree, pattern, (part,)):
             binding = self.origins.scopes.binding(target.node)
             path = target.parts[0].path
-            if binding is not None and len(path) <= LONGEST_PATH:
-                known = self._handed_on.setdefault(binding.node.index, {})
-                if len(known) < _MOST_PATHS:
+            if binding is not None and len(path) <= MAX_PATH:
+                known = self._forwarded.setdefault(binding.node.index, {})
+                if len(known) < _MAX_PATHS:
                     known[path] = None
 
 

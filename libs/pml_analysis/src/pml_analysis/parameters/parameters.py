@@ -7,7 +7,7 @@ from pml_analysis.names.values import FromArguments
 from pml_analysis.parameters.allowed_values import allowed_values
 from pml_analysis.parameters.evidence import read_uses
 from pml_analysis.parameters.parameter_uses import ParameterUses
-from pml_analysis.parameters.schema_hints import ToldByTools
+from pml_analysis.parameters.schema_hints import SchemaHints
 from pml_analysis.parameters.shape_schemas import object_schema
 from pml_analysis.structure.units import Unit
 from pml_common.contracts.structure import Argument
@@ -41,7 +41,7 @@ def parameters_schema(
     arguments = read_uses(uses)
     for path, values in allowed_values(uses):
         arguments.at(path, len(origins.tree.source.text)).allow(values)
-    tools = ToldByTools(arguments, origins)
-    for wanted, given_to in given:
-        tools.add(wanted, given_to)
+    tools = SchemaHints(arguments, origins)
+    for inputs, given_to in given:
+        tools.add(inputs, given_to)
     return object_schema(arguments)

@@ -7,7 +7,7 @@ from typing import Final
 from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments
-from pml_analysis.parameters.shapes import Shape, Told
+from pml_analysis.parameters.shapes import Shape, ToolField
 from pml_common.contracts.structure import (
     Argument,
     ArrayArgument,
@@ -20,7 +20,7 @@ from pml_common.provides.json_schema import Described
 _INDEX: Final = re.compile(r"\[\d+\]")
 
 
-class ToldByTools:
+class SchemaHints:
     """Adds the schemas of tool fields to the shapes of the parameters that become them."""
 
     def __init__(self, arguments: Shape, origins: Origins) -> None:
@@ -31,9 +31,9 @@ class ToldByTools:
         for name, shape in _named("", arguments):
             self._named.setdefault(name, []).append(shape)
 
-    def add(self, wanted: Described, given: Mapping[str, Argument]) -> None:
-        """Read one call's arguments; `wanted` are the inputs of its tool."""
-        self._object(given, wanted)
+    def add(self, inputs: Described, given: Mapping[str, Argument]) -> None:
+        """Read one call's arguments; `inputs` are the inputs of its tool."""
+        self._object(given, inputs)
 
     def _object(self, given: Mapping[str, Argument], value: Described) -> None:
         for key, argument in given.items():
@@ -56,14 +56,14 @@ class ToldByTools:
         for name, inner in value.properties.items():
             if name not in given:
                 shape = self._arguments.at((name,), self._end)
-                shape.told.append(Told(inner, name in value.required))
+                shape.tool_fields.append(ToolField(inner, name in value.required))
 
     def _value(self, argument: Argument, value: Described, *, required: bool) -> None:
         match argument:
             case ParameterArgument(parameter_name=name, path=path) if path != ():
                 shapes = self._named.get(_INDEX.sub("[]", name), ())
                 for shape in shapes if len(shapes) == 1 else ():
-                    shape.told.append(Told(value, required))
+                    shape.tool_fields.append(ToolField(value, required))
             case ObjectArgument(fields=fields):
                 self._object(fields, value)
             case ArrayArgument(items=items):

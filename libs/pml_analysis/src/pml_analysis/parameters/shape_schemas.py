@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from pml_analysis.parameters.shapes import Shape, Told, is_among
+from pml_analysis.parameters.shapes import Shape, ToolField, is_among
 from pml_common.contracts.tool import JsonObject
 from pml_common.provides.json_schema import Described, described
 
@@ -21,7 +21,7 @@ _OF_THE_TOOL: Final = frozenset({"$defs", "$schema", "default", "definitions", "
 
 def schema_of(shape: Shape) -> JsonObject:
     """Build the schema of one value."""
-    found = _told(shape.told)
+    found = _tool_constraints(shape.tool_fields)
     types = types_of(shape)
     known = described(found).types
     if known and not types <= known:
@@ -67,9 +67,9 @@ def _typed(name: str, shape: Shape) -> JsonObject:
     return {"type": name, "items": items} if items else {"type": name}
 
 
-def _told(told: list[Told]) -> JsonObject:
+def _tool_constraints(fields: list[ToolField]) -> JsonObject:
     """Return the constraints of tools on the value, as far as they agree."""
-    said = [_portable(one.value) for one in told]
+    said = [_portable(one.value) for one in fields]
     if not said or all(schema == said[0] for schema in said):
         return dict(said[0]) if said else {}
     found: JsonObject = {}

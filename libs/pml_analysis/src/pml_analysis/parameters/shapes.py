@@ -10,7 +10,7 @@ from pml_common.provides.json_schema import Described
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolField:
     """A field of a tool's input that a value becomes; `required`: the tool needs it."""
 
     value: Described
@@ -37,7 +37,7 @@ class Shape:
     allowed: list[JsonValue] | None = None
     """All the values with which the program does not fail."""
 
-    told: list[Told] = field(default_factory=list[Told])
+    tool_fields: list[ToolField] = field(default_factory=list[ToolField])
     fields: "dict[str, Shape]" = field(default_factory=lambda: {})
     items: "Shape | None" = None
 
@@ -46,7 +46,7 @@ class Shape:
         """Whether it must be passed: not if it is only forwarded to optional arguments."""
         if self.may_be_absent or self.defaults:
             return False
-        return self.needed or not self.told or any(told.required for told in self.told)
+        return self.needed or not self.tool_fields or any(one.required for one in self.tool_fields)
 
     def at(self, path: Path, offset: int) -> "Shape":
         """Return the shape of a part, met at this offset."""

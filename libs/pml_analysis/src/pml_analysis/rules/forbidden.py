@@ -9,17 +9,17 @@ from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.globals import FORBIDDEN, GLOBAL_OBJECTS, GLOBALS
 from pml_analysis.names.origins import BOUND_ROOTS, Origins
 from pml_analysis.names.values import Constant, holds_tools
-from pml_analysis.rules.identifiers import faulty_names
-from pml_analysis.rules.prototypes import prototype_tricks
+from pml_analysis.rules.identifiers import invalid_names
+from pml_analysis.rules.prototypes import prototype_accesses
 from pml_analysis.syntax.node_kinds import FUNCTIONS, WRAPPERS
 from pml_analysis.syntax.queries import captures
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.well_formedness import misformed
+from pml_analysis.text.well_formedness import well_formedness_errors
 
-_MOST: Final = 100
+_MAX_PROBLEMS: Final = 100
 """Maximum number of problems of one sort that are looked for: no more are reported."""
 
 _CONSTRUCTS: Final[dict[str, str]] = {
@@ -58,17 +58,17 @@ def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
         _constructs(tree),
         iter(misplaced_characters(tree.raw, tree.source)),
         _names(tree, scopes, origins),
-        faulty_names(tree, scopes),
+        invalid_names(tree, scopes),
         early_errors(tree),
-        misformed(tree),
+        well_formedness_errors(tree),
         _writes(tree, scopes),
-        prototype_tricks(origins, builtins),
+        prototype_accesses(origins, builtins),
         _misused_tools(tree, origins),
         _timers(tree, origins, builtins),
     )
     found: dict[int, Problem] = {}
     for sort in sorts:
-        for problem in islice(sort, _MOST):
+        for problem in islice(sort, _MAX_PROBLEMS):
             found.setdefault(problem.offset, problem)
     return [found[at] for at in sorted(found)]
 
@@ -84,7 +84,7 @@ def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
     for node in scopes.free:
         name = tree.name(node)
         if name in FORBIDDEN:
-            if not _is_asked_for(node):
+            if not _is_existence_test(node):
                 how = _global_access(node, origins) if name in GLOBAL_OBJECTS else ""
                 yield Problem(node.start, f"{name} is not allowed: {how}{FORBIDDEN[name]}.")
         elif _is_called(node) and name not in GLOBALS and name not in ("mcp", "capabilities"):
@@ -97,7 +97,7 @@ def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
             yield Problem(node.start, "arguments is not there: the caller's arguments are args.")
 
 
-def _is_asked_for(node: Node) -> bool:
+def _is_existence_test(node: Node) -> bool:
     """Whether it is `typeof process`, which only tests for existence."""
     above = node.above
     return above.kind == "unary_expression" and above["operator"].kind == "typeof"

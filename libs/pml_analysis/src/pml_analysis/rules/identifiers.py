@@ -8,7 +8,7 @@ from pml_analysis.names.bindings import Scopes
 from pml_analysis.syntax.node_kinds import IDENTIFIERS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import ODD, named
-from pml_analysis.text.confusables import disguise, disguised, read_as
+from pml_analysis.text.confusables import confusable_character, imitated_name, read_as
 from pml_analysis.text.problems import Problem
 
 RESERVED: Final = "__pml"
@@ -40,7 +40,7 @@ _BOUND_ELSEWHERE: Final = ("arguments", "eval")
 _ROOTS: Final = ("mcp", "capabilities")
 
 
-def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
+def invalid_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
     """Return names with illegal characters, reserved names, and names that imitate `mcp`."""
     declared = [binding.node for binding in scopes.bindings]
     is_plain = _is_plain(tree)
@@ -51,14 +51,14 @@ def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
         elif name.startswith(RESERVED):
             message = f"Names that begin with {RESERVED} are reserved: use another name."
             yield Problem(node.start, message)
-        elif not is_plain and name not in _ROOTS and disguised(name) in _ROOTS:
-            message = f"{name} is not {disguised(name)}: it has {disguise(name)}."
+        elif not is_plain and name not in _ROOTS and imitated_name(name) in _ROOTS:
+            message = f"{name} is not {imitated_name(name)}: it has {confusable_character(name)}."
             yield Problem(node.start, message)
     for binding in scopes.bindings:
         if binding.name in _BOUND_ELSEWHERE:
             yield Problem(binding.node.start, f"{binding.name} cannot be a name of yours.")
     for node in _unusual(tree):
-        char = _foreign(tree.name(node).removeprefix("#"))
+        char = _invalid_character(tree.name(node).removeprefix("#"))
         text = tree.text(node)
         if char is not None and "\\" in text:
             yield Problem(node.start, f"{text} is no name: it stands for what no name may hold.")
@@ -90,16 +90,16 @@ def _unusual(tree: Tree) -> Iterator[Node]:
             yield node
 
 
-def _foreign(name: str) -> str | None:
+def _invalid_character(name: str) -> str | None:
     """Return the first character that is illegal in a name; invisible ones are reported
     elsewhere."""
     for index, char in enumerate(name):
-        if not (char in _ALSO or _may_stand(char, index) or ODD.match(char)):
+        if not (char in _ALSO or _is_allowed(char, index) or ODD.match(char)):
             return char
     return None
 
 
-def _may_stand(char: str, index: int) -> bool:
+def _is_allowed(char: str, index: int) -> bool:
     """Whether a character may begin a name, or continue one."""
     category = unicodedata.category(char)
     if category in _BEGINNING or char in _ALSO_BEGINNING:

@@ -65,7 +65,7 @@ _SIGNS: Final = ("__", "constructor", "rototype", "\\")
 _METHODS: Final = frozenset(name for _, name in _CHANGING | _OPENING)
 
 
-def prototype_tricks(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
+def prototype_accesses(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
     """Return every visible access."""
     yield from _members(origins, builtins)
     yield from _parts(origins)
@@ -82,16 +82,16 @@ def _members(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
         if key == "prototype":
             call = member.above.parent
             if member.above.kind == "arguments" and call is not None:
-                yield from _handed_on(member, call, builtins)
+                yield from _passed_prototypes(member, call, builtins)
         elif isinstance(key, str) and key in _REFUSED_KEYS:
             operand = member.children[0]
             if key != "constructor" or not (
-                _only_tells(member, origins) or _is_data(origins.of(operand), origins)
+                _only_tests_type(member, origins) or _is_data(origins.of(operand), origins)
             ):
                 yield _refused(member.children[-1], key)
 
 
-def _only_tells(member: Node, origins: Origins) -> bool:
+def _only_tests_type(member: Node, origins: Origins) -> bool:
     """Whether it is `value.constructor.name` or `value.constructor === Map`: a test of a type that
     leads no further."""
     node, above = member, member.above
@@ -117,7 +117,7 @@ def _is_data(origin: Origin, origins: Origins) -> bool:
             return False
 
 
-def _handed_on(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem]:
+def _passed_prototypes(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem]:
     """Return prototypes of the language that are passed to a function of the program."""
     callee = call.child("function") or call.child("constructor")
     if callee is not None and builtins.path(callee) is None and builtins.path(member) is not None:

@@ -16,10 +16,10 @@ from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.reachability import unreachable_calls
 from pml_analysis.syntax.tree import Node
 from pml_analysis.text.characters import unseen_characters
-from pml_analysis.text.confusables import disguise, disguised
+from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 
-_MOST: Final = 20
+_MAX_WARNINGS: Final = 20
 
 
 def warnings(
@@ -35,11 +35,11 @@ def warnings(
         iter(unseen_characters(tree.raw, tree.source)),
         escaped_names(tree),
         _changed_constants(origins),
-        _disguised_names(origins),
-        _disguised_tools(calls.sites),
+        _confusable_names(origins),
+        _confusable_tools(calls.sites),
     )
-    found = {problem: None for sort in sorts for problem in islice(sort, _MOST)}
-    return sorted(found, key=lambda problem: problem.offset)[:_MOST]
+    found = {problem: None for sort in sorts for problem in islice(sort, _MAX_WARNINGS)}
+    return sorted(found, key=lambda problem: problem.offset)[:_MAX_WARNINGS]
 
 
 def _changed_constants(origins: Origins) -> Iterator[Problem]:
@@ -52,7 +52,7 @@ def _changed_constants(origins: Origins) -> Iterator[Problem]:
             yield Problem(node.start, message)
 
 
-def _disguised_names(origins: Origins) -> Iterator[Problem]:
+def _confusable_names(origins: Origins) -> Iterator[Problem]:
     """Return names that imitate another name of the program."""
     scopes = origins.scopes
     if origins.tree.source.text.isascii():
@@ -61,16 +61,17 @@ def _disguised_names(origins: Origins) -> Iterator[Problem]:
     for node in [*(binding.node for binding in scopes.bindings), *scopes.free]:
         named.setdefault(origins.tree.name(node), node)
     for name, node in named.items():
-        seen = disguised(name) if len(name) > 1 else None  # Greek ones are honest
+        seen = imitated_name(name) if len(name) > 1 else None  # Greek ones are honest
         if seen is not None and (seen in named or seen in GLOBALS or seen in BOUND_ROOTS):
-            yield Problem(node.start, f"{name} is not {seen}: it has {disguise(name)}.")
+            yield Problem(node.start, f"{name} is not {seen}: it has {confusable_character(name)}.")
 
 
-def _disguised_tools(sites: Sequence[CallSite]) -> Iterator[Problem]:
+def _confusable_tools(sites: Sequence[CallSite]) -> Iterator[Problem]:
     """Return tools whose names imitate others."""
     for site in sites:
         for name in (site.server, site.tool):
-            seen = disguised(name)
+            seen = imitated_name(name)
             if seen is not None:
-                message = f"{site.tool_id} is not what it looks like: {name} has {disguise(name)}."
+                character = confusable_character(name)
+                message = f"{site.tool_id} is not what it looks like: {name} has {character}."
                 yield Problem(site.callee.start, message)

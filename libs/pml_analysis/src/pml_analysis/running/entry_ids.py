@@ -21,7 +21,7 @@ _RECURSION: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """The slots of one function: its position among those with rows, its ways in, slots by syntax
+    """The slots of one function: its position among those with rows, its instances, slots by syntax
     index."""
 
     number: int
@@ -29,20 +29,22 @@ class _Slots:
     slots: dict[int, int]
 
 
-class Rows:
+class EntryIds:
     """Builds, for every mark, the JavaScript expression of the node id it stands for."""
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
-        self._ways: dict[int | None, list[Instance]] = {}
+        self._instances: dict[int | None, list[Instance]] = {}
         for instance in expansion.instances:
-            self._ways.setdefault(_function(instance), []).append(instance)
-        several = [function for function, ways in self._ways.items() if len(ways) > 1]
+            self._instances.setdefault(_function(instance), []).append(instance)
+        several = [
+            function for function, instances in self._instances.items() if len(instances) > 1
+        ]
         self._slots = {
-            function: _Slots(number, self._ways[function], self._slots_of(function))
+            function: _Slots(number, self._instances[function], self._slots_of(function))
             for number, function in enumerate(several)
         }
-        with_rows = [way for slots in self._slots.values() for way in slots.instances]
+        with_rows = [one for slots in self._slots.values() for one in slots.instances]
         self._row = {instance.number: row for row, instance in enumerate(with_rows)}
 
     def table(self) -> str:
@@ -63,7 +65,7 @@ class Rows:
     def recursion(self, function: int) -> str | None:
         """Return the id of the loop of a function that enters itself; None where it never does."""
         loops = self._expansion.loops
-        if not any(way.number in loops for way in self._ways[function]):
+        if not any(instance.number in loops for instance in self._instances[function]):
             return None
         return self._read(_RECURSION, function)
 
@@ -80,7 +82,7 @@ class Rows:
         slots = self._slots.get(unit.function.index)
         if slots is None:
             return None
-        loose = next((way for way in slots.instances if not way.is_invoked), None)
+        loose = next((one for one in slots.instances if not one.is_invoked), None)
         caller = None if loose is None else loose.caller
         otherwise = (
             str(self._row[slots.instances[0].number])
@@ -97,7 +99,7 @@ class Rows:
     def _read(self, place: int, function: int | None) -> str:
         slots = self._slots.get(function)
         if slots is None:
-            return json.dumps(self._entry(place, self._ways[function][0]))
+            return json.dumps(self._entry(place, self._instances[function][0]))
         return f"{TABLE}[{_variable(slots.number)}][{slots.slots[place]}]"
 
     def _entry(self, place: int, instance: Instance) -> str | int | None:

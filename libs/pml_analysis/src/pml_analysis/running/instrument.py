@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.choices import case_outcome, condition_of
 from pml_analysis.names.origins import BOUND_ROOTS
-from pml_analysis.running.entry_ids import Rows
+from pml_analysis.running.entry_ids import EntryIds
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion
 from pml_analysis.structure.marks import Mark
@@ -27,17 +27,17 @@ _GIVEN: Final = "__pml_given"
 
 def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
     """Build the program that runs; `bindings` come before it, on its first line."""
-    rows = Rows(expansion)
+    entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
-    writer = _Writer(tree, rows, sites, {unit.function.index for unit in units})
+    writer = _Writer(tree, entry_ids, sites, {unit.function.index for unit in units})
     wraps: list[Wrap] = []
     for function, marks in expansion.marks.items():
         for mark in marks:
             wraps += writer.mark(mark, function)
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
-    return apply(tree.source.text, wraps, first=bindings + rows.table())
+    return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
 def prologue(free: Sequence[str], spoken: Sequence[str], arguments: str) -> str:
@@ -55,10 +55,10 @@ def arguments_name(top: Container[str]) -> str | None:
 
 class _Writer:
     def __init__(
-        self, tree: Tree, rows: Rows, sites: Mapping[int, CallSite], named: Container[int]
+        self, tree: Tree, entry_ids: EntryIds, sites: Mapping[int, CallSite], named: Container[int]
     ) -> None:
         self._tree = tree
-        self._rows = rows
+        self._entry_ids = entry_ids
         self._sites = sites
         self._named = named
         """Functions with more than one possible caller, by index."""
@@ -67,15 +67,17 @@ class _Writer:
         """Return the edits for one mark of a function."""
         match mark.kind:
             case "call":
-                yield from self._call(self._sites[mark.node.index], self._rows.node(mark, function))
+                yield from self._call(
+                    self._sites[mark.node.index], self._entry_ids.node(mark, function)
+                )
             case "decision":
                 yield from self._DECISIONS[mark.node.kind](
-                    self, mark.node, self._rows.node(mark, function)
+                    self, mark.node, self._entry_ids.node(mark, function)
                 )
             case "loop":
-                yield self._loop(mark.node, self._rows.node(mark, function))
+                yield self._loop(mark.node, self._entry_ids.node(mark, function))
             case "entry":
-                entering = self._rows.entering(mark, function)
+                entering = self._entry_ids.entering(mark, function)
                 if entering is not None:
                     row, key = entering
                     is_call = mark.node.kind == "call_expression"
@@ -86,7 +88,7 @@ class _Writer:
 
     def body(self, unit: Unit) -> Iterator[Wrap]:
         """Return the text at the beginning of a local function's body."""
-        entry, loop = self._rows.entry(unit), self._rows.recursion(unit.function.index)
+        entry, loop = self._entry_ids.entry(unit), self._entry_ids.recursion(unit.function.index)
         first = ""
         if entry is not None:
             name, key, otherwise = entry
@@ -113,15 +115,15 @@ class _Writer:
     def _condition(self, node: Node, node_id: str) -> Iterator[Wrap]:
         """Rewrite `if (C)` → `if (__pml.decide("d1", C))`, and the condition of `C ? a : b`
         likewise."""
-        yield _handed(condition_of(node), f"__pml.decide({node_id}, ")
+        yield _as_last_argument(condition_of(node), f"__pml.decide({node_id}, ")
 
     def _short_circuit(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        yield _handed(node["left"], f"__pml.{_asking(node)}({node_id}, ")
+        yield _as_last_argument(node["left"], f"__pml.{_report_of(node)}({node_id}, ")
 
     def _assignment(self, node: Node, node_id: str) -> Iterator[Wrap]:
         """Rewrite `a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
         left = self._plain_text(node["left"])
-        yield _round(node, f"__pml.last(__pml.{_asking(node)}({node_id}, {left}), ", ")")
+        yield _round(node, f"__pml.last(__pml.{_report_of(node)}({node_id}, {left}), ", ")")
 
     def _plain_text(self, node: Node) -> str:
         """Return a name and its members, on one line."""
@@ -133,7 +135,7 @@ class _Writer:
         return ".".join([self._tree.text(node), *reversed(names)])
 
     def _switch(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        yield _handed(node["value"].children[0], f"__pml.subject({node_id}, ")
+        yield _as_last_argument(node["value"].children[0], f"__pml.subject({node_id}, ")
         clauses = node["body"].children
         for clause in clauses:
             value = clause.child("value")
@@ -173,12 +175,12 @@ class _Writer:
     }
 
 
-def _asking(node: Node) -> str:
+def _report_of(node: Node) -> str:
     """Return the report of the outcome of a short circuit."""
     return "absent" if node["operator"].kind.startswith("??") else "decide"
 
 
-def _handed(node: Node, before: str) -> Wrap:
+def _as_last_argument(node: Node, before: str) -> Wrap:
     """Wrap an expression as the last argument of a call."""
     opening, closing = ("(", ")") if node.kind == "sequence_expression" else ("", "")
     return _round(node, f"{before}{opening}", f"{closing})")

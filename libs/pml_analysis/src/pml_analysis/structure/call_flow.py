@@ -13,7 +13,7 @@ from pml_analysis.structure.flow import (
     Routine,
     Step,
     in_order,
-    perhaps,
+    maybe,
 )
 from pml_analysis.structure.marks import Mark, Places, combinator, combined
 from pml_analysis.syntax.node_kinds import CHAIN_LINKS, INLINE_FUNCTIONS
@@ -55,7 +55,7 @@ class CallFlow:
         """Return the flow of a subscript, whose index is skipped where an optional chain ends
         before it."""
         index = self._in(node, "index")
-        return in_order(self._in(node, "object"), perhaps(index) if self._ends(node) else index)
+        return in_order(self._in(node, "object"), maybe(index) if self._ends(node) else index)
 
     def call(self, node: Node) -> Flow:
         """Return the flow of a call of any kind."""
@@ -69,9 +69,9 @@ class CallFlow:
             return self._method_loop(node)
         callee, given = node["function"], self._in(node, "arguments")
         if callee.inner.kind in INLINE_FUNCTIONS:  # called where it is written
-            return given, self._run_on_the_spot(callee.inner)
+            return given, self._invoked_in_place(callee.inner)
         if self._ends(node):
-            given = perhaps(given)
+            given = maybe(given)
         if method_of(self._tree, node) in CHAINING:
             return self._chain(node, given)
         before = in_order(self.flow(callee), given)
@@ -104,21 +104,21 @@ class CallFlow:
             kind = combinator(self._tree, node)
             first_ends, settles = kind in ("race", "any"), kind == "allSettled"
             return NOTHING, Parallel(node.index, parts, False, first_ends, settles)
-        before, body = self._handed_over(given)
+        before, body = self._callback_flow(given)
         return before, Parallel(node.index, (body,), is_repeated=True)
 
     def _method_loop(self, node: Node) -> tuple[Flow, Flow]:
-        before, body = self._handed_over(node)
+        before, body = self._callback_flow(node)
         return before, Loop(node.index, NOTHING, body, NOTHING)
 
-    def _handed_over(self, call: Node) -> tuple[Flow, Flow]:
+    def _callback_flow(self, call: Node) -> tuple[Flow, Flow]:
         """Return the flow before a method, and that of the callback it runs repeatedly."""
         function = (given_function(self._tree, call) or call).inner
         others = self._in_order(call["arguments"].children[1:])
         before = in_order(self._in(call, "function"), others)
-        return before, self._run_on_the_spot(function)
+        return before, self._invoked_in_place(function)
 
-    def _run_on_the_spot(self, function: Node) -> Flow:
+    def _invoked_in_place(self, function: Node) -> Flow:
         """Return the flow of a function invoked where it is written, or by its name."""
         if function.kind in INLINE_FUNCTIONS and function.index not in self._units:
             return Routine(self.bodies.get(function.index, NOTHING), certain=True)

@@ -23,7 +23,7 @@ CAPABILITY_SERVER: Final = "cap"
 class CallSite:
     """One call of one tool, or of the capability that the program names so (`fs_read_json`,
     `fs:read_json`); `argument` is its argument expression, if any, and `spread` the list that holds
-    it, perhaps, in `f(...list)`."""
+    it, maybe, in `f(...list)`."""
 
     call: Node
     callee: Node

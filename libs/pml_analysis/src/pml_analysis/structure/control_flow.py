@@ -19,7 +19,7 @@ from pml_analysis.structure.flow import (
     Routine,
     Switch,
     in_order,
-    perhaps,
+    maybe,
 )
 from pml_analysis.structure.flow import Sequence as InOrder
 from pml_analysis.structure.marks import Mark
@@ -27,7 +27,7 @@ from pml_analysis.syntax.node_kinds import FUNCTIONS, LOOPS, PATTERNS
 from pml_analysis.syntax.parser import TooDeep
 from pml_analysis.syntax.tree import Node, Tree
 
-DEEPEST = 150
+MAX_NESTING = 150
 """Maximum nesting of constructs: the limit of a recursive pass."""
 
 _JUMPS: dict[str, JumpKind] = {
@@ -65,7 +65,7 @@ class _Reducer(CallFlow):
         level = max((inner for _, inner in below), default=0) + _nests(
             flow, [inner for inner, _ in below]
         )
-        if level > DEEPEST:
+        if level > MAX_NESTING:
             raise TooDeep(node.start)
         self._done[node.index] = (flow, level)
 
@@ -75,7 +75,7 @@ class _Reducer(CallFlow):
         return Enter(node.index, certain=False) if self._is(node, "entry") else inside
 
     def _with_default(self, node: Node) -> Flow:
-        return in_order(*map(self.flow, node.children[:1]), perhaps(self._rest(node)))
+        return in_order(*map(self.flow, node.children[:1]), maybe(self._rest(node)))
 
     def _rest(self, node: Node) -> Flow:
         return self._in_order(node.children[1:])
@@ -93,10 +93,10 @@ class _Reducer(CallFlow):
         if not arms(node):
             return in_order(left, right)
         if not self._is(node, "decision"):
-            return in_order(left, perhaps(right))
+            return in_order(left, maybe(right))
         runs_on = _RUNS_ON[node["operator"].kind.removesuffix("=")]
-        ways = (right, NOTHING) if runs_on else (NOTHING, right)
-        return Branch(node.index, left, *ways)
+        branches = (right, NOTHING) if runs_on else (NOTHING, right)
+        return Branch(node.index, left, *branches)
 
     def _branch(self, node: Node) -> Flow:
         places = ("condition", "consequence", "alternative")
@@ -126,7 +126,7 @@ class _Reducer(CallFlow):
                 before, tail = self._in(node, "initializer"), self._in(node, "increment")
             case "for_in_statement":
                 # What is opened to names is, before the round is told of.
-                before, head = self._in(node, "right"), perhaps(self._in(node, "left"))
+                before, head = self._in(node, "right"), maybe(self._in(node, "left"))
             case "do_statement":
                 head, tail = NOTHING, head
             case _:
@@ -146,7 +146,7 @@ class _Reducer(CallFlow):
         if not self._is(node, "decision"):
             return NOTHING
         clauses = node["body"].children
-        tests = [perhaps(self._in(clause, "value")) for clause in clauses]
+        tests = [maybe(self._in(clause, "value")) for clause in clauses]
         subject = in_order(self._in(node, "value"), *tests)
         cases = tuple(
             (

@@ -7,7 +7,7 @@ class TooManyEdges(Exception):
     """The structure would have more edges than a reader or a message should get."""
 
 
-class Drawn:
+class EdgeSet:
     """Edges in the order they are added, each once. Raises TooManyEdges beyond `limit`."""
 
     def __init__(self, limit: int) -> None:

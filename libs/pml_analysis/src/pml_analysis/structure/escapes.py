@@ -31,7 +31,7 @@ _HARMLESS = frozenset(
 )
 """Positions that only test the value, or make a text of it."""
 
-_HANDING_ON = frozenset({"delete", "instanceof"})
+_FORWARDING = frozenset({"delete", "instanceof"})
 """Operators that pass the value on: the result may be tested in turn."""
 
 
@@ -46,7 +46,7 @@ def add_escapes(calls: Calls, origins: Origins) -> None:
 def _escapes(origins: Origins) -> Iterator[Node]:
     for use in _uses(origins):
         value = _carrier(use)
-        if not _is_kept_track_of(value):
+        if not _is_followed(value):
             yield value
     for target in origins.scopes.member_writes:
         if holds_tools(either(map(origins.part, target.parts))):
@@ -72,7 +72,7 @@ def _carrier(node: Node) -> Node:
     return node
 
 
-def _is_kept_track_of(value: Node) -> bool:
+def _is_followed(value: Node) -> bool:
     above = value.above
     place = (above.kind, value.field or "")
     if place in _FOLLOWED or place in _HARMLESS or above.kind in DISCARDING:
@@ -80,5 +80,5 @@ def _is_kept_track_of(value: Node) -> bool:
     if above.kind == "template_substitution":
         return above.above.field != "arguments"  # a tag is handed the values themselves
     if above.kind in ("unary_expression", "binary_expression"):
-        return above["operator"].kind not in _HANDING_ON
+        return above["operator"].kind not in _FORWARDING
     return False

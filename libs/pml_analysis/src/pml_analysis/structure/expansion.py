@@ -19,7 +19,7 @@ from pml_analysis.syntax.tree import Node
 Key = tuple[int, int]
 """A syntax node's index, and an instance."""
 
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 """Maximum depth of functions that invoke each other."""
 
 _LETTERS: Final[dict[MarkKind, str]] = {"call": "n", "decision": "d", "loop": "l", "parallel": "f"}
@@ -51,7 +51,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ExpandedNode:
     """A node: the syntax that makes it, and the instance; a local function makes the loop of an
     instance that enters itself. `joins` distinguishes the end of a parallel part from its
     beginning."""
@@ -71,7 +71,7 @@ class Expansion:
     """
 
     instances: list[Instance] = field(default_factory=list[Instance])
-    nodes: dict[str, Made] = field(default_factory=dict[str, Made])
+    nodes: dict[str, ExpandedNode] = field(default_factory=dict[str, ExpandedNode])
     ids: dict[Key, str] = field(default_factory=dict[Key, str])
     joins: dict[Key, str] = field(default_factory=dict[Key, str])
     loops: dict[int, str] = field(default_factory=dict[int, str])
@@ -144,7 +144,7 @@ class _Walk:
         self.expansion = Expansion(marks=owned)
         self._limit = limit
         self._count = 0
-        self._made: list[Made] = []
+        self._made: list[ExpandedNode] = []
         self._recursive: set[int] = set()
 
     def enter(self, instance: Instance, running: Mapping[int, Instance], depth: int) -> None:
@@ -153,14 +153,14 @@ class _Walk:
         self.expansion.instances.append(instance)
         if unit is not None:
             running = {**running, unit.function.index: instance}
-            self._made.append(Made(unit, instance))
+            self._made.append(ExpandedNode(unit, instance))
         side_by_side: list[Mark] = []
         for mark in self.expansion.marks[None if unit is None else unit.function.index]:
             self._join(side_by_side, mark.node.index, instance)
             if mark.unit is not None:
                 self._follow(mark, mark.unit, instance, running, depth)
                 continue
-            self._made.append(Made(mark, instance))
+            self._made.append(ExpandedNode(mark, instance))
             self._count += 1
             if self._count > self._limit:
                 raise TooManyNodes(mark.node.start)
@@ -171,7 +171,7 @@ class _Walk:
     def _join(self, side_by_side: list[Mark], before: int, instance: Instance) -> None:
         """Close parallel parts that end before an index."""
         while side_by_side and side_by_side[-1].node.stop <= before:
-            self._made.append(Made(side_by_side.pop(), instance, joins=True))
+            self._made.append(ExpandedNode(side_by_side.pop(), instance, joins=True))
 
     def _follow(
         self,
@@ -187,7 +187,7 @@ class _Walk:
             self._recursive.add(already.number)
             self.expansion.entered[key] = already
             return
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             raise TooDeep(mark.node.start)
         if len(self.expansion.instances) > self._limit:
             raise TooManyNodes(mark.node.start)

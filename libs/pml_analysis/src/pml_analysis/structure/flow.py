@@ -36,7 +36,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Perhaps:
+class Maybe:
     """A part that may not run: a default value."""
 
     part: "Flow"
@@ -136,7 +136,7 @@ Flow = (
     Step
     | Sequence
     | Branch
-    | Perhaps
+    | Maybe
     | Loop
     | Switch
     | Attempt
@@ -164,6 +164,6 @@ def in_order(*parts: Flow) -> Flow:
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat)) if flat else NOTHING
 
 
-def perhaps(part: Flow) -> Flow:
+def maybe(part: Flow) -> Flow:
     """Mark the part as one that may not run."""
-    return part if part == NOTHING else Perhaps(part)
+    return part if part == NOTHING else Maybe(part)

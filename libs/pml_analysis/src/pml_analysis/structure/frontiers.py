@@ -53,17 +53,17 @@ class Placeholders:
     """Exits that stand for others, which are known later."""
 
     def __init__(self) -> None:
-        self._meant: list[Frontier] = []
+        self._exits: list[Frontier] = []
         self._real: dict[str | int, Frontier] = {}
 
     def fresh(self) -> Exit:
         """Return a new, unresolved placeholder."""
-        self._meant.append({})
-        return Exit(len(self._meant) - 1)
+        self._exits.append({})
+        return Exit(len(self._exits) - 1)
 
     def resolve(self, placeholder: Exit, exits: Frontier | None) -> None:
         """Set the exits of a placeholder, which may contain unresolved placeholders."""
-        self._meant[int(placeholder.node_id)] = exits or {}
+        self._exits[int(placeholder.node_id)] = exits or {}
 
     def real(self, exit_: Exit) -> Frontier:
         """Return the exits that one stands for, once everything is resolved."""
@@ -77,13 +77,13 @@ class Placeholders:
     def _follow(self, start: int) -> Frontier:
         found: Frontier = {}
         seen = {start}
-        waiting = list(self._meant[start])
-        for meant in waiting:  # grows while it is read
-            if isinstance(meant.node_id, str):
-                found[meant] = None
-            elif meant.node_id not in seen:
-                seen.add(meant.node_id)
-                waiting.extend(self._meant[meant.node_id])
+        waiting = list(self._exits[start])
+        for exit_ in waiting:  # grows while it is read
+            if isinstance(exit_.node_id, str):
+                found[exit_] = None
+            elif exit_.node_id not in seen:
+                seen.add(exit_.node_id)
+                waiting.extend(self._exits[exit_.node_id])
         return found
 
 

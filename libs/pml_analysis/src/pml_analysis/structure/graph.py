@@ -40,7 +40,7 @@ def layers(
     Back edges of loops are left out; nodes without predecessors are in the first layer.
     """
     graph = digraph(structure, types)
-    graph.remove_edges_from(list(_ways_back(graph)))
+    graph.remove_edges_from(list(_back_edges(graph)))
     place = {node_id: position for position, node_id in enumerate(graph)}
     found = nx.topological_generations(graph)
     return tuple(tuple(sorted(layer, key=place.__getitem__)) for layer in found)
@@ -68,7 +68,7 @@ def dominators(structure: StaticStructure) -> Mapping[str, str | None]:
     }
 
 
-def _ways_back(graph: Graph) -> Iterator[tuple[str, str]]:
+def _back_edges(graph: Graph) -> Iterator[tuple[str, str]]:
     """Return the back edges of a depth-first visit from the entries."""
     graph, start = _with_start(graph)
     open_: set[str] = set()

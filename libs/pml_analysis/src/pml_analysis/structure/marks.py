@@ -14,7 +14,7 @@ from pml_analysis.names.callbacks import given_function, looping_method, method_
 from pml_analysis.names.choices import arms, is_plain
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import Calls
-from pml_analysis.structure.units import Unit, runs_by_itself
+from pml_analysis.structure.units import Unit, has_implicit_calls
 from pml_analysis.syntax.node_kinds import (
     BRANCHES,
     EXITS,
@@ -117,12 +117,12 @@ class _Finder:
         end = 0
         found = self._tree.of(*FUNCTIONS, *LOOPS)
         for node in sorted(found, key=lambda node: node.index):
-            if node.index >= end and not self._is_drawn(node):
+            if node.index >= end and not self._makes_nodes(node):
                 regions.append((node.index, node.stop))
                 end = node.stop
         return regions
 
-    def _is_drawn(self, node: Node) -> bool:
+    def _makes_nodes(self, node: Node) -> bool:
         if self._places.within(node):
             return True
         return node.kind in LOOPS and self._leaving.within(node)
@@ -145,7 +145,7 @@ class _Finder:
             return False
         if node.kind == "binary_expression" or node["left"].inner.kind == "identifier":
             return True
-        return is_plain(node["left"]) and not runs_by_itself(self._tree)  # it is read twice
+        return is_plain(node["left"]) and not has_implicit_calls(self._tree)  # it is read twice
 
     def _is_attempt(self, node: Node) -> bool:
         handler = node.child("handler")

@@ -36,14 +36,14 @@ def _is_repeated(node: Node, instance: Instance) -> bool:
     while node is not function and node.parent is not None:
         above = node.parent
         is_loop = above.kind in LOOPS and node.field not in _ONCE.get(above.kind, ())
-        is_called_elsewhere = node.kind in FUNCTIONS and not _is_run_on_the_spot(node)
+        is_called_elsewhere = node.kind in FUNCTIONS and not _is_invoked_in_place(node)
         if is_loop or is_called_elsewhere or node.kind in CLASS_BODIES:
             return True
         node = above
     return False
 
 
-def _is_run_on_the_spot(function: Node) -> bool:
+def _is_invoked_in_place(function: Node) -> bool:
     """Whether it is `(() => …)()`."""
     if function.kind not in INLINE_FUNCTIONS or function.child("name") is not None:
         return False

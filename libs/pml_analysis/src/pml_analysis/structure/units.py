@@ -14,7 +14,7 @@ _LATE: Final = frozenset({"await_expression", "new_expression"}) | PLAIN_FUNCTIO
 call only built-ins, too."""
 
 
-_SELF_RUNNING: Final = (
+_IMPLICIT_CALLS: Final = (
     *("Proxy", "Symbol", "definePropert", "toPrimitive", "toString", "valueOf", "\\u"),
 )
 """Substrings of which a text contains one if its values run functions when they are read; getters
@@ -83,7 +83,7 @@ def _is_written(binding: Binding, scopes: Scopes) -> bool:
 
 def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
     parameters = function.child("parameters")
-    if parameters is not None and not _is_simple(parameters) and runs_by_itself(tree):
+    if parameters is not None and not _is_simple(parameters) and has_implicit_calls(tree):
         return True
     return parameters is not None and any(
         node.kind in _LATE
@@ -102,9 +102,9 @@ def _is_simple(parameters: Node) -> bool:
     )
 
 
-def runs_by_itself(tree: Tree) -> bool:
+def has_implicit_calls(tree: Tree) -> bool:
     """Whether code of the program may run where a value is merely read."""
-    is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
+    is_said = any(sign in tree.source.text for sign in _IMPLICIT_CALLS)
     return is_said or any(
         method.kind != "method_definition" or any(child.kind in _MARKS for child in method.children)
         for method in tree.of("method_definition", *GENERATORS)

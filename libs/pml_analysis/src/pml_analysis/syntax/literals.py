@@ -26,7 +26,7 @@ _PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _DECIMAL = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"0|[1-9][0-9]*")
 _LAST_CODE_POINT = 0x10FFFF
-_LONGEST_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
+_MAX_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
 _EXACT_UP_TO = 2**53
 
 
@@ -57,7 +57,7 @@ def string_value(text: str) -> str:
 def number_value(text: str) -> int | float | None:
     """Return the value of a numeric literal; None for big integers and values outside JSON."""
     digits = text.replace("_", "")
-    if len(digits) <= _LONGEST_PREFIXED and _PREFIXED.fullmatch(digits):
+    if len(digits) <= _MAX_PREFIXED and _PREFIXED.fullmatch(digits):
         value = float(int(digits, 0))
     elif _DECIMAL.fullmatch(digits):
         value = float(digits)
@@ -73,7 +73,7 @@ def integer_text(text: str) -> str | None:
     one."""
     digits = text.replace("_", "").removesuffix("n")
     is_known = _INTEGER.fullmatch(digits) or _PREFIXED.fullmatch(digits)
-    return str(int(digits, 0)) if is_known and len(digits) <= _LONGEST_PREFIXED else None
+    return str(int(digits, 0)) if is_known and len(digits) <= _MAX_PREFIXED else None
 
 
 @lru_cache(maxsize=1024)

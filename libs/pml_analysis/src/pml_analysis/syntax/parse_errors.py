@@ -12,26 +12,26 @@ from tree_sitter import Tree as RawTree
 from pml_analysis.syntax.source import Source
 
 
-class Broken(NamedTuple):
+class ParseError(NamedTuple):
     """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
 
     node: RawNode
     siblings: list[RawNode]
 
 
-def broken(raw: RawTree) -> Iterator[Broken]:
+def parse_errors(raw: RawTree) -> Iterator[ParseError]:
     """Yield the text that the parser could not read, in source order.
 
     The parent of a node is never requested: in a deep tree that crashes the process.
     """
-    waiting = [Broken(raw.root_node, [])]
+    waiting = [ParseError(raw.root_node, [])]
     while waiting:
         here = waiting.pop()
         node = here.node
         if node.is_error or node.is_missing:
             yield here
         inside = node.children
-        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+        waiting.extend(ParseError(child, inside) for child in reversed(inside) if child.has_error)
 
 
 def first_jsx(source: Source) -> int | None:

@@ -10,7 +10,7 @@ from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.node_kinds import CASTS, DROPPED, LEAVES
 from pml_analysis.syntax.source import Source
-from pml_analysis.syntax.stand_ins import name_what_stood_in, readable, second_reading
+from pml_analysis.syntax.stand_ins import alternative_reading, restore_kinds, with_stand_ins
 from pml_analysis.syntax.tree import Node, Tree
 
 _TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
@@ -29,8 +29,8 @@ _NOTHING: list[Node] = []
 
 
 _CHUNK: Final = 16 * 1024
-_LEAST_STEPS: Final = 500
-_BYTES_A_STEP: Final = 4
+_MIN_STEPS: Final = 500
+_BYTES_PER_STEP: Final = 4
 """Hundreds of operations that the parser may spend. Most programs take one for 80 bytes, `a;`
 repeated one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four at 16
 KiB."""
@@ -92,9 +92,9 @@ def _fields() -> dict[int | None, str | None]:
 
 def parse(source: Source) -> RawTree:
     """Parse a text that UTF-8 can hold; errors are nodes of the result. Raises TooBroken."""
-    text = readable(source.text.encode())
+    text = with_stand_ins(source.text.encode())
     raw = _parsed(text)
-    if raw.root_node.has_error and (other := second_reading(text)) is not None:
+    if raw.root_node.has_error and (other := alternative_reading(text)) is not None:
         again = _parsed(other)
         return raw if again.root_node.has_error else again
     return raw
@@ -102,7 +102,7 @@ def parse(source: Source) -> RawTree:
 
 def _parsed(text: bytes) -> RawTree:
     """Parse a text with the grammar; its search for the least error is bounded by the length."""
-    left, reached = _LEAST_STEPS + len(text) // _BYTES_A_STEP, 0
+    left, reached = _MIN_STEPS + len(text) // _BYTES_PER_STEP, 0
 
     def is_over(offset: int, _: bool) -> bool:
         nonlocal left, reached
@@ -138,7 +138,7 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
     if offsets is not None:
         for node in nodes:
             node.start, node.end = offsets[node.start], offsets[node.end]
-    name_what_stood_in(nodes, source.text)
+    restore_kinds(nodes, source.text)
     return Tree(source, nodes, raw)
 
 

@@ -17,13 +17,13 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _LESS: Final = re.compile(rb"(<\s*)-(?!-)")
-_REAL: Final = {"~": "-", "var": "let"}
+_REPLACED: Final = {"~": "-", "var": "let"}
 """Tokens that may be stand-ins, and the tokens they replace."""
 
-_STANDING: Final = re.compile(r"<\s*-|\bfor\s+await\s*\(\s*let\b")
+_STAND_IN: Final = re.compile(r"<\s*-|\bfor\s+await\s*\(\s*let\b")
 
 
-def readable(text: bytes) -> bytes:
+def with_stand_ins(text: bytes) -> bytes:
     r"""Replace text that the grammar always misreads:
 
     - a carriage return alone ends a line: a line feed,
@@ -39,19 +39,19 @@ def readable(text: bytes) -> bytes:
     return _ESCAPE.sub(_meaningless, text) if b"\\" in text else text
 
 
-def second_reading(text: bytes) -> bytes | None:
+def alternative_reading(text: bytes) -> bytes | None:
     """Return a variant of a text that does not parse, in which nothing after `<` is a type:
     `f(a < -1, b)` as `f(a < ~1, b)`; None where no such text occurs."""
     other = _LESS.sub(rb"\1~", text)
     return None if other == text else other
 
 
-def name_what_stood_in(nodes: list[Node], text: str) -> None:
+def restore_kinds(nodes: list[Node], text: str) -> None:
     """Give stand-in tokens the kinds of the tokens they replace."""
-    if _STANDING.search(text) is None:
+    if _STAND_IN.search(text) is None:
         return
     for node in nodes:
-        real = _REAL.get(node.kind)
+        real = _REPLACED.get(node.kind)
         if real is not None and text.startswith(real, node.start):
             node.kind = real
 

@@ -3,10 +3,10 @@
 from pml_analysis.text.characters import ODD, named
 from pml_common.text.confusables import read_as
 
-__all__ = ["disguise", "disguised", "read_as"]
+__all__ = ["confusable_character", "imitated_name", "read_as"]
 
 
-def disguised(name: str) -> str | None:
+def imitated_name(name: str) -> str | None:
     """Return the ASCII name that a name looks like without being it; None for honest names."""
     if name.isascii():
         return None
@@ -14,7 +14,7 @@ def disguised(name: str) -> str | None:
     return seen if seen.isascii() else None
 
 
-def disguise(name: str) -> str:
+def confusable_character(name: str) -> str:
     """Return the first confusable character of a name."""
     char = next(char for char in name if not char.isascii())
     seen = "" if ODD.match(char) else read_as(char)

@@ -21,13 +21,13 @@ class Limits:
     edges: int = 10_000
 
     @property
-    def given(self) -> int:
+    def argument_characters(self) -> int:
         """Characters of all calls' arguments: the value of one name may be passed to many calls."""
         return 4 * self.source_bytes
 
 
 DEFAULT_LIMITS: Final = Limits()
-_DEEPEST: Final = 2_000
+_MAX_DEPTH: Final = 2_000
 """Depth of brackets, four times that of syntax; far deeper ones crash the parser."""
 
 _BRACKETS: Final = re.compile(r"[()\[\]{}]")
@@ -76,11 +76,11 @@ def too_long(raw: RawTree, limits: Limits) -> list[Problem]:
 
 def _too_deep(text: str) -> int | None:
     """Return where brackets, those in texts and comments too, nest deeper than in any program."""
-    if sum(map(text.count, "([{")) <= _DEEPEST:
+    if sum(map(text.count, "([{")) <= _MAX_DEPTH:
         return None
     depth = 0
     for match in _BRACKETS.finditer(text):
         depth = depth + 1 if match[0] in "([{" else max(0, depth - 1)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return match.start()
     return None

@@ -10,7 +10,7 @@ from pml_common.text.visible import visible
 _SHOWN = 200
 """Characters of a line that are shown at least; of a long one, half as many on each side."""
 
-_LONGEST_LINE = 2_000
+_MAX_LINE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,6 @@ def _excerpt(line: str, column: int) -> str:
     """Return a line up to a little beyond a column; of a very long one the surroundings, after
     `…`."""
     beside = _SHOWN // 2
-    if column <= _LONGEST_LINE:
+    if column <= _MAX_LINE:
         return line[: max(_SHOWN, column + beside)]
     return f"…{line[column - beside : column + beside]}"

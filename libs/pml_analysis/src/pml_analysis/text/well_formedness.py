@@ -40,7 +40,7 @@ _BODIES: Final = (
 _WRITABLE: Final = MEMBERS | {*PATTERNS, "identifier", "undefined"}
 
 
-def misformed(tree: Tree) -> Iterator[Problem]:
+def well_formedness_errors(tree: Tree) -> Iterator[Problem]:
     """Return each with its place."""
     yield from _declarations(tree)
     yield from _statements(tree)

@@ -36,7 +36,7 @@ declare const capabilities: PmlCapabilities;
 _BY_NAME: Final = "call"
 """`mcp.call` is no server: the tools of one of that name are called by name alone."""
 
-_WAYS: Final = ("anyOf", "oneOf")
+_COMBINATIONS: Final = ("anyOf", "oneOf")
 NONE: Final[Mapping[str, ToolDefinition]] = {}
 _ANYTHING: Final = "{ [key: string]: any }"
 _OTHERS: Final = "readonly [name: string]: (args?: any) => Promise<any>"
@@ -106,9 +106,12 @@ def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]
 
 def _may_be_left_out(schema: JsonObject) -> bool:
     """Whether a call may omit its arguments; an approximation."""
-    every, *ways = ([schema, *_parts(schema, "allOf")], *(_parts(schema, way) for way in _WAYS))
+    every, *combinations = (
+        [schema, *_parts(schema, "allOf")],
+        *(_parts(schema, one) for one in _COMBINATIONS),
+    )
     return not any(map(_requires, every)) and not any(
-        way and all(map(_requires, way)) for way in ways
+        one and all(map(_requires, one)) for one in combinations
     )
 
 

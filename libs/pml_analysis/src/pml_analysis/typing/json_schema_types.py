@@ -14,11 +14,11 @@ from pml_common.contracts.tool import JsonObject
 Members = tuple[str, ...]
 """The members of a union, each in the form that a union allows."""
 
-_DEEPEST: Final = 24
-_MOST_TYPES: Final = 2_000
+_MAX_DEPTH: Final = 24
+_MAX_TYPES: Final = 2_000
 """Types read of one schema; the rest stays open."""
 
-_MOST_DEFAULT: Final = 40
+_MAX_DEFAULT: Final = 40
 _PLAIN: Final[Mapping[str, str]] = {
     "boolean": "boolean",
     "integer": "number",
@@ -52,7 +52,7 @@ class SchemaTypes:
     definitions: dict[str, str]
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _unread: list[str] = field(default_factory=list[str])
-    _left: int = _MOST_TYPES
+    _left: int = _MAX_TYPES
 
     @property
     def open(self) -> Members:
@@ -71,7 +71,7 @@ class SchemaTypes:
     def _read(self, schema: JsonValue, place: "_Place") -> Members:
         """Return the type of a part."""
         self._left -= 1
-        if self._left < 0 or place.depth > _DEEPEST:
+        if self._left < 0 or place.depth > _MAX_DEPTH:
             return self.open
         if schema is False:
             return ("never",)
@@ -90,8 +90,8 @@ class SchemaTypes:
         if not place.inside:  # a name that stands for nothing but itself is no type
             return self._read(target, place.inline(pointer))
         if pointer not in self._named:
-            wanted = f"{self.name}_{pascal(pointer.rpartition('/')[2])}"
-            self._named[pointer] = unique(wanted, self.definitions)
+            proposed = f"{self.name}_{pascal(pointer.rpartition('/')[2])}"
+            self._named[pointer] = unique(proposed, self.definitions)
             self.definitions[self._named[pointer]] = ""
             self._unread.append(pointer)
         return (self._named[pointer],)
@@ -225,7 +225,7 @@ def _documented(schema: JsonValue) -> str:
     description = schema.get("description")
     said = description if isinstance(description, str) else ""
     default = literal(schema.get("default"))
-    if default not in (None, "null", "number") and len(default) <= _MOST_DEFAULT:
+    if default not in (None, "null", "number") and len(default) <= _MAX_DEFAULT:
         said = f"{said} (default {default})".lstrip()
     return comment(said)
 

@@ -10,8 +10,8 @@ from pml_analysis.text.problems import Problem, diagnostic
 from pml_analysis.typing.declarations import DECLARED
 from pml_common.contracts.structure import Diagnostic
 
-_LONGEST_MESSAGE: Final = 600
-_MOST_ERRORS: Final = 20
+_MAX_MESSAGE: Final = 600
+_MAX_ERRORS: Final = 20
 _IMPLICIT_ANY: Final = range(7005, 7060)
 """TypeScript's complaints about a missing type annotation. The option that allows these would also
 make an empty list one of `never`."""
@@ -57,9 +57,9 @@ def type_errors(code: str, prefix: int, findings: Iterable[Finding]) -> list[Dia
         column = finding.column - (prefix if finding.line == 0 else 0)
         if finding.code in _IMPLICIT_ANY or column < 0 or finding.line >= source.line_count:
             continue
-        message = f"{finding.message[:_LONGEST_MESSAGE]} (TypeScript {finding.code})"
+        message = f"{finding.message[:_MAX_MESSAGE]} (TypeScript {finding.code})"
         problems.append(Problem(source.offset(finding.line + 1, column), message))
-    ordered = sorted(problems, key=lambda problem: problem.offset)[:_MOST_ERRORS]
+    ordered = sorted(problems, key=lambda problem: problem.offset)[:_MAX_ERRORS]
     return [diagnostic(source, problem) for problem in ordered]
 
 

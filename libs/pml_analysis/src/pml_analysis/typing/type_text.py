@@ -15,7 +15,7 @@ _LINE_ENDS_OR_HALVES: Final = re.compile("[\u2028\u2029\ud800-\udfff]")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 _TAG: Final = re.compile(r"(?<!\w)@")
 _COMMENT_WIDTH: Final = 92
-_LONGEST_COMMENT: Final = 600
+_MAX_COMMENT: Final = 600
 _LARGEST_EXACT: Final = 2**53
 _WIDTH: Final = 88
 
@@ -56,8 +56,8 @@ def comment(text: str) -> str:
     flat = " ".join(_CONTROL.sub(" ", text.encode(errors="replace").decode()).split())
     if not flat:
         return ""
-    if len(flat) > _LONGEST_COMMENT:
-        flat = flat[: _LONGEST_COMMENT - 1] + "…"
+    if len(flat) > _MAX_COMMENT:
+        flat = flat[: _MAX_COMMENT - 1] + "…"
     safe = _TAG.sub(r"\\@", flat.replace("*/", "*\\/"))
     if len(safe) <= _COMMENT_WIDTH:
         return f"/** {safe} */\n"

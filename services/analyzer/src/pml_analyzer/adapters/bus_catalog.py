@@ -7,7 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from pml_analysis.decision.toolbox import Tools
-from pml_analyzer.adapters.reply_cache import Copies
+from pml_analyzer.adapters.reply_cache import ReplyCache
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
@@ -16,7 +16,7 @@ from pml_common.contracts.registry import ListTools
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 
-_MOST_SCOPES: Final = 256
+_MAX_SCOPES: Final = 256
 
 
 class BusCatalog(Catalog):
@@ -27,24 +27,26 @@ class BusCatalog(Catalog):
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
-        self._copies = Copies[Scope, Tools](max_age_s=max_age_s, most=_MOST_SCOPES, clock=clock)
+        self._cache = ReplyCache[Scope, Tools](
+            max_age_s=max_age_s, max_entries=_MAX_SCOPES, clock=clock
+        )
 
     @override
     async def tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        copy = self._copies.get(scope)
-        return await self.reread(scope) if copy is None else copy
+        copy = self._cache.get(scope)
+        return await self.refresh(scope) if copy is None else copy
 
     @override
-    async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
-        question = self._copies.asking()
+    async def refresh(self, scope: Scope) -> Sequence[ToolDefinition]:
+        moment = self._cache.begin_query()
         try:
             reply = await self._bus.request(LIST_TOOLS, ListTools(scope=scope))
         except QueryFailed as failure:
             raise CatalogUnavailable(f"the tools of {scope}: {failure}") from failure
         tools = Tools(reply.tools)
-        self._copies.keep(question, scope, tools)
+        self._cache.put(moment, scope, tools)
         return tools
 
     @override
-    def drop(self, scope: Scope) -> None:
-        self._copies.drop(lambda key: key == scope)
+    def invalidate(self, scope: Scope) -> None:
+        self._cache.invalidate(lambda key: key == scope)

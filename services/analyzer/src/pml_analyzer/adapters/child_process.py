@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final, cast
 
 _HEAD: Final = 4
-_LARGEST: Final = 256 * 2**20
+_MAX_FRAME_BYTES: Final = 256 * 2**20
 _BUFFER: Final = 2**20
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_SPARE_S: Final = 2
+_MARGIN_S: Final = 2
 
 
 class ChildLost(Exception):
@@ -37,7 +37,7 @@ class ChildProcess:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self.asked = 0
+        self.requests = 0
 
     @classmethod
     async def start(cls, command: ChildCommand) -> "ChildProcess":
@@ -94,18 +94,18 @@ class ChildProcess:
         after_name = stat.rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
-    def allow(self, seconds: float) -> None:
+    def limit_processor_time(self, seconds: float) -> None:
         """Have the kernel end the process after this much more processor time, even without its
         parent."""
         used = self.processor_s()
         if used is not None:
-            until = math.ceil(used + seconds) + _SPARE_S
+            until = math.ceil(used + seconds) + _MARGIN_S
             with suppress(OSError):
                 resource.prlimit(self.pid, resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
 
-    async def ask(self, body: bytes) -> bytes:
+    async def request(self, body: bytes) -> bytes:
         """Send a request and return the answer. Raises ChildLost."""
-        self.asked += 1
+        self.requests += 1
         stdin = cast(asyncio.StreamWriter, self._process.stdin)
         try:
             stdin.write(len(body).to_bytes(_HEAD, "big") + body)
@@ -128,7 +128,7 @@ class ChildProcess:
         stdout = cast(asyncio.StreamReader, self._process.stdout)
         try:
             size = int.from_bytes(await stdout.readexactly(_HEAD), "big")
-            if size > _LARGEST:
+            if size > _MAX_FRAME_BYTES:
                 raise ChildLost(f"an answer of {size:,} bytes was announced")
             return await stdout.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError) as error:

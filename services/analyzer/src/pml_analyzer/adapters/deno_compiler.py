@@ -8,9 +8,9 @@ from typing import Final
 
 from typing_extensions import override
 
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
 from pml_analyzer.ports import Compiler
 from pml_common.contracts.scope import Scope
 
@@ -33,40 +33,40 @@ def compiler_command(deno: str) -> ChildCommand:
 @asynccontextmanager
 async def deno_compiler(deno: str, limits: WorkerLimits) -> AsyncGenerator["DenoCompiler"]:
     """Run a compiler until the context exits."""
-    async with workers("compiler", compiler_command(deno), limits) as pool:
+    async with worker_pool("compiler", compiler_command(deno), limits) as pool:
         yield DenoCompiler(pool)
 
 
 class DenoCompiler(Compiler):
     """Compiles programs in a pool of Deno processes."""
 
-    def __init__(self, pool: Workers) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
 
     @override
-    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
+    async def compile_error(self, scope: Scope, code: str) -> CompileError | None:
         body = code.encode()
 
-        async def talk(child: ChildProcess) -> Misfit | None:
-            return _read(await child.ask(body))
+        async def talk(child: ChildProcess) -> CompileError | None:
+            return _read(await child.request(body))
 
         try:
             return await self._pool.run(scope, talk)
         except OutOfTime:
             seconds = f"{self._pool.deadline_s:g} s of processor time"
-            return Misfit(0, 0, f"the compiler takes more than {seconds}: make it simpler")
+            return CompileError(0, 0, f"the compiler takes more than {seconds}: make it simpler")
         except ChildLost:
-            return Misfit(0, 0, "it ended the compiler, twice: make it simpler")
+            return CompileError(0, 0, "it ended the compiler, twice: make it simpler")
 
     async def health(self) -> str | None:
         """Return why there is no compiler, or None."""
         return await self._pool.health()
 
 
-def _read(answer: bytes) -> Misfit | None:
+def _read(answer: bytes) -> CompileError | None:
     """Parse an answer. Raises ChildLost where it is invalid."""
     try:
         found = json.loads(answer)
-        return None if found is None else Misfit(**found)
+        return None if found is None else CompileError(**found)
     except (ValueError, TypeError) as error:
         raise ChildLost(f"the compiler cannot be understood: {error}") from error

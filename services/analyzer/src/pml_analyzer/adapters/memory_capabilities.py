@@ -15,14 +15,14 @@ class MemoryCapabilities(Capabilities):
 
     def __init__(self, known: dict[str, Sequence[Reference]] | None = None) -> None:
         self.known: dict[str, Sequence[Reference]] | None = known or {}
-        self._copies: dict[tuple[Scope, str], Reference] = {}
+        self._cache: dict[tuple[Scope, str], Reference] = {}
 
     @override
     async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
         return {reference: self._described(scope, reference) for reference in references}
 
     def _described(self, scope: Scope, reference: str) -> Reference:
-        copy = self._copies.get((scope, reference))
+        copy = self._cache.get((scope, reference))
         if copy is not None:
             return copy
         if self.known is None:
@@ -30,10 +30,10 @@ class MemoryCapabilities(Capabilities):
         for one in self.known.get(str(scope), ()):
             if one.reference == reference:
                 if one.capability is not None:
-                    self._copies[scope, reference] = one
+                    self._cache[scope, reference] = one
                 return one
         return Reference(reference=reference)
 
     @override
-    def drop(self, scope: Scope) -> None:
-        self._copies = {key: one for key, one in self._copies.items() if key[0] != scope}
+    def invalidate(self, scope: Scope) -> None:
+        self._cache = {key: one for key, one in self._cache.items() if key[0] != scope}

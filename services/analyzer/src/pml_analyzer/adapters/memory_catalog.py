@@ -15,20 +15,20 @@ class MemoryCatalog(Catalog):
 
     def __init__(self, known: dict[str, Sequence[ToolDefinition]] | None = None) -> None:
         self.known: dict[str, Sequence[ToolDefinition]] | None = known or {}
-        self._copies: dict[Scope, Sequence[ToolDefinition]] = {}
+        self._cache: dict[Scope, Sequence[ToolDefinition]] = {}
 
     @override
     async def tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        copy = self._copies.get(scope)
-        return copy if copy is not None else await self.reread(scope)
+        copy = self._cache.get(scope)
+        return copy if copy is not None else await self.refresh(scope)
 
     @override
-    async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
+    async def refresh(self, scope: Scope) -> Sequence[ToolDefinition]:
         if self.known is None:
             raise CatalogUnavailable(f"the tools of {scope}: the registry does not answer")
-        self._copies[scope] = self.known.get(str(scope), ())
-        return self._copies[scope]
+        self._cache[scope] = self.known.get(str(scope), ())
+        return self._cache[scope]
 
     @override
-    def drop(self, scope: Scope) -> None:
-        self._copies.pop(scope, None)
+    def invalidate(self, scope: Scope) -> None:
+        self._cache.pop(scope, None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from typing_extensions import override
 
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analyzer.ports import Compiler, WorkersUnavailable
 from pml_common.contracts.scope import Scope
 
@@ -14,13 +14,13 @@ class MemoryCompiler(Compiler):
     reason; `asked` are the programs compiled so far, `is_away` simulates that no process can be
     started."""
 
-    def __init__(self, refused: Mapping[str, Misfit] | None = None) -> None:
+    def __init__(self, refused: Mapping[str, CompileError] | None = None) -> None:
         self._refused = dict(refused or {})
         self.asked: list[str] = []
         self.is_away = False
 
     @override
-    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
+    async def compile_error(self, scope: Scope, code: str) -> CompileError | None:
         if self.is_away:
             raise WorkersUnavailable(f"compiler: away, for {scope} too")
         self.asked.append(code)

@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 from typing_extensions import override
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import lost, overdue
+from pml_analysis.check_results import ended_the_process, took_too_long
 from pml_analysis.decision.capabilities import Capability, Library
 from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
 from pml_analyzer.adapters.engine_worker import Done, Job
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
 from pml_analyzer.ports import Engine
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
@@ -30,7 +30,7 @@ INLINE: Final = 4 * 1024
 some 60 ms (`bench/slow_texts.py`), most take 2."""
 
 _MAIN: Final = "from pml_analyzer.adapters.engine_worker import main; main()"
-_MOST_TOOLS: Final = 8
+_MAX_TOOLS: Final = 8
 """Number of tool catalogs that a process caches."""
 
 
@@ -49,7 +49,7 @@ async def process_engine(
     limits: WorkerLimits, *, inline: int = INLINE
 ) -> AsyncGenerator["ProcessEngine"]:
     """Run an engine until the context exits."""
-    async with workers("analysis", engine_command(), limits) as pool:
+    async with worker_pool("analysis", engine_command(), limits) as pool:
         yield ProcessEngine(pool, inline)
 
 
@@ -57,11 +57,11 @@ class ProcessEngine(Engine):
     """Analyses programs in a pool of processes; programs of at most `inline` bytes, and no
     capabilities, in this one."""
 
-    def __init__(self, pool: Workers, inline: int) -> None:
+    def __init__(self, pool: WorkerPool, inline: int) -> None:
         self._pool = pool
         self._inline = inline
         self._here = InlineEngine()
-        self._tools = _Numbers()
+        self._tools = _ToolNumbers()
         self._sent = WeakKeyDictionary[ChildProcess, OrderedDict[int, None]]()
         """The tools that each process has, by number, the most recently used last."""
 
@@ -79,9 +79,9 @@ class ProcessEngine(Engine):
         try:
             return await self._run(request.scope, "analyze", given, tools)
         except OutOfTime:
-            return overdue(self._pool.deadline_s)
+            return took_too_long(self._pool.deadline_s)
         except ChildLost:
-            return lost()
+            return ended_the_process()
 
     @override
     async def read_capability(
@@ -113,7 +113,7 @@ class ProcessEngine(Engine):
     ) -> Any:
         async def talk(child: ChildProcess) -> Done:
             job = self._job(child, what, given, tools)
-            answer = await child.ask(pickle.dumps(job))
+            answer = await child.request(pickle.dumps(job))
             return pickle.loads(answer)  # noqa: S301 - this code's own, which runs no program
 
         done = await self._pool.run(scope, talk)
@@ -134,12 +134,12 @@ class ProcessEngine(Engine):
         is_new, dropped = number not in sent, ()
         sent[number] = None
         sent.move_to_end(number)
-        if len(sent) > _MOST_TOOLS:
+        if len(sent) > _MAX_TOOLS:
             dropped = (sent.popitem(last=False)[0],)
         return Job(what, given, number, tools if is_new else None, dropped)
 
 
-class _Numbers:
+class _ToolNumbers:
     """A unique number for each of the most recently used sequences of tools."""
 
     def __init__(self) -> None:
@@ -151,6 +151,6 @@ class _Numbers:
         if known is None:  # held on to: what is alive keeps its identity
             known = self._known[id(tools)] = tools, next(self._next)
         self._known.move_to_end(id(tools))
-        if len(self._known) > 2 * _MOST_TOOLS:
+        if len(self._known) > 2 * _MAX_TOOLS:
             self._known.popitem(last=False)
         return known[1]

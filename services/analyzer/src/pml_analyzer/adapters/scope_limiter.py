@@ -9,7 +9,7 @@ from typing import Final
 from pml_analyzer.ports import ScopeBusy
 from pml_common.contracts.scope import Scope
 
-_LINE: Final = 4
+_MAX_WAITING: Final = 4
 """Number of waiters of a scope without a time limit."""
 
 _GRACE_S: Final = 0.5
@@ -25,16 +25,18 @@ class _Share:
     waiting: int = 0
 
 
-class Turns:
+class ScopeLimiter:
     """Runs at most `per_scope` pieces of work of a scope at a time; others wait, in order.
 
     Behind long work only a short line may wait: the rest is refused with ScopeBusy and redelivered,
     so that one scope's messages do not fill the slots of all scopes.
     """
 
-    def __init__(self, per_scope: int, *, line: int = _LINE, grace_s: float = _GRACE_S) -> None:
+    def __init__(
+        self, per_scope: int, *, max_waiting: int = _MAX_WAITING, grace_s: float = _GRACE_S
+    ) -> None:
         self._per_scope = per_scope
-        self._line = line
+        self._max_waiting = max_waiting
         self._grace_s = grace_s
         self._shares: dict[Scope, _Share] = {}
 
@@ -65,7 +67,7 @@ class Turns:
 
     async def _wait(self, scope: Scope, share: _Share, now: float) -> None:
         patience = None
-        if share.waiting >= self._line:
+        if share.waiting >= self._max_waiting:
             oldest = min(share.at_work, default=now)
             patience = max(0.0, oldest + self._grace_s - now)
         share.waiting += 1

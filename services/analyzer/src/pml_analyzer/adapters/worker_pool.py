@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.scope_limiter import Turns
+from pml_analyzer.adapters.scope_limiter import ScopeLimiter
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_LOOK_S: Final = 0.05
-_WEIGHED: Final = 64
+_POLL_S: Final = 0.05
+_REQUESTS_PER_MEMORY_CHECK: Final = 64
 """Number of requests between two checks of a process's memory."""
 
-_WALL: Final = 10
+_CLOCK_FACTOR: Final = 10
 """Factor between the deadline in processor time and that by the clock: work may have to wait for a
 processor."""
 
@@ -32,41 +32,41 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """`deadline_s` is processor time for one piece of work. A process is worn after `most_asked`
+    """`deadline_s` is processor time for one piece of work. A process is worn after `max_requests`
     requests, or at `resident_mib` of memory."""
 
     deadline_s: float = 2.0
     processes: int = 2
     per_scope: int = 1
-    most_asked: int = 20_000
+    max_requests: int = 20_000
     resident_mib: int = 512
 
 
 @asynccontextmanager
-async def workers(
+async def worker_pool(
     what: str, command: ChildCommand, limits: WorkerLimits
-) -> AsyncGenerator["Workers"]:
+) -> AsyncGenerator["WorkerPool"]:
     """Run a pool until the context exits; the first process starts in the background."""
-    pool = Workers(what, command, limits)
+    pool = WorkerPool(what, command, limits)
     try:
         yield pool
     finally:
         await pool.close()
 
 
-class Workers:
+class WorkerPool:
     """At most `processes` of one kind, started on demand, replaced when lost or worn."""
 
     def __init__(self, what: str, command: ChildCommand, limits: WorkerLimits) -> None:
         self._what = what
         self._command = command
         self._limits = limits
-        self._turns = Turns(limits.per_scope)
+        self._limiter = ScopeLimiter(limits.per_scope)
         self._slots = asyncio.Semaphore(limits.processes)
         self._idle: list[ChildProcess] = []
         self._busy: set[ChildProcess] = set()
         self._starting = [asyncio.create_task(self._start())]
-        self._trouble: str | None = None
+        self._start_failure: str | None = None
 
     @property
     def deadline_s(self) -> float:
@@ -80,18 +80,18 @@ class Workers:
 
     async def health(self) -> str | None:
         """Return why no process can be started, or None."""
-        return self._trouble
+        return self._start_failure
 
     async def run(self, scope: Scope, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
         """Run a conversation with a process; retried once if that process is lost.
 
         Raises OutOfTime, ChildLost when the second is lost, too, ScopeBusy, WorkersUnavailable.
         """
-        async with self._turns.of(scope), self._slots:
+        async with self._limiter.of(scope), self._slots:
             try:
-                return await self._once(talk)
+                return await self._attempt(talk)
             except ChildLost:  # perhaps long ago
-                return await self._once(talk)
+                return await self._attempt(talk)
 
     async def close(self) -> None:
         """End all processes."""
@@ -103,7 +103,7 @@ class Workers:
         for child in (*self._idle, *self._busy):
             await child.close()
 
-    async def _once(self, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
+    async def _attempt(self, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
         child = await self._take()
         self._busy.add(child)
         is_sound = False
@@ -122,8 +122,8 @@ class Workers:
     async def _within(self, child: ChildProcess, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
         """Run a conversation within the deadline."""
         deadline, clock = self._limits.deadline_s, asyncio.get_running_loop().time
-        began, until = child.processor_s(), clock() + _WALL * deadline
-        child.allow(deadline)
+        began, until = child.processor_s(), clock() + _CLOCK_FACTOR * deadline
+        child.limit_processor_time(deadline)
         talking = asyncio.ensure_future(talk(child))
         left = deadline
         try:
@@ -132,15 +132,18 @@ class Workers:
                 spent = deadline if began is None or used is None else used - began
                 if spent >= deadline or clock() >= until:
                     raise OutOfTime(f"{self._what}: no end within {deadline:g} s")
-                left = max(deadline - spent, _LOOK_S)
+                left = max(deadline - spent, _POLL_S)
             return talking.result()
         finally:
             talking.cancel()
 
     def _is_worn(self, child: ChildProcess) -> bool:
         limits = self._limits
-        is_large = child.asked % _WEIGHED == 0 and child.resident_mib >= limits.resident_mib
-        return is_large or child.asked >= limits.most_asked
+        is_large = (
+            child.requests % _REQUESTS_PER_MEMORY_CHECK == 0
+            and child.resident_mib >= limits.resident_mib
+        )
+        return is_large or child.requests >= limits.max_requests
 
     async def _take(self) -> ChildProcess:
         """Return a warm process. Raises WorkersUnavailable."""
@@ -166,8 +169,8 @@ class Workers:
         try:
             child = await ChildProcess.start(self._command)
         except ChildLost as lost:
-            self._trouble = str(lost)
+            self._start_failure = str(lost)
             log.warning("%s: %s", self._what, lost)
             raise
-        self._trouble = None
+        self._start_failure = None
         return child

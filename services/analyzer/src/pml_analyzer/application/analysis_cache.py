@@ -13,13 +13,13 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 
-MOST: Final = 128
+MAX_CACHED: Final = 128
 
-_LONGEST: Final = 8 * 1024
+_MAX_LENGTH: Final = 8 * 1024
 """Characters of the longest program whose analysis is cached."""
 
 
-class _Asked(NamedTuple):
+class _Inputs(NamedTuple):
     """All inputs of an analysis but the tools."""
 
     scope: Scope
@@ -29,15 +29,17 @@ class _Asked(NamedTuple):
     limits: Limits
 
 
-class Analyses:
-    """Analyses of the `most` programs requested last, each valid for the identical tools object: a
-    catalog that is read anew is another. Programs that call capabilities, and dry runs, are
-    analysed every time."""
+class AnalysisCache:
+    """Analyses of the `max_entries` programs requested last, each valid for the identical tools
+    object: a catalog that is read anew is another. Programs that call capabilities, and dry runs,
+    are analysed every time."""
 
-    def __init__(self, engine: Engine, most: int = MOST) -> None:
+    def __init__(self, engine: Engine, max_entries: int = MAX_CACHED) -> None:
         self.engine = engine
-        self._most = most
-        self._kept: OrderedDict[_Asked, tuple[Sequence[ToolDefinition], Analysis]] = OrderedDict()
+        self._max_entries = max_entries
+        self._entries: OrderedDict[_Inputs, tuple[Sequence[ToolDefinition], Analysis]] = (
+            OrderedDict()
+        )
 
     async def of(
         self,
@@ -47,20 +49,20 @@ class Analyses:
         limits: Limits,
     ) -> Analysis | Rejection:
         """Return the analysis of a request's program."""
-        if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _LONGEST:
+        if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _MAX_LENGTH:
             return await self.engine.analyze(request, tools, library, limits)
-        asked = _Asked(request.scope, request.code, request.policy, request.known_as, limits)
-        kept = self._kept.get(asked)
-        if kept is not None and kept[0] is tools:
-            self._kept.move_to_end(asked)
-            return kept[1]
+        inputs = _Inputs(request.scope, request.code, request.policy, request.known_as, limits)
+        entry = self._entries.get(inputs)
+        if entry is not None and entry[0] is tools:
+            self._entries.move_to_end(inputs)
+            return entry[1]
         outcome = await self.engine.analyze(request, tools, library, limits)
         if isinstance(outcome, Analysis):
-            self._keep(asked, tools, outcome)
+            self._put(inputs, tools, outcome)
         return outcome
 
-    def _keep(self, asked: _Asked, tools: Sequence[ToolDefinition], analysis: Analysis) -> None:
-        self._kept[asked] = tools, analysis
-        self._kept.move_to_end(asked)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+    def _put(self, inputs: _Inputs, tools: Sequence[ToolDefinition], analysis: Analysis) -> None:
+        self._entries[inputs] = tools, analysis
+        self._entries.move_to_end(inputs)
+        if len(self._entries) > self._max_entries:
+            self._entries.popitem(last=False)

@@ -6,4 +6,4 @@ from pml_common.contracts.registry import CatalogChanged
 
 async def on_catalog_changed(event: CatalogChanged, catalog: Catalog) -> None:
     """Invalidate the scope's cached tools; idempotent."""
-    catalog.drop(event.scope)
+    catalog.invalidate(event.scope)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.text.limits import Limits
-from pml_analyzer.application.analysis_cache import Analyses
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.application.library import library_for
 from pml_analyzer.ports import Capabilities, Catalog
@@ -21,7 +21,7 @@ async def on_execution_requested(
     catalog: Catalog,
     capabilities: Capabilities,
     limits: Limits,
-    analyses: Analyses,
+    analyses: AnalysisCache,
     compiles: CompileCheck,
     types: TypeCheck | None = None,
 ) -> Sequence[Message]:
@@ -35,7 +35,7 @@ async def on_execution_requested(
         outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
-        tools = await catalog.reread(scope)
+        tools = await catalog.refresh(scope)
         outcome = await analyses.of(request, tools, library, limits)
     outcome = await compiles.of(scope, request.code, outcome)
     if types is not None:

@@ -1,4 +1,4 @@
-"""One text analysed, and everything that must hold for whatever comes out."""
+"""Analysis of one arbitrary text, and the invariants of every outcome."""
 
 from time import process_time
 
@@ -13,7 +13,8 @@ LONGEST_S_PER_CHARACTER = 20e-6
 
 
 def check(text: str) -> Analysis | Rejection:
-    """The outcome of a text. Raises AssertionError when something is wrong with it, or slow."""
+    """Return the outcome of a text. Raises AssertionError when an invariant fails, or it is
+    slow."""
     began = process_time()
     outcome = analyze(text, tools=TOOLS, policy=Policy(), capabilities=KNOWN)
     took = process_time() - began

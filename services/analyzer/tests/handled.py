@@ -1,4 +1,4 @@
-"""Requests handled as the analyzer does, without processes."""
+"""Requests handled by the analyzer's handler, without processes."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ async def handled(
     types: TypeCheck | None = None,
     compiler: Compiler | None = None,
 ) -> Sequence[Message]:
-    """The events that a request leads to; nothing is kept for another."""
+    """Return the events that a request leads to; nothing is cached."""
     return await on_execution_requested(
         request,
         catalog,

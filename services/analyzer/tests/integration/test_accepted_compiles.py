@@ -1,5 +1,5 @@
-"""What is accepted loads as the sandbox loads it: generated programs, and those of the tests more
-and less damaged.
+"""Accepted programs load like in the sandbox: generated programs, and those of the tests, damaged
+to various degrees.
 
 `python -m services.analyzer.tests.integration.test_accepted_compiles COUNT [SEED]` tries more.
 """
@@ -34,7 +34,7 @@ PATIENT = WorkerLimits(deadline_s=60)
 
 @dataclass(frozen=True)
 class Compared:
-    """A text that the analysis takes: why it does not compile, and why it does not load."""
+    """A text that the analysis accepts: why it does not compile, and why it does not load."""
 
     code: str
     compile_error: CompileError | None
@@ -42,7 +42,7 @@ class Compared:
 
 
 def drawn(count: int, seed_: int) -> list[str]:
-    """Texts that are nearly programs, and programs."""
+    """Return texts that are nearly programs, and programs."""
     found: dict[str, None] = {}
 
     @seed(seed_)
@@ -62,7 +62,7 @@ def drawn(count: int, seed_: int) -> list[str]:
 
 
 async def compared(codes: Sequence[str]) -> list[Compared]:
-    """Of these texts those that the analysis takes."""
+    """Compare those of these texts that the analysis accepts."""
     taken: list[tuple[str, str, CompileError | None]] = []
     async with deno_compiler(str(DENO), PATIENT) as compiler:
         for code in codes:

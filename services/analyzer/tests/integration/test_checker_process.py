@@ -1,4 +1,4 @@
-"""The checker's process: lost, slow, worn, or not there at all."""
+"""The checker's process: lost, slow, worn, or missing."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ WRONG = "const a: string = 1;"
 
 
 def pid_of(checker: DenoChecker) -> int | None:
-    """The id of its process, once that is warm."""
+    """Return the id of the checker's process, once that is warm."""
     return checker.process.pid if checker.process is not None else None
 
 

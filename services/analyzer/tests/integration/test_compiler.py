@@ -75,7 +75,7 @@ async def test_what_compiles_is_let_pass(code: str) -> None:
 
 
 async def test_nothing_is_run_even_what_leaves_its_function() -> None:
-    """The process would end at once, and its answer be lost."""
+    """If it were run, the process would end at once, and its answer be lost."""
     leaving = "}}; Deno.exit(3); async () => {{"
     looping = "}}; for (;;) {} async () => {{"
     failing = "}}; let a; let a; Deno.exit(3); async () => {{"  # placed by loading

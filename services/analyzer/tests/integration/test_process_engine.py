@@ -1,4 +1,5 @@
-"""Programs read in processes: as they are read here, and none longer than the deadline."""
+"""Programs analysed in processes: with the same result as inline, and none longer than the
+deadline."""
 
 import gc
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""The type checker: what the real one and its twin promise, and what only the real one can show."""
+"""The type checker: one suite for the real one and its fake, and tests of the real one alone."""
 
 import asyncio
 import subprocess
@@ -33,7 +33,7 @@ async def deno() -> AsyncIterator[DenoChecker]:
 
 @pytest.fixture(params=["twin", "deno"])
 def checker(request: pytest.FixtureRequest, deno: DenoChecker) -> TypeChecker:
-    """A checker, with what the programs below have wrong told to the twin."""
+    """A checker; the fake is configured with the errors of the programs below."""
     if request.param == "deno":
         return deno
     faults = {

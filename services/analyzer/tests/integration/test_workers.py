@@ -1,4 +1,4 @@
-"""Processes shared by scopes: ended at the deadline, replaced, and none held up by another."""
+"""Processes shared by scopes: killed at the deadline, replaced, and none blocked by another."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ SHORT = replace(LIMITS, deadline_s=0.1)
 
 
 async def answer(pool: WorkerPool, request: bytes = b"now", scope: Scope = ACME) -> int:
-    """The id of the process that answered."""
+    """Return the id of the process that answered."""
 
     async def talk(child: ChildProcess) -> bytes:
         return await child.request(request)

@@ -1,4 +1,4 @@
-"""Analyses that are kept for programs asked for again."""
+"""The cache of analyses."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

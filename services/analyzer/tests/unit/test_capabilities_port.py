@@ -1,5 +1,4 @@
-"""What capabilities a program means, as the analyzer keeps it: one suite for the real thing and its
-twin."""
+"""The port of capabilities and its cache: one suite for the real adapter and its fake."""
 
 from collections.abc import Sequence
 
@@ -29,17 +28,17 @@ UNKNOWN = Reference(reference="fs_raed", near=("fs_read",))
 
 
 class Source:
-    """What the registry knows, whichever way it is asked."""
+    """The registry's contents, for either adapter."""
 
     def __init__(self, behind: MemoryCapabilities | Registry) -> None:
         self._behind = behind
 
     def knows(self, *references: Reference, scope: Scope = OURS) -> None:
-        """In this scope, and nothing else anywhere."""
+        """Set the contents for this scope; others have none."""
         self._set({str(scope): references})
 
     def fails(self) -> None:
-        """It does not answer."""
+        """Make the registry fail."""
         self._set(None)
 
     def _set(self, known: dict[str, Sequence[Reference]] | None) -> None:
@@ -54,7 +53,7 @@ Pair = tuple[Capabilities, Source]
 
 @pytest.fixture(params=["twin", "bus"])
 async def pair(request: pytest.FixtureRequest, world: BusWorld, registry: Registry) -> Pair:
-    """The port, and where it reads."""
+    """The port, and its source."""
     if request.param == "twin":
         twin = MemoryCapabilities()
         return twin, Source(twin)

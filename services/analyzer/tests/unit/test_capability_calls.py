@@ -1,4 +1,4 @@
-"""Calls of capabilities: which one is meant, and which only the run can tell."""
+"""Calls of capabilities: the one that is meant, and dynamic calls."""
 
 import pytest
 

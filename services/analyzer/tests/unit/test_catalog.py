@@ -1,4 +1,4 @@
-"""The catalogue of tools, as the analyzer keeps it: one suite for the real thing and its twin."""
+"""The port of the tool catalog and its cache: one suite for the real adapter and its fake."""
 
 import pytest
 
@@ -18,7 +18,7 @@ READ, WRITE = tool("fs:read"), tool("fs:write")
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """A manual clock, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -31,7 +31,7 @@ class Clock:
 async def catalog(
     request: pytest.FixtureRequest, world: BusWorld, registry: Registry
 ) -> tuple[Catalog, MemoryCatalog | Registry]:
-    """A catalogue, and where it reads."""
+    """A catalog, and its source."""
     if request.param == "twin":
         twin = MemoryCatalog()
         return twin, twin

@@ -1,4 +1,4 @@
-"""Requests whose programs are compiled before anybody approves them."""
+"""Requests whose programs are compiled before any approval."""
 
 import pytest
 

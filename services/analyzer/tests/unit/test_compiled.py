@@ -1,4 +1,4 @@
-"""What is told of programs that do not compile, and of those that cannot be read in time."""
+"""Rejections of programs that do not compile, and of those that cannot be analysed in time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How large programs may be, and that time grows with length only."""
+"""Limits on the size of programs; time grows with length only."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Who must approve a program that calls capabilities, and what they are told."""
+"""The verdicts on programs that call capabilities, and the reasons for approvers."""
 
 import pytest
 
@@ -175,7 +175,8 @@ def test_cycles_end(programs: dict[str, str]) -> None:
 
 
 def _chain(length: int) -> list[ToolDecision]:
-    """The tools of a program that calls a chain of capabilities, the last of which writes."""
+    """Return the tools of a program that calls a chain of capabilities, the last of which
+    writes."""
     programs = [f"return capabilities.x_c{n + 1}();" for n in range(length - 1)]
     described_all = [
         described(f"x:c{n}", code) for n, code in enumerate([*programs, "await mcp.fs.write({});"])

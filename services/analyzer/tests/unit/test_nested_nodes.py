@@ -1,4 +1,4 @@
-"""What nested capabilities call themselves, as it is told to those who bind it."""
+"""The calls of nested capabilities, as the executor and the gateway get them."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One request for analysis: the events it leads to."""
+"""One request for analysis, and its events."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -22,7 +22,7 @@ KNOWN = (meaning("fs_read_json", READ_JSON), meaning("report_weekly", REPORT))
 
 
 class Counting(MemoryCapabilities):
-    """Remembers what was asked."""
+    """Records the queries."""
 
     def __init__(self, known: dict[str, Sequence[Reference]]) -> None:
         super().__init__(known)

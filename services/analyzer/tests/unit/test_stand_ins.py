@@ -1,4 +1,4 @@
-"""What the grammar reads wrongly, and how it is read in the end."""
+"""Text that the grammar misreads, and its stand-ins."""
 
 import pytest
 

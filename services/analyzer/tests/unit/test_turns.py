@@ -1,4 +1,4 @@
-"""ScopeLimiter of scopes at what is shared."""
+"""Limits on the share of one scope."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ FOR_EVER = 3600.0
 
 @asynccontextmanager
 async def waiting(turns: ScopeLimiter, scope: Scope, number: int) -> AsyncGenerator[list[int]]:
-    """So many that want a turn; yields those that got one, in order."""
+    """Run so many that want a slot; yields those that got one, in order."""
     served: list[int] = []
 
     async def want(one: int) -> None:

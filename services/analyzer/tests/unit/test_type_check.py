@@ -1,4 +1,4 @@
-"""From a program to a module that can be checked, and from findings back to the program."""
+"""Modules built from programs for the type checker, and findings mapped back to the program."""
 
 import pytest
 

@@ -22,7 +22,7 @@ WRONG = {"limit: '3'": "Type 'string' is not assignable to type 'number'."}
 
 
 class Watched(MemoryChecker):
-    """Remembers what it was given."""
+    """Records its arguments."""
 
     def __init__(self) -> None:
         super().__init__(WRONG)

@@ -13,9 +13,11 @@ from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
-from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
+from pml_analyzer.entrypoints.bus.on_registry_changes import (
+    on_capability_changed,
+    on_catalog_changed,
+)
 from pml_analyzer.settings import AnalyzerSettings
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, deno_checker

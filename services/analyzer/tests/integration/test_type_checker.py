@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analyzer.adapters.memory_checker import MemoryChecker
+from pml_analyzer.adapters.memory import MemoryChecker
 from pml_checker.deno_checker import DenoChecker, deno_checker
 from pml_checker.type_check import TypeChecker
 from services.analyzer.tests.programs import analysed, tool

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from pml_analyzer.adapters.bus_capabilities import MAX_CACHED, BusCapabilities
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
+from pml_analyzer.adapters.memory import MemoryCapabilities
+from pml_analyzer.entrypoints.bus.on_registry_changes import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, MemoryWorld

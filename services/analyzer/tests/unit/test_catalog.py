@@ -3,7 +3,7 @@
 import pytest
 
 from pml_analyzer.adapters.bus_catalog import BusCatalog
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
+from pml_analyzer.adapters.memory import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.port import Bus
 from pml_common.bus.testing import BusWorld, MemoryWorld

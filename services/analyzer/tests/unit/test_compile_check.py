@@ -6,13 +6,11 @@ from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.check_results import CompileError
 from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import analyzed
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.adapters.memory_compiler import MemoryCompiler
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, MemoryCompiler
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.library import READ_JSON, meaning
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import NONE, SCOPE, requested

@@ -6,14 +6,13 @@ import pytest
 
 from pml_analysis.decision.capabilities import MAX_CAPABILITIES
 from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.library import PURE, READ_JSON, REPORT, described, meaning
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.memory_compiler import MemoryCompiler
+from pml_analyzer.adapters.memory import MemoryCompiler
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested

@@ -15,7 +15,7 @@ from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPoo
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually
-from services.analyzer.tests.gated import CHILD, Gate
+from services.analyzer.tests.gated_children import CHILD, Gate
 
 pytestmark = pytest.mark.integration
 

@@ -14,11 +14,11 @@ from analyze import TOOLS, program
 from deno import find_deno_bin
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, analyze
-from pml_analysis.text.readable import DEFAULT_LIMITS
+from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.process_engine import process_engine
-from pml_analyzer.adapters.workers import WorkerLimits
+from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
@@ -70,7 +70,7 @@ async def main(rounds: int) -> None:
             text = outcome.instrumented
 
             async def new(number: int, text: str = text) -> object:
-                return await compiler.misfit(SCOPE, f"{text}//{number}")
+                return await compiler.compile_error(SCOPE, f"{text}//{number}")
 
             async def known(
                 _: int, check: CompileCheck = check, outcome: Analysis = outcome

@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.syntax.source import Source
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
+from services.analyzer.tests.invariants import faults
 from services.analyzer.tests.rewriting import rewritten
 from services.analyzer.tests.tool_calls import (
     CATALOGUE,
@@ -28,7 +29,6 @@ from services.analyzer.tests.tool_calls import (
     places_of_calls,
     places_of_nodes,
 )
-from services.analyzer.tests.wellformed import faults
 
 LIMITS: Final = Limits(nodes=10_000, edges=100_000)
 """Wider than a person would approve of: whole files become one program here."""

@@ -16,8 +16,8 @@ from deno import find_deno_bin
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from pml_analysis.typing.declarations import declarations
-from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.schemas import CATALOGUE, livemcpbench
 

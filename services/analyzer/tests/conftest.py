@@ -1,4 +1,5 @@
-"""A bus: the twin everywhere, the real server where it may run; a registry that answers on it."""
+"""A bus: the in-memory one everywhere, the real server where it may run; a registry that answers on
+it."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -19,8 +20,8 @@ from pml_common.contracts.tool import ToolDefinition
 
 
 class Registry:
-    """Answers `list-tools` and `describe-capabilities`. `known` and `capabilities` are by
-    `str(scope)`; None: it is out of order."""
+    """Handles `list-tools` and `describe-capabilities`. `known` and `capabilities` are by
+    `str(scope)`; None: it fails."""
 
     def __init__(self) -> None:
         self.known: dict[str, Sequence[ToolDefinition]] | None = {}
@@ -29,7 +30,7 @@ class Registry:
         self.described: list[tuple[str, ...]] = []
 
     async def serve(self, bus: Bus) -> None:
-        """Answer on this bus."""
+        """Handle queries on this bus."""
         await bus.serve(LIST_TOOLS, self._answer)
         await bus.serve(DESCRIBE_CAPABILITIES, self._describe)
 
@@ -67,7 +68,7 @@ async def world(empty_world: BusHarness) -> AsyncIterator[BusHarness]:
 
 @pytest.fixture
 async def registry(world: BusHarness) -> Registry:
-    """A registry on that server that knows no tool."""
+    """A registry on that server, without tools."""
     found = Registry()
     await found.serve(await world.connect("registry"))
     return found

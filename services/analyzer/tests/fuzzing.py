@@ -1,19 +1,20 @@
-"""One text analysed, and everything that must hold for whatever comes out."""
+"""Analysis of one arbitrary text, and the invariants of every outcome."""
 
 from time import process_time
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
+from services.analyzer.tests.invariants import faults
 from services.analyzer.tests.library import KNOWN
 from services.analyzer.tests.programs import TOOLS
-from services.analyzer.tests.wellformed import faults
 
 LONGEST_S = 1.0
 LONGEST_S_PER_CHARACTER = 20e-6
 
 
 def check(text: str) -> Analysis | Rejection:
-    """The outcome of a text. Raises AssertionError when something is wrong with it, or slow."""
+    """Return the outcome of a text. Raises AssertionError when an invariant fails, or it is
+    slow."""
     began = process_time()
     outcome = analyze(text, tools=TOOLS, policy=Policy(), capabilities=KNOWN)
     took = process_time() - began

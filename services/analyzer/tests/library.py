@@ -1,4 +1,4 @@
-"""Capabilities to analyse programs with."""
+"""Capabilities for analyses of programs."""
 
 from uuid import UUID, uuid5
 
@@ -18,7 +18,7 @@ _NAMES = UUID("5b2c7c3e-5f0a-5d0e-9d53-3a1f0f3f5c11")
 def described(
     name: str, code: str, *aliases: str, takes: JsonObject | None = None
 ) -> CapabilityDescription:
-    """A capability as the registry tells of it."""
+    """Build a capability's description as the registry sends it."""
     return CapabilityDescription(
         capability_id=uuid5(_NAMES, name),
         name=name,
@@ -30,12 +30,12 @@ def described(
 
 
 def library(*capabilities: CapabilityDescription) -> Library:
-    """These capabilities, under every name they have."""
+    """Build a library of these capabilities, under all their names."""
     return Library.of([read_capability(one) for one in capabilities])
 
 
 def meaning(reference: str, about: CapabilityDescription) -> Reference:
-    """That a reference means this capability."""
+    """Build a reference that means this capability."""
     return Reference(reference=reference, capability=about)
 
 
@@ -48,26 +48,26 @@ KNOWN = library(READ_JSON, REPORT, PURE)
 
 
 def calling(code: str, known: Library = KNOWN, policy: Policy | None = None) -> Analysis:
-    """The analysis of a program that must not be rejected."""
+    """Return the analysis of a program that must not be rejected."""
     outcome = analyze(code, tools=TOOLS, policy=policy or Policy(), capabilities=known)
     assert isinstance(outcome, Analysis), outcome
     return outcome
 
 
 def refused(code: str, known: Library = KNOWN) -> Rejection:
-    """The rejection of a program that must be."""
+    """Return the rejection of a program that must be rejected."""
     outcome = analyze(code, tools=TOOLS, policy=Policy(), capabilities=known)
     assert isinstance(outcome, Rejection), outcome
     return outcome
 
 
 def complaint(code: str, known: Library = KNOWN) -> str:
-    """`line:column message` of the one diagnostic of a rejected program."""
+    """Return `line:column message` of the one diagnostic of a rejected program."""
     (told,) = refused(code, known).diagnostics
     return f"{told.line}:{told.column} {told.message}"
 
 
 def called(analysis: Analysis) -> list[str]:
-    """`n1 fs:read_json` of every capability node."""
+    """Return `n1 fs:read_json` of every capability node."""
     nodes = [node for node in analysis.structure.nodes if isinstance(node, CapabilityNode)]
     return [f"{node.id} {node.name}" for node in nodes]

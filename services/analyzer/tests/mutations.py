@@ -1,7 +1,7 @@
 """Texts that are nearly programs: real ones with characters, words or whole expressions exchanged.
 
 Three depths: characters of every sort, words of the language, nodes of the tree in the place of
-others of their kind. hypothesis draws them, and makes them small when one goes wrong.
+others of their kind. hypothesis draws them, and minimises those that fail.
 """
 
 import ast
@@ -16,7 +16,7 @@ from tree_sitter import Node
 from services.analyzer.tests.tool_calls import parse, text_of
 
 _SHORTEST = 6
-_LONGEST = 4_000
+_MAX_LENGTH = 4_000
 _WORDS: Final = re.findall(
     r"\S+",
     r"""const let var mcp . fs read stat capabilities call ( ) { } [ ] ; , => ? : = + - * / % ** &&
@@ -34,16 +34,16 @@ _SOUP = st.lists(_WORD, max_size=60).flatmap(
     lambda words: st.sampled_from(["", " ", "\n"]).map(lambda space: space.join(words))
 )
 _Edit = tuple[int, int, str]
-"""At a place, in thousandths of the text, this many characters become this text."""
+"""At a position, in thousandths of the text, this many characters become this text."""
 
 
 def snippets(folder: Path) -> list[str]:
-    """Every text in the Python files of a folder that may be a program: what the tests analyse."""
+    """Return every text in the Python files of a folder that may be a program."""
     found: dict[str, None] = {}
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and _SHORTEST < len(text) < _LONGEST and _is_code(text):
+            if isinstance(text, str) and _SHORTEST < len(text) < _MAX_LENGTH and _is_code(text):
                 found[text] = None
     return list(found)
 
@@ -53,16 +53,17 @@ def _is_code(text: str) -> bool:
 
 
 def statements(program: str) -> list[str]:
-    """The statements of a program, those inside others too, that are neither short nor long."""
+    """Return the statements of a program, nested ones too, that are neither short nor long."""
     return [
         text
         for node in _nodes(program)
-        if _sort(node) == "statement" and _SHORTEST * 10 < len(text := text_of(node)) < _LONGEST
+        if _sort(node) == "statement" and _SHORTEST * 10 < len(text := text_of(node)) < _MAX_LENGTH
     ]
 
 
 def texts(programs: Sequence[str]) -> st.SearchStrategy[str]:
-    """Texts to analyse: `programs`, more and less damaged, and texts that never were any."""
+    """Draw texts to analyse: `programs`, damaged to various degrees, and texts that never were
+    any."""
     one = st.sampled_from(programs)
     return st.one_of(
         st.text(max_size=80),
@@ -100,12 +101,12 @@ def _at(text: str, thousandths: int) -> int:
 
 
 def _nested(text: str, times: int) -> str:
-    """Inside itself."""
+    """Nest a text in itself."""
     return "{ if (a) {" * times + text + "} }" * times
 
 
 def _escaped(text: str, place: int) -> str:
-    """With one letter written by its number."""
+    """Write one letter as an escape."""
     at = _at(text, place)
     if at < len(text) and text[at].isalpha():
         return f"{text[:at]}\\u{{{ord(text[at]):x}}}{text[at + 1 :]}"
@@ -113,7 +114,8 @@ def _escaped(text: str, place: int) -> str:
 
 
 def _exchanged(programs: Sequence[str]) -> st.SearchStrategy[str]:
-    """Programs of which some nodes are replaced by nodes of the same kind from other programs."""
+    """Draw programs of which some nodes are replaced by nodes of the same kind from other
+    programs."""
     pool: dict[str, list[str]] = {}
     for program in programs:
         for node in _nodes(program):
@@ -137,7 +139,7 @@ def _exchanged(programs: Sequence[str]) -> st.SearchStrategy[str]:
 
 
 def _nodes(text: str) -> list[Node]:
-    """The named nodes of a text that parses, and that UTF-8 can hold."""
+    """Return the named nodes of a text that parses, and that UTF-8 can hold."""
     try:
         found = [parse(text)]
     except UnicodeEncodeError:
@@ -148,7 +150,7 @@ def _nodes(text: str) -> list[Node]:
 
 
 def _sort(node: Node) -> str:
-    """Expressions may stand for each other, statements too."""
+    """Return the sort of a node: expressions may stand for each other, statements too."""
     kind = node.type
     if kind.endswith("_statement") or kind.endswith("_declaration"):
         return "statement"

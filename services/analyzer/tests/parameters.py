@@ -1,4 +1,4 @@
-"""Short ways to say what the caller may hand in."""
+"""Short ways to write parameter schemas."""
 
 from pml_common.contracts.tool import JsonObject
 from services.analyzer.tests.programs import analysed
@@ -9,12 +9,13 @@ TRUTH: JsonObject = {"type": "boolean"}
 
 
 def listed(items: JsonObject | None = None) -> JsonObject:
-    """A list, of these if that is known."""
+    """Build the schema of a list, of these if that is known."""
     return {"type": "array", "items": items} if items else {"type": "array"}
 
 
 def fields(*required: str, **properties: JsonObject) -> JsonObject:
-    """An object of these fields; nothing is known of those that are only required."""
+    """Build the schema of an object of these fields; nothing is known of those that are only
+    required."""
     known: JsonObject = {**{name: {} for name in required}, **properties}
     needed: JsonObject = {"required": list(required)} if required else {}
     return {"type": "object", "properties": known, **needed}
@@ -25,6 +26,6 @@ Cases = dict[str, tuple[str, JsonObject, list[str]]]
 
 
 def check(code: str, properties: JsonObject, required: list[str]) -> None:
-    """Whether a program has these parameters and no others."""
+    """Check that a program has these parameters and no others."""
     schema = analysed(code).parameters_schema
     assert schema == {"type": "object", "properties": properties, "required": required}

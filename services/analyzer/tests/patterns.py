@@ -1,8 +1,8 @@
-"""The table of patterns: programs, and everything that is known of them before and after a run.
+"""The table of patterns: programs, and all facts known of them before and after a run.
 
-`patterns/<group>.txt` holds cases: a line with `# ` and what the case shows, the code, and lines
-with `=> ` and one fact each. `python -m services.analyzer.tests.patterns` writes the facts as they
-are now; read them before they are committed.
+`patterns/<group>.txt` holds cases: a line with `# ` and the topic of the case, the code, and lines
+with `=> ` and one fact each. `python -m services.analyzer.tests.patterns` writes the current facts;
+read them before they are committed.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ FOLDER: Final = Path(__file__).with_name("patterns")
 @dataclass(frozen=True)
 class Pattern:
     """One case; `facts` by name: nodes, edges, data, given, dynamic, path. One that is `apart` has
-    parts that run side by side without a fork, so that no single way leads through them."""
+    parts that run side by side without a fork, so that no single path leads through them."""
 
     group: str
     shows: str
@@ -39,24 +39,24 @@ class Pattern:
 
     @property
     def id(self) -> str:
-        """`loops: for-of`."""
+        """Return `loops: for-of`."""
         return f"{self.group}: {self.shows}"
 
 
 def patterns() -> list[Pattern]:
-    """The whole table."""
+    """Return the whole table."""
     return [found for file in sorted(FOLDER.glob("*.txt")) for found in _read(file)]
 
 
 def understood(code: str) -> Analysis:
-    """The analysis of a case."""
+    """Return the analysis of a case."""
     found = analyze(code, tools=TOOLS, policy=Policy())
     assert isinstance(found, Analysis), found
     return found
 
 
 def known(analysis: Analysis) -> dict[str, str]:
-    """The facts that need no run."""
+    """Return the facts that need no run."""
     facts = {
         "nodes": nodes(analysis),
         "edges": flow(analysis),
@@ -68,7 +68,8 @@ def known(analysis: Analysis) -> dict[str, str]:
 
 
 def ran(outcome: Outcome) -> dict[str, str]:
-    """The fact that a run of the instrumented program tells: which nodes reported, in order."""
+    """Return the fact that a run of the instrumented program shows: the reported nodes, in
+    order."""
     assert not isinstance(outcome, str), outcome
     steps = (f"{node}:{way}" if way else node for node, way in outcome["path"])
     path = " ".join(steps)
@@ -110,7 +111,7 @@ def _read(file: Path) -> list[Pattern]:
 
 
 def write() -> None:
-    """Write every case with the facts as they are now."""
+    """Write every case with its current facts."""
     every = patterns()
     analyses = [understood(case.code) for case in every]
     runs = run([analysis.instrumented for analysis in analyses])

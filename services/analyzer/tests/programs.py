@@ -1,4 +1,4 @@
-"""Tools to analyse programs with, and short ways to say what comes out."""
+"""Tools for analyses of programs, and short forms of their outcomes."""
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
@@ -15,7 +15,7 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 
 
 def schema(*required: str, **optional: str) -> JsonObject:
-    """An object of text fields; optional ones with their type."""
+    """Build the schema of an object of text fields; optional ones with their type."""
     names = {**dict.fromkeys(required, "string"), **optional}
     properties: JsonObject = {name: {"type": kind} for name, kind in names.items()}
     return {"type": "object", "properties": properties, "required": list(required)}
@@ -30,7 +30,7 @@ def tool(
     description: str = "",
     **optional: str,
 ) -> ToolDefinition:
-    """A tool with these arguments."""
+    """Build a tool with these arguments."""
     server, _, name = tool_id.partition(":")
     return ToolDefinition(
         server=server,
@@ -74,26 +74,26 @@ if (file.exists) {
 
 
 def analysed(code: str, policy: Policy | None = None) -> Analysis:
-    """The analysis of a program that must not be rejected."""
+    """Return the analysis of a program that must not be rejected."""
     outcome = analyze(code, tools=TOOLS, policy=policy or Policy())
     assert isinstance(outcome, Analysis), outcome
     return outcome
 
 
 def rejected(code: str) -> Rejection:
-    """The rejection of a program that must be."""
+    """Return the rejection of a program that must be rejected."""
     outcome = analyze(code, tools=TOOLS, policy=Policy())
     assert isinstance(outcome, Rejection), outcome
     return outcome
 
 
 def complaints(code: str) -> list[str]:
-    """`line:column message` of every diagnostic of a rejected program."""
+    """Return `line:column message` of every diagnostic of a rejected program."""
     return [f"{told.line}:{told.column} {told.message}" for told in rejected(code).diagnostics]
 
 
 def nodes(analysis: Analysis) -> str:
-    """`n1 fs:stat, d1 file.exists, l1 for-of files, f1 all`, in order; joins left aside."""
+    """Return `n1 fs:stat, d1 file.exists, l1 for-of files, f1 all`, in order, without joins."""
     return ", ".join(
         f"{node.id} {_shown(node)}"
         for node in analysis.structure.nodes
@@ -118,7 +118,7 @@ def _shown(node: Node) -> str:
 
 
 def flow(analysis: Analysis) -> str:
-    """`n1>d1 d1>n2:true l1>>n3`: sequence, conditional and loop edges, in order."""
+    """Return `n1>d1 d1>n2:true l1>>n3`: sequence, conditional and loop edges, in order."""
     return " ".join(
         f"{edge.from_}{'>>' if edge.type == 'loop_body' else '>'}{edge.to}"
         f"{f':{edge.outcome}' if edge.outcome else ''}"
@@ -128,7 +128,7 @@ def flow(analysis: Analysis) -> str:
 
 
 def provided(analysis: Analysis) -> str:
-    """`n1>n2:strict`: provides edges, in order."""
+    """Return `n1>n2:strict`: provides edges, in order."""
     return " ".join(
         f"{edge.from_}>{edge.to}{f':{edge.coverage}' if edge.coverage else ''}"
         for edge in analysis.structure.edges
@@ -137,20 +137,20 @@ def provided(analysis: Analysis) -> str:
 
 
 def task(analysis: Analysis, node_id: str) -> TaskNode:
-    """One task."""
+    """Return one task."""
     (found,) = [node for node in analysis.structure.nodes if node.id == node_id]
     assert isinstance(found, TaskNode)
     return found
 
 
 def arguments(analysis: Analysis, node_id: str = "n1") -> JsonObject:
-    """The arguments of one task, as JSON."""
+    """Return the arguments of one task, as JSON."""
     dumped = task(analysis, node_id).model_dump(mode="json")
     return dumped["arguments"]
 
 
 def warnings(code: str) -> list[str]:
-    """`line:column message` of every warning about a program that may run."""
+    """Return `line:column message` of every warning about a program that may run."""
     told = analysed(code).diagnostics
     assert all(one.severity == "warning" for one in told)
     return [f"{one.line}:{one.column} {one.message}" for one in told]

@@ -16,11 +16,11 @@ _BATCH: Final = 250
 _SECONDS: Final = 120
 
 Outcome = dict[str, Any] | str
-"""What a program did (`end`, `calls`, `path`), or why it did not load."""
+"""The behaviour of a program (`end`, `calls`, `path`), or why it did not load."""
 
 
 def run(programs: Sequence[str]) -> list[Outcome]:
-    """What each program does; two processes at a time."""
+    """Run each program; two processes at a time."""
     batches = [programs[at : at + _BATCH] for at in range(0, len(programs), _BATCH)]
     with ThreadPoolExecutor(2) as pool:
         return [outcome for batch in pool.map(_run, batches) for outcome in batch]
@@ -39,14 +39,14 @@ def _run(programs: Sequence[str]) -> list[Outcome]:
 
 
 class Recorder:
-    """One process, to run program after program in."""
+    """One process, which runs program after program."""
 
     def __init__(self) -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(_COMMAND, stdin=pipe, stdout=pipe, text=True)
 
     def run(self, programs: Sequence[str]) -> list[Outcome]:
-        """What each program does."""
+        """Run each program."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,7 +1,7 @@
-"""Real TypeScript files made into programs: bodies of functions, some of whose calls call tools.
+"""Programs made from real TypeScript files: bodies of functions, some of whose calls call tools.
 
-What a program may not hold is put differently (imports become declared names, exports lose their
-word, forbidden names get others); what its calls are called by, a part of them, is replaced by
+Syntax that a program must not contain is rewritten (imports become declared names, exports lose
+their word, forbidden names get others); the callees of its calls, a part of them, are replaced by
 every form in which a tool can be reached. The same file gives the same program every time.
 """
 
@@ -43,7 +43,7 @@ _TYPE_OF_IMPORT = re.compile(r"""\btypeof import\((["'])[^"'\n]*\1\)""")
 
 
 def rewritten(text: str) -> str:
-    """The program that is made of one file."""
+    """Return the program made from one file."""
     text = _TYPE_OF_IMPORT.sub("typeof imported", _IMPORTED_TYPE.sub("imported", text))
     text = _USING.sub("const ", text)
     return _Rewriter(text).program()
@@ -78,7 +78,7 @@ class _Rewriter:
         }
 
     def program(self) -> str:
-        """The whole."""
+        """Return the whole program."""
         body = self._inside(self._root)
         declared = {*_declared_on_top(self._root), *GLOBALS}
         names = [name for name in {**self._imported, **self._called} if name not in declared]
@@ -90,7 +90,7 @@ class _Rewriter:
         return rule(node) if rule is not None else self._inside(node)
 
     def _inside(self, node: Node) -> str:
-        """The node's own text, what is inside it rewritten."""
+        """Return the node's own text, its children rewritten."""
         if not node.child_count:
             return text_of(node)
         pieces: list[str] = []
@@ -140,7 +140,7 @@ class _Rewriter:
         return self._inside(node)
 
     def _note(self, callee: Node | None) -> None:
-        """A name that is called must be declared somewhere."""
+        """Record that a called name needs a declaration."""
         if callee is not None and callee.type == "identifier":
             self._called[_free_of_harm(text_of(callee))] = None
 
@@ -167,7 +167,7 @@ class _Rewriter:
         return self._inside(call)
 
     def _called_otherwise(self, call: Node, callee: Node, form: str) -> str:
-        """The call with another callee."""
+        """Return the call with another callee."""
         pieces = [form]
         at = callee.end_byte
         for child in call.children[1:]:
@@ -224,7 +224,7 @@ def _imported_names(statement: Node) -> list[str]:
 
 
 def _declared_on_top(root: Node) -> set[str]:
-    """Names that statements of the program itself declare."""
+    """Return the names that top-level statements declare."""
     names: set[str] = set()
     waiting = list(root.children)
     while waiting:

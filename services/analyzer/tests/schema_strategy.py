@@ -1,5 +1,5 @@
-"""JSON Schemas as nobody would write them: every keyword that types are read from, with values
-that fit it more or less."""
+"""JSON Schemas of every odd form: every keyword that types are read from, with values that fit it
+more or less."""
 
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -56,4 +56,4 @@ _PLAIN: st.SearchStrategy[JsonValue] = st.one_of(
     st.builds(_with, st.just("const"), _VALUES),
 )
 SCHEMAS = _combined(st.recursive(_PLAIN, _combined, max_leaves=8))
-"""Schemas that are objects, as tools have them."""
+"""Schemas that are objects, as those of tools are."""

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from pml_common.contracts.tool import ToolDefinition
 
 CATALOGUE: Final = Path(__file__).parents[4] / "shared/data/livemcpbench/tools.json"
-"""The tools of LiveMCPBench, where that data stands beside the checkout."""
+"""The tools of LiveMCPBench, where that data is beside the checkout."""
 
 HOSTILE_TEXTS: Final = {
     "end of comment": "*/ declare const evil: Nope; /*",
@@ -152,7 +152,7 @@ HOSTILE_SCHEMAS: Final[dict[str, JsonValue]] = {
 
 
 def hostile_tools() -> list[ToolDefinition]:
-    """A tool for every schema, taking and giving it, for every name and for every text."""
+    """Return a tool for every schema, as input and output, for every name and for every text."""
     of_schemas = [
         ToolDefinition(
             server="schemas", name=name, input_schema=_object(schema), output_schema=_object(schema)
@@ -175,7 +175,7 @@ def _object(schema: JsonValue) -> dict[str, JsonValue]:
 
 
 def livemcpbench() -> list[ToolDefinition]:
-    """The 527 tools of LiveMCPBench. Raises FileNotFoundError where the data is not there."""
+    """Return the 527 tools of LiveMCPBench. Raises FileNotFoundError without that data."""
     document: list[Any] = json.loads(CATALOGUE.read_text(encoding="utf-8"))
     return [
         ToolDefinition(

@@ -1,4 +1,4 @@
-"""Every form in which a program reaches a tool, and a plain look at a tree that finds the calls."""
+"""Every form in which a program reaches a tool, and a simple search of a tree for the calls."""
 
 from itertools import product
 from typing import Final
@@ -52,12 +52,13 @@ CALLEES: Final = (
     "capabilities[zz_key]",
     "zz_capability",
 )
-"""Exits to say what is called, after `PROLOGUE`; what `zz_key` and `zz_some` are, the run tells."""
+"""Forms of callees, after `PROLOGUE`; the values of `zz_key` and `zz_some` are known only at run
+time."""
 
 HOLDING: Final = frozenset(
     {"arrow_function", "await_expression", "call_expression", "class", "function_expression"}
 )
-"""Kinds that a callee may hold and that must not be lost with it."""
+"""Kinds that a callee may contain and that must not be lost with it."""
 
 _CHAINS: Final = frozenset(
     {
@@ -72,12 +73,13 @@ _CHAINS: Final = frozenset(
 
 
 def parses(text: str) -> bool:
-    """Whether the grammar knows everything in a text."""
+    """Whether the grammar accepts all of a text."""
     return not parse(text).has_error
 
 
 def places_of_calls(text: str) -> set[tuple[int, int]]:
-    """Line and column of every call whose callee is a root, part of one, or one of its aliases."""
+    """Return line and column of every call whose callee is a root, part of one, or one of its
+    aliases."""
     data, source = text.encode(), Source(text)
     return {
         source.position(len(data[: captured["call"][0].start_byte].decode()))
@@ -87,19 +89,19 @@ def places_of_calls(text: str) -> set[tuple[int, int]]:
 
 
 def places_of_nodes(analysis: Analysis) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Line and column of all tasks and capabilities, and of all dynamic calls."""
+    """Return line and column of all tasks and capabilities, and of all dynamic calls."""
     called = [node for node in analysis.structure.nodes if node.id.startswith("n")]
     dynamic = analysis.dynamic_calls
     return {(n.line, n.column) for n in called}, {(call.line, call.column) for call in dynamic}
 
 
 def parse(text: str) -> Node:
-    """The root of the parser's own tree."""
+    """Return the root of the parser's own tree."""
     return Parser(_LANGUAGE).parse(text.encode()).root_node
 
 
 def _root(callee: Node) -> str:
-    """The name that a chain of members begins with."""
+    """Return the name that a chain of members begins with."""
     node = callee
     while node.type in _CHAINS:
         node = node.named_children[-1 if node.type == "type_assertion" else 0]
@@ -107,5 +109,5 @@ def _root(callee: Node) -> str:
 
 
 def text_of(node: Node | None) -> str:
-    """The text of a node; nothing of none."""
+    """Return the text of a node; an empty one of none."""
     return (node.text or b"").decode() if node is not None else ""

@@ -1,12 +1,12 @@
-"""How type checkers are asked in tests."""
+"""Helpers for tests of type checkers."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pml_analyzer.adapters.deno_checker import CheckerLimits
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.ports import TypeChecker
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits
+from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.programs import schema, tool
@@ -27,14 +27,14 @@ async def complaints(
     free: Sequence[str] = (),
     tools: Sequence[ToolDefinition] = TOOLS,
 ) -> list[str]:
-    """`line:column message` of every error; there may be nothing else."""
+    """Return `line:column message` of every error; there may be nothing else."""
     found = await checker.check(code, free, tools)
     assert {told.severity for told in found} <= {"error"}, found
     return [f"{told.line}:{told.column} {told.message}" for told in found]
 
 
 def why_unchecked(found: Sequence[Diagnostic]) -> str:
-    """What the one warning says of a program that was not checked."""
+    """Return the one warning about a program that was not checked."""
     (told,) = found
     assert (told.severity, told.line, told.column) == ("warning", 1, 1)
     assert told.message.startswith("Types were not checked: ")

@@ -1,4 +1,4 @@
-"""The passes: pure functions from one submitted program to what is known of it.
+"""The analysis passes: pure functions from one submitted program to an analysis of it.
 
-Each folder holds the passes of one question; which may ask which is said in pyproject.toml.
+Each folder holds the passes that answer one question; pyproject.toml lists which may import which.
 """

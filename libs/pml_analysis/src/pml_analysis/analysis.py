@@ -5,24 +5,24 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
-from pml_analysis.arguments.arguments import TooMuchGiven
+from pml_analysis.arguments.arguments import ArgumentsTooLarge
 from pml_analysis.arguments.provides import provides_edges
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.decision.decision import ToolUse, decide
 from pml_analysis.decision.toolbox import Toolbox
-from pml_analysis.meaning import (
-    Meaning,
-    ambiguous_arguments,
-    argument_reader,
-    instrumented,
-    understand,
-)
 from pml_analysis.nodes import dynamic_calls, nodes_of
 from pml_analysis.parameters.parameters import parameters_schema
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.rules.warnings import warnings
 from pml_analysis.running.injected import injected
 from pml_analysis.running.normal_form import code_hash
+from pml_analysis.semantic_model import (
+    SemanticModel,
+    ambiguous_arguments,
+    argument_reader,
+    build_model,
+    instrumented,
+)
 from pml_analysis.structure.calls import CallSite
 from pml_analysis.structure.control_flow import control_flow
 from pml_analysis.structure.edge_set import TooManyEdges
@@ -31,8 +31,7 @@ from pml_analysis.structure.expansion import Instance, TooManyNodes
 from pml_analysis.structure.marks import Mark
 from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
-from pml_analysis.text.problems import Problem, diagnostic
-from pml_analysis.text.readable import (
+from pml_analysis.text.limits import (
     DEFAULT_LIMITS,
     EMPTY,
     TOO_BROKEN,
@@ -41,6 +40,7 @@ from pml_analysis.text.readable import (
     too_long,
     unreadable,
 )
+from pml_analysis.text.problems import Problem, diagnostic
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import InjectedCapability, NestedCapability
 from pml_common.contracts.decision import Decision, DryRun, Policy
@@ -53,13 +53,13 @@ from pml_common.contracts.structure import (
 )
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 
-MOST_DIAGNOSTICS: Final = 20
+MAX_DIAGNOSTICS: Final = 20
 NO_CAPABILITIES: Final = Library()
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a program that may be decided on."""
+    """The analysis of a program that can be decided on."""
 
     structure: StaticStructure
     dynamic_calls: tuple[DynamicCall, ...]
@@ -73,13 +73,13 @@ class Analysis:
     insertions: tuple[tuple[int, int], ...]
     """Spans of `instrumented` that are not the author's."""
     free: tuple[str, ...]
-    """Names that the program uses and nothing declares: the caller gives them values."""
+    """Names that the program uses and nothing declares: the caller's arguments."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a program cannot run. `missing_tools`: tools that the given ones lack are all of it;
-    `missing_capabilities` are those named in it that the given ones lack."""
+    """The reasons why a program cannot run. `missing_tools`: the only reason is that tools are
+    missing; `missing_capabilities` are those named in it that are missing."""
 
     diagnostics: tuple[Diagnostic, ...]
     missing_tools: bool = False
@@ -97,7 +97,7 @@ def analyze(
     known_as: Sequence[str] = (),
     dry_run: DryRun | None = None,
 ) -> Analysis | Rejection:
-    """Read a program: the body of an async function in TypeScript that calls these tools and
+    """Analyse a program: the body of an async function in TypeScript that calls these tools and
     capabilities. `known_as` are the names of the capability that it is, if it runs as one.
 
     Lines and columns count from 1, columns in code points.
@@ -117,18 +117,18 @@ def analyze(
         return _rejection(source, problems)
     try:
         tree = view(raw, source, nesting=limits.nesting)
-        meaning = understand(tree, limits)
+        model = build_model(tree, limits)
         toolbox = Toolbox(tools, capabilities.definitions)
         known = _Known(toolbox, capabilities, known_as, dry_run)
-        return _refuse(meaning, known) or _describe(meaning, known, policy, limits)
-    except (TooDeep, TooManyNodes, TooMuchGiven, TooManyEdges) as error:
+        return _refuse(model, known) or _describe(model, known, policy, limits)
+    except (TooDeep, TooManyNodes, ArgumentsTooLarge, TooManyEdges) as error:
         return _rejection(source, [_too_much(error, limits)])
 
 
 def _too_much(
-    error: TooDeep | TooManyNodes | TooMuchGiven | TooManyEdges, limits: Limits
+    error: TooDeep | TooManyNodes | ArgumentsTooLarge | TooManyEdges, limits: Limits
 ) -> Problem:
-    """Why a program is more than anybody could read."""
+    """Describe why a program is too large to read and approve."""
     match error:
         case TooDeep():
             return Problem(error.offset, TOO_DEEP)
@@ -138,11 +138,11 @@ def _too_much(
                 "for each way they are invoked: nobody can approve that; split it."
             )
             return Problem(error.offset, message)
-        case TooMuchGiven():
+        case ArgumentsTooLarge():
             message = (
-                f"The arguments of all calls have more than {limits.given:,} characters, those in "
-                "names and functions counted for each call: nobody can approve that; hand data in "
-                "as args."
+                f"The arguments of all calls have more than {limits.argument_characters:,} "
+                "characters, those in names and functions counted for each call: nobody can "
+                "approve that; hand data in as args."
             )
             return Problem(error.offset, message)
         case _:
@@ -154,7 +154,7 @@ def _too_much(
 
 @dataclass(frozen=True)
 class _Known:
-    """What a program may call, its own names, and whether it runs dry."""
+    """The targets a program may call, its own names, and whether it is a dry run."""
 
     toolbox: Toolbox
     library: Library
@@ -162,66 +162,66 @@ class _Known:
     dry_run: DryRun | None
 
 
-def _refuse(meaning: Meaning, known: _Known) -> Rejection | None:
-    """Everything that stops the program from running."""
-    tree, scopes, calls = meaning.tree, meaning.scopes, meaning.calls
+def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
+    """Return everything that stops the program from running."""
+    tree, scopes, calls = model.tree, model.scopes, model.calls
     if not tree.root.children:
         return _rejection(tree.source, [Problem(0, EMPTY)])
-    refused = [*forbidden(tree, scopes, meaning.origins), *calls.problems]
-    if (ambiguous := ambiguous_arguments(meaning)) is not None:
+    refused = [*forbidden(tree, scopes, model.origins), *calls.problems]
+    if (ambiguous := ambiguous_arguments(model)) is not None:
         refused.append(ambiguous)
-    refused += islice(known.library.problems(calls.sites), MOST_DIAGNOSTICS)
-    missing = list(islice(known.toolbox.missing(calls.sites), MOST_DIAGNOSTICS))
-    missing += islice(known.library.lacking(calls.sites, known.toolbox), MOST_DIAGNOSTICS)
+    refused += islice(known.library.problems(calls.sites), MAX_DIAGNOSTICS)
+    missing = list(islice(known.toolbox.missing(calls.sites), MAX_DIAGNOSTICS))
+    missing += islice(known.library.missing_tools_of(calls.sites, known.toolbox), MAX_DIAGNOSTICS)
     if not refused and not missing:
         return None
     rejection = _rejection(tree.source, [*refused, *missing], missing_tools=not refused)
     return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
-def _describe(meaning: Meaning, known: _Known, policy: Policy, limits: Limits) -> Analysis:
-    """Everything that is to be known of a program that may be decided on."""
-    tree, scopes, origins = meaning.tree, meaning.scopes, meaning.origins
-    expansion, calls = meaning.expansion, meaning.calls
+def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+    """Build the analysis of a program that can be decided on."""
+    tree, scopes, origins = model.tree, model.scopes, model.origins
+    expansion, calls = model.expansion, model.calls
     toolbox, library = known.toolbox, known.library
-    reader = argument_reader(meaning, limits)
+    reader = argument_reader(model, limits)
     nodes = library.resolved(toolbox.keyed(nodes_of(tree, calls, expansion, reader)))
-    edges = edges_of(control_flow(tree, meaning.marks), expansion, limit=limits.edges)
-    sites = _sites(meaning)
-    edges += provides_edges(sites, origins, meaning.data, toolbox, limit=limits.edges)
+    edges = edges_of(control_flow(tree, model.marks), expansion, limit=limits.edges)
+    sites = _sites(model)
+    edges += provides_edges(sites, origins, model.data, toolbox, limit=limits.edges)
     dynamic = dynamic_calls(tree, calls, reader)
     tasks = [node for node in nodes if isinstance(node, TaskNode)]
     uses, reached = _uses(tasks, sites, toolbox), library.reached(library.uses(nodes))
     nested = library.nested(reached, policy, toolbox)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
-    given = [(toolbox.takes(sites[node.id][0]).inputs, node.arguments) for node in called]
-    edited = instrumented(meaning)
+    given = [(toolbox.signature(sites[node.id][0]).inputs, node.arguments) for node in called]
+    edited = instrumented(model)
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
-        diagnostics=_warned(meaning),
+        diagnostics=_warned(model),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=nested,
         injected=injected(nested, reached),
-        parameters_schema=parameters_schema(origins, meaning.units, given),
+        parameters_schema=parameters_schema(origins, model.units, given),
         code_hash=code_hash(tree, scopes),
         instrumented=edited.text,
         insertions=edited.insertions,
-        free=(*meaning.free, *sorted(origins.spoken_roots)),
+        free=(*model.free, *sorted(origins.implicit_roots)),
     )
 
 
-def _warned(meaning: Meaning) -> tuple[Diagnostic, ...]:
-    found = warnings(meaning.origins, meaning.calls, meaning.marks, meaning.free)
-    return tuple(diagnostic(meaning.tree.source, problem, "warning") for problem in found)
+def _warned(model: SemanticModel) -> tuple[Diagnostic, ...]:
+    found = warnings(model.origins, model.calls, model.marks, model.free)
+    return tuple(diagnostic(model.tree.source, problem, "warning") for problem in found)
 
 
-def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
-    """The call sites by node id."""
-    by_call = {site.call.index: site for site in meaning.calls.sites}
+def _sites(model: SemanticModel) -> dict[str, tuple[CallSite, Instance]]:
+    """Return the call sites by node id."""
+    by_call = {site.call.index: site for site in model.calls.sites}
     return {
         node_id: (by_call[made.by.node.index], made.instance)
-        for node_id, made in meaning.expansion.nodes.items()
+        for node_id, made in model.expansion.nodes.items()
         if isinstance(made.by, Mark) and made.by.kind == "call"
     }
 
@@ -229,7 +229,7 @@ def _sites(meaning: Meaning) -> dict[str, tuple[CallSite, Instance]]:
 def _uses(
     tasks: Sequence[TaskNode], sites: Mapping[str, tuple[CallSite, Instance]], toolbox: Toolbox
 ) -> list[ToolUse]:
-    """The tools that are called, in the order of their first call."""
+    """Return the called tools, in the order of their first call."""
     found: dict[str, list[TaskNode]] = {}
     for task in tasks:
         found.setdefault(task.tool, []).append(task)
@@ -244,5 +244,5 @@ def _rejection(
     kind: Literal["syntax", "rejected"] = "rejected",
 ) -> Rejection:
     ordered = sorted(problems, key=lambda problem: problem.offset)
-    told = tuple(diagnostic(source, problem) for problem in ordered[:MOST_DIAGNOSTICS])
-    return Rejection(told, missing_tools, kind)
+    diagnostics = tuple(diagnostic(source, problem) for problem in ordered[:MAX_DIAGNOSTICS])
+    return Rejection(diagnostics, missing_tools, kind)

@@ -1,37 +1,37 @@
-"""What a capability's own program calls, read as any program is."""
+"""The calls of a capability's own program, analysed like any program."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pml_analysis.arguments.arguments import TooMuchGiven
+from pml_analysis.arguments.arguments import ArgumentsTooLarge
 from pml_analysis.decision.capabilities import Capability
-from pml_analysis.meaning import (
-    Meaning,
-    ambiguous_arguments,
-    argument_reader,
-    instrumented,
-    understand,
-)
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.running.normal_form import code_hash
+from pml_analysis.semantic_model import (
+    SemanticModel,
+    ambiguous_arguments,
+    argument_reader,
+    build_model,
+    instrumented,
+)
 from pml_analysis.structure.expansion import TooManyNodes
 from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.tree import Node, Tree
+from pml_analysis.text.limits import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import DEFAULT_LIMITS, TOO_BROKEN, Limits, unreadable
 from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, TaskNode
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 
 
 def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMITS) -> Capability:
-    """A capability with all that it calls; one that no program could be is at fault."""
+    """Return a capability with all its calls; with a fault if its program does not parse."""
     source = Source(about.code)
     problems = unreadable(about.code, limits) or _misspelt(source)
     if problems:
@@ -43,13 +43,13 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
         return _faulty(about, source, [Problem(error.offset, "It nests too deep.")])
     except TooManyNodes as error:
         return _faulty(about, source, [Problem(error.offset, "It has too many nodes.")])
-    except TooMuchGiven as error:
+    except ArgumentsTooLarge as error:
         return _faulty(about, source, [Problem(error.offset, "Its calls are given too much.")])
 
 
 def code_hash_of(code: str) -> str | None:
-    """The hash of a program's normal form, as `Analysis.code_hash` has it, from its text alone;
-    None for what is no program."""
+    """Return the hash of a program's normal form, as in `Analysis.code_hash`, from its text alone;
+    None for a text that is no program."""
     source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
     if unreadable(code, limits) or _misspelt(source):
         return None
@@ -69,9 +69,9 @@ def _misspelt(source: Source) -> list[Problem]:
 
 
 def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capability:
-    meaning = understand(tree, limits)
-    calls, ambiguous = meaning.calls, ambiguous_arguments(meaning)
-    problems = [*forbidden(tree, meaning.scopes, meaning.origins), *calls.problems]
+    model = build_model(tree, limits)
+    calls, ambiguous = model.calls, ambiguous_arguments(model)
+    problems = [*forbidden(tree, model.scopes, model.origins), *calls.problems]
     problems += [] if ambiguous is None else [ambiguous]
     if problems:
         return _faulty(about, tree.source, problems)
@@ -82,15 +82,15 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
         tools=tuple(dict.fromkeys(tools)),
         references=tuple(dict.fromkeys(named)),
         dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
-        nodes=_nodes(meaning, limits),
-        runs=instrumented(meaning),
+        nodes=_nodes(model, limits),
+        runs=instrumented(model),
     )
 
 
-def _nodes(meaning: Meaning, limits: Limits) -> tuple[TaskNode | CapabilityNode, ...]:
-    """Its calls, in source order. Raises TooMuchGiven."""
-    reader = argument_reader(meaning, limits)
-    found = nodes_of(meaning.tree, meaning.calls, meaning.expansion, reader)
+def _nodes(model: SemanticModel, limits: Limits) -> tuple[TaskNode | CapabilityNode, ...]:
+    """Return its calls, in source order. Raises ArgumentsTooLarge."""
+    reader = argument_reader(model, limits)
+    found = nodes_of(model.tree, model.calls, model.expansion, reader)
     return tuple(node for node in found if isinstance(node, TaskNode | CapabilityNode))
 
 
@@ -103,4 +103,4 @@ def _faulty(
 
 
 def _expression(tree: Tree, node: Node) -> str:
-    return " ".join(tree.text(node)[:_LONGEST].split())
+    return " ".join(tree.text(node)[:_MAX_LENGTH].split())

@@ -1,4 +1,4 @@
-"""One program with its literals lifted, analysed again (A8): the entry that others use."""
+"""Lifting of literals in one program, then its analysis (A8): the public entry point."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pml_analysis.structure.calls import CallSite, find_calls
 from pml_analysis.structure.units import find_units
 from pml_analysis.syntax.parser import parse, view
 from pml_analysis.syntax.source import Position, Source
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import CapabilityNode, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -21,7 +21,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 @dataclass(frozen=True)
 class Lifted:
-    """A program that does what the given one does, unless it is handed something else.
+    """A program equivalent to the given one while it is called without the new parameters.
 
     `parameters` are those made from literals, by name; the schema has them among the others.
     """
@@ -41,7 +41,7 @@ def lifted(
 ) -> Lifted | Rejection:
     """Lift the literal arguments of a program's calls into parameters with defaults.
 
-    What is called stays known: where a constant also says which tool to call, constants stay.
+    The called tools stay statically known: where a constant also selects the tool, constants stay.
     """
 
     def read(text: str) -> Analysis | Rejection:
@@ -50,15 +50,15 @@ def lifted(
     before = read(code)
     if isinstance(before, Rejection):
         return before
-    for rewritten in _ways(code, before, limits):
+    for rewritten in _attempts(code, before, limits):
         after = read(rewritten.code)
         if isinstance(after, Analysis) and _calls_of(after) == _calls_of(before):
             return Lifted(rewritten.code, after.parameters_schema, rewritten.parameters)
     return Lifted(code, before.parameters_schema, {})
 
 
-def _ways(code: str, analysis: Analysis, limits: Limits) -> Iterator[Rewritten]:
-    """The program with as much lifted as possible, then with less."""
+def _attempts(code: str, analysis: Analysis, limits: Limits) -> Iterator[Rewritten]:
+    """Yield the program with as much lifted as possible, then with less."""
     source = Source(code)
     tree = view(parse(source), source, nesting=limits.nesting)
     scopes = resolve_scopes(tree)
@@ -71,7 +71,7 @@ def _ways(code: str, analysis: Analysis, limits: Limits) -> Iterator[Rewritten]:
 
 
 def _sites(origins: Origins, structure: StaticStructure) -> Iterator[tuple[str, CallSite]]:
-    """The call sites by node id; what makes several nodes comes several times."""
+    """Return the call sites by node id; one that makes several nodes occurs several times."""
     tree = origins.tree
     sites = {tree.position(site.callee): site for site in find_calls(tree, origins).sites}
     for node in structure.nodes:
@@ -85,7 +85,7 @@ def _names(schema: JsonObject) -> list[str]:
 
 
 def _calls_of(analysis: Analysis) -> tuple[list[tuple[str, str]], int]:
-    """What is called, by node, and how many calls only the run can tell."""
+    """Return the call targets by node, and the number of dynamic calls."""
     calls = [
         (node.id, node.tool if isinstance(node, TaskNode) else node.name)
         for node in analysis.structure.nodes

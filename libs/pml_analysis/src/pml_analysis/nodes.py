@@ -7,7 +7,7 @@ from pml_analysis.arguments.arguments import ArgumentReader
 from pml_analysis.names.callbacks import method_of
 from pml_analysis.names.choices import condition_of
 from pml_analysis.structure.calls import Calls, CallSite
-from pml_analysis.structure.expansion import Expansion, Instance, Made
+from pml_analysis.structure.expansion import ExpandedNode, Expansion, Instance
 from pml_analysis.structure.marks import Mark, combinator, combined
 from pml_analysis.structure.repeats import repeats
 from pml_analysis.structure.units import Unit
@@ -36,13 +36,13 @@ _KINDS: Final = {"do_statement": "do-while", "for_statement": "for", "while_stat
 def nodes_of(
     tree: Tree, calls: Calls, expansion: Expansion, reader: ArgumentReader
 ) -> tuple[structure.Node, ...]:
-    """All nodes in source order, with functions where they are entered."""
+    """Return all nodes in source order, with functions where they are entered."""
     sites = {site.call.index: site for site in calls.sites}
-    describing = _Describing(tree, sites, expansion, reader)
-    return tuple(describing.node(node_id, made) for node_id, made in expansion.nodes.items())
+    describer = _Describer(tree, sites, expansion, reader)
+    return tuple(describer.node(node_id, made) for node_id, made in expansion.nodes.items())
 
 
-class _Describing:
+class _Describer:
     def __init__(
         self,
         tree: Tree,
@@ -55,7 +55,7 @@ class _Describing:
         self._expansion = expansion
         self._reader = reader
 
-    def node(self, node_id: str, made: Made) -> structure.Node:
+    def node(self, node_id: str, made: ExpandedNode) -> structure.Node:
         mark, instance = made.by, made.instance
         if isinstance(mark, Unit):
             return self._recursion(node_id, mark)
@@ -66,7 +66,7 @@ class _Describing:
             case "loop":
                 return self._loop(node_id, mark.node)
             case "parallel":
-                return self._side_by_side(node_id, mark, joins=made.joins)
+                return self._parallel(node_id, mark, joins=made.joins)
             case _:
                 return self._call(node_id, self._sites[mark.node.index], instance)
 
@@ -90,7 +90,7 @@ class _Describing:
         return TaskNode.model_validate({**called, "tool": site.tool_id})
 
     def _via(self, instance: Instance) -> tuple[Position, ...]:
-        """The invocations that lead into an instance, outermost first."""
+        """Return the invocations that lead into an instance, outermost first."""
         found: list[Position] = []
         while instance.caller is not None:
             if instance.place is not None and instance.is_invoked:
@@ -128,7 +128,7 @@ class _Describing:
         place = self._place(unit.function)
         return LoopNode(id=node_id, **place, kind="recursion", over=unit.name)
 
-    def _side_by_side(self, node_id: str, mark: Mark, *, joins: bool) -> ForkNode | JoinNode:
+    def _parallel(self, node_id: str, mark: Mark, *, joins: bool) -> ForkNode | JoinNode:
         place = self._place(mark.node)
         if joins:
             return JoinNode(id=node_id, **place)
@@ -140,14 +140,14 @@ class _Describing:
 
 
 def _over(loop: Node) -> Node:
-    """What a loop runs over: a list, or the condition that it goes on by."""
+    """Return the subject of a loop: a list, or its condition."""
     if loop.kind == "call_expression":
         return loop["function"]["object"]
     return loop["right" if loop.kind == "for_in_statement" else "condition"].inner
 
 
 def dynamic_calls(tree: Tree, calls: Calls, reader: ArgumentReader) -> tuple[DynamicCall, ...]:
-    """The calls that only the run can name, in source order."""
+    """Return the calls known only at run time, in source order."""
     found: list[DynamicCall] = []
     for node in calls.dynamic:
         line, column = tree.position(node)

@@ -1,4 +1,4 @@
-"""An analysis as JSON, for people and programs that read it offline."""
+"""An analysis as JSON, for offline readers."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,11 +10,12 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.tool import JsonObject
 
 _DECISION: Final = {"verdict", "reasons", "tools"}
-"""What may be asked about in a run is the executor's matter."""
+"""Fields of a decision; run-time questions are the executor's matter."""
 
 
 def to_json(outcome: Analysis | Rejection) -> JsonObject:
-    """Every key is always there; of a rejected program all but `diagnostics` are null."""
+    """Build an object that always has every key; for a rejected program all but `diagnostics` are
+    null."""
     if isinstance(outcome, Rejection):
         nothing: JsonObject = dict.fromkeys(
             ("static_structure", "dynamic_calls", "decision", "parameters_schema", "code_hash")

@@ -1,4 +1,4 @@
-"""Starts the analyzer."""
+"""Start the analyzer."""
 
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings

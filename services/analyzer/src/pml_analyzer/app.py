@@ -5,21 +5,23 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from pml_analysis.analysis import analyze
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.bus_capabilities import BusCapabilities
 from pml_analyzer.adapters.bus_catalog import BusCatalog
-from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
 from pml_analyzer.adapters.deno_compiler import deno_compiler
 from pml_analyzer.adapters.process_engine import process_engine
-from pml_analyzer.adapters.workers import WorkerLimits
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.adapters.worker_pool import WorkerLimits
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.application.type_check import TypeCheck
-from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
-from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
+from pml_analyzer.entrypoints.bus.on_registry_changes import (
+    on_capability_changed,
+    on_catalog_changed,
+)
 from pml_analyzer.settings import AnalyzerSettings
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, deno_checker
+from pml_checker.type_check import TypeCheck
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy
@@ -28,7 +30,7 @@ from pml_common.health import Checks
 
 @asynccontextmanager
 async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Analyse programs for as long as the block runs."""
+    """Run the analyzer until the context exits."""
     analyze("return 1;", tools=(), policy=Policy())  # loads the grammar before the first caller
     max_age_s = settings.analyzer_catalog_max_age_s
     tools = BusCatalog(bus, max_age_s=max_age_s)
@@ -54,7 +56,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
                 catalog=tools,
                 capabilities=capabilities,
                 limits=Limits(source_bytes=settings.analyzer_source_limit),
-                analyses=Analyses(engine),
+                analyses=AnalysisCache(engine),
                 compiles=CompileCheck(compiler),
                 types=types,
             ),
@@ -66,7 +68,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
 async def _type_check(
     settings: AnalyzerSettings,
 ) -> AsyncGenerator[tuple[TypeCheck | None, Checks]]:
-    """The type check that is wished for, if any, with its health."""
+    """Run the configured type check, if any, and yield it with its health."""
     if settings.analyzer_type_check == "off":
         yield None, {}
         return

@@ -1,88 +1,67 @@
-"""What the analyzer's handlers need of the world."""
+"""Ports of the analyzer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analysis.decision.capabilities import Capability, Library
-from pml_analysis.text.readable import Limits
-from pml_analysis.typing.declarations import NONE
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.errors import Retryable
 
 
 class CatalogUnavailable(Retryable):
-    """Nobody says which tools there are; try again later."""
+    """The registry does not return the tool catalog; try again later."""
 
 
 class Catalog(Protocol):
     """The tools of a scope. Reading raises CatalogUnavailable."""
 
     async def tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """The scope's tools, as they were a short while ago at worst."""
+        """Return the scope's tools; they may be slightly outdated."""
         ...
 
-    async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """The scope's tools as they are now."""
+    async def refresh(self, scope: Scope) -> Sequence[ToolDefinition]:
+        """Return the scope's current tools."""
         ...
 
-    def drop(self, scope: Scope) -> None:
-        """What was read of a scope before is no longer true."""
-        ...
-
-
-class TypeChecker(Protocol):
-    """Looks at types before anything runs."""
-
-    async def check(
-        self,
-        code: str,
-        free: Sequence[str],
-        tools: Sequence[ToolDefinition],
-        capabilities: Mapping[str, ToolDefinition] = NONE,
-    ) -> Sequence[Diagnostic]:
-        """The type errors of a program that the analysis let pass, in source order; `free` are
-        the names in it that the caller gives values, `capabilities` stand under the names that
-        programs call them by.
-
-        Raises nothing: where no answer comes in time it is one warning that says why.
-        """
+    def invalidate(self, scope: Scope) -> None:
+        """Invalidate the cached tools of a scope."""
         ...
 
 
 class CapabilitiesUnavailable(Retryable):
-    """Nobody says which capabilities a program means; try again later."""
+    """The registry does not resolve capabilities; try again later."""
 
 
 class Capabilities(Protocol):
-    """The capabilities that programs name. Asking raises CapabilitiesUnavailable."""
+    """The capabilities that programs name. Reading raises CapabilitiesUnavailable."""
 
     async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        """What each reference, 64 at most, means in the scope: known ones as they were a short
-        while ago at worst, unknown ones as things are now."""
+        """Resolve references, 64 at most, in the scope: known ones may be slightly outdated,
+        unknown ones are current."""
         ...
 
-    def drop(self, scope: Scope) -> None:
-        """What was read of a scope before is no longer true."""
+    def invalidate(self, scope: Scope) -> None:
+        """Invalidate the cached capabilities of a scope."""
         ...
 
 
 class WorkersUnavailable(Retryable):
-    """No process can be started to do this in; try again later."""
+    """No worker process can be started; try again later."""
 
 
 class ScopeBusy(Retryable):
-    """A scope asks for more at a time than it may; try again later."""
+    """A scope exceeds its share of the workers; try again later."""
 
 
 class Engine(Protocol):
-    """Reads programs. Raises ScopeBusy, WorkersUnavailable."""
+    """Analyses programs. Raises ScopeBusy, WorkersUnavailable."""
 
     async def analyze(
         self,
@@ -91,20 +70,20 @@ class Engine(Protocol):
         library: Library,
         limits: Limits,
     ) -> Analysis | Rejection:
-        """What reading a request's program tells; a rejection where that takes too long."""
+        """Analyse a request's program; returns a rejection where that takes too long."""
         ...
 
     async def read_capability(
         self, scope: Scope, about: CapabilityDescription, limits: Limits
     ) -> Capability:
-        """A capability with all that it calls; at fault where reading it takes too long."""
+        """Return a capability with all its calls; with a fault where reading it takes too long."""
         ...
 
 
 class Compiler(Protocol):
-    """Compiles programs as the sandbox does and runs nothing. Raises ScopeBusy,
+    """Compiles programs like the sandbox, without running them. Raises ScopeBusy,
     WorkersUnavailable."""
 
-    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
-        """Why a program, alone in its module, does not compile; None where it does."""
+    async def compile_error(self, scope: Scope, code: str) -> CompileError | None:
+        """Return why a program, alone in its module, does not compile; None where it does."""
         ...

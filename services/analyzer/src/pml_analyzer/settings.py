@@ -1,4 +1,4 @@
-"""What the analyzer is told by its environment."""
+"""Settings of the analyzer from its environment."""
 
 from typing import Literal
 
@@ -9,15 +9,15 @@ from pml_common.service import ServiceSettings
 
 
 class AnalyzerSettings(ServiceSettings):
-    """`analyzer_source_limit` is in bytes of UTF-8, `analyzer_catalog_max_age_s` bounds how long
-    a change of tools or capabilities that nobody told of can go unseen.
+    """`analyzer_source_limit` is in bytes of UTF-8, `analyzer_catalog_max_age_s` bounds how long a
+    change of tools or capabilities whose event was missed can go unnoticed.
 
-    Long programs are read, and all programs compiled, in processes of their own: at most
+    Long programs are analysed, and all programs compiled, in processes of their own: at most
     `analyzer_processes` of each kind, of which one scope may use `analyzer_processes_per_scope` at
     a time, for `analyzer_deadline_s` seconds of processor time.
 
-    With `analyzer_type_check` a process of its own checks types: `warn` tells errors with the
-    analysis, `reject` refuses the program. By default it does not, as every run would wait for it.
+    With `analyzer_type_check` a separate process checks types: `warn` reports errors with the
+    analysis, `reject` refuses the program. Off by default, as every run would wait for it.
     """
 
     analyzer_source_limit: int = Field(default=256 * 1024, gt=0)

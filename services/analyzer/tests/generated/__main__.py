@@ -1,4 +1,4 @@
-"""Tries generated programs, thousands if asked, and shows counterexamples as small as they get.
+"""Try generated programs, and show counterexamples, minimised.
 
 `uv run python -m services.analyzer.tests.generated --programs 50000 --seed 1`; exits with 1 when
 there are any.
@@ -66,12 +66,12 @@ def _show(choices: bytes) -> None:
 
 
 def _kind(complaint: str | None) -> str:
-    """What two complaints about the same have in common."""
+    """Return the common part of complaints about the same defect."""
     return re.sub(r"after .* no way|\d.*|:.*", "", complaint or "")
 
 
 def smallest(choices: bytes, fails: Callable[[bytes], bool]) -> bytes:
-    """Fewer and smaller choices with which it still fails."""
+    """Return fewer and smaller choices with which it still fails."""
     before = None
     while choices != before:
         before = choices

@@ -1,7 +1,7 @@
-"""Calls of undisturbed runs, compared with what the analysis states of their arguments.
+"""Calls of undisturbed runs, compared with the analysis of their arguments.
 
-A grant binds what is stated: whatever is literal, a part of the caller's arguments, or a part of an
-earlier result must be just that in every honest run.
+A grant binds these arguments: whatever is literal, a part of the caller's arguments, or a part of
+an earlier result must be exactly that in every honest run.
 """
 
 import json
@@ -28,11 +28,11 @@ ARGS: Final[JsonObject] = {
     "none": None,
     "o": {"k": 1, "field": [0]},
 }
-"""What the recorder hands to every program."""
+"""The arguments that the recorder passes to every program."""
 
 
 def misfits(analysis: Analysis, ran: dict[str, Any], args: JsonObject = ARGS) -> Iterator[str]:
-    """Why calls of a run, each with a node, are not as stated."""
+    """Return why calls of a run, each with a node, differ from the analysis."""
     binding = Binding(_grant(analysis, {tool for tool, _, _ in ran["calls"]}), args)
     seen: dict[str, int] = {}
     for number, (tool, given, node_id) in enumerate(ran["calls"]):
@@ -48,7 +48,7 @@ def misfits(analysis: Analysis, ran: dict[str, Any], args: JsonObject = ARGS) ->
 
 
 def _results(ran: dict[str, Any], node_id: str, before: int) -> list[JsonValue]:
-    """What the calls of a node had resulted in before another was made."""
+    """Return the results of a node's calls before another was made."""
     return [
         value
         for number, begun, value in ran["ended"]

@@ -1,4 +1,5 @@
-"""What a program is made of: choices, read from bytes, and what is in scope where they are made."""
+"""The material of programs: choices, read from bytes, and the names in scope where they are
+made."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,23 +7,23 @@ from itertools import accumulate
 from typing import TypeVar
 
 T = TypeVar("T")
-DEEPEST = 10
+MAX_DEPTH = 10
 
 
 @dataclass(frozen=True)
 class Function:
-    """A local function. `first`: what it must be given first, so that it ends."""
+    """A local function. `first`: its first argument, chosen so that it ends."""
 
     name: str
     is_async: bool
     first: str = ""
     is_value: bool = True
-    """Whether it may be handed on, to be called with anything."""
+    """Whether it may be passed on, to be called with anything."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a piece of code may use where it stands."""
+    """The names and jumps that a piece of code may use."""
 
     names: tuple[str, ...] = ()
     """Locals that can be read."""
@@ -38,25 +39,25 @@ class Scope:
     """Whether calls should often fail here."""
 
     waits: bool = True
-    """Whether `await` may stand here."""
+    """Whether `await` is allowed here."""
 
     exits: tuple[str, ...] = ()
-    """Jumps that may stand here, besides return and throw."""
+    """Jumps that are allowed here, besides return and throw."""
 
     labels: int = 0
-    """How many labels are round this."""
+    """Number of enclosing labels."""
 
     def with_names(self, *names: str) -> "Scope":
-        """The same with more locals."""
+        """Return the same scope with more locals."""
         return replace(self, names=(*self.names, *names))
 
     def inside(self, *parameters: str, waits: bool) -> "Scope":
-        """The body of a function that is written here."""
+        """Return the scope of the body of a function that is written here."""
         return replace(self.with_names(*parameters), waits=waits, exits=(), labels=0)
 
 
 class Choices:
-    """What to write next, a byte each time. The first choice is the simplest, and the only one
+    """Decisions of the generator, one byte each. The first option is the simplest, and the only one
     when the bytes have run out: so fewer and smaller bytes make a simpler program."""
 
     def __init__(self, choices: bytes) -> None:
@@ -65,19 +66,19 @@ class Choices:
         self._depth = 0
 
     def below(self, count: int) -> int:
-        """A number from 0."""
+        """Return a number from 0."""
         return next(self._choices, 0) % count
 
     def one_in(self, count: int) -> bool:
-        """True one time of so many."""
+        """Return true one time of so many."""
         return self.below(count) == count - 1
 
     def among(self, options: Sequence[T]) -> T:
-        """One of several."""
+        """Return one of several."""
         return options[self.below(len(options))]
 
     def pick(self, scope: Scope, *makers: tuple[int, Callable[[Scope], str]]) -> str:
-        """What one of several makers writes; each with its weight."""
+        """Return the text of one of several makers; each with its weight."""
         bounds = list(accumulate(weight for weight, _ in makers))
         number = self.below(bounds[-1])
         make = next(make for bound, (_, make) in zip(bounds, makers, strict=True) if number < bound)
@@ -89,5 +90,5 @@ class Choices:
 
     @property
     def is_enough(self) -> bool:
-        """Whether only something simple may follow: the deeper, the likelier."""
-        return self._left <= 0 or self.below(DEEPEST) < self._depth
+        """Whether only simple code may follow: the deeper, the likelier."""
+        return self._left <= 0 or self.below(MAX_DEPTH) < self._depth

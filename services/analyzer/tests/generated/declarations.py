@@ -1,4 +1,4 @@
-"""Declarations of generated programs: variables, tools by other names, functions."""
+"""Declarations of generated programs: variables, tools under other names, functions."""
 
 from dataclasses import replace
 
@@ -8,17 +8,17 @@ from services.analyzer.tests.generated.parallel import Parallel
 _FUNCTIONS = tuple(f"@{number}@" for number in range(11, 15))
 _COUNT = "@19@"
 _OWN = "@15@"
-"""What a function expression calls itself."""
+"""The name of a function expression inside itself."""
 
 
 class Declarations(Parallel):
-    """Writes declarations, and tells what they bring into scope."""
+    """Writes declarations, and adds their names to the scope."""
 
     _made = 0
     """Functions so far."""
 
     def declaration(self, scope: Scope, taken: set[str]) -> tuple[str, Scope]:
-        """One declaration; `taken` are the names of the block that no other may have."""
+        """Write one declaration; `taken` are the other names of the block."""
         kind = self.below(5)
         if kind < 2 and self._made < len(_FUNCTIONS):
             return self.function(scope)
@@ -29,7 +29,7 @@ class Declarations(Parallel):
         return self.variable(scope, taken)
 
     def variable(self, scope: Scope, taken: set[str]) -> tuple[str, Scope]:
-        """const, let or var, destructured or not."""
+        """Write const, let or var, destructured or not."""
         free = [name for name in ("@4@", "@5@") if name not in taken]
         if not free:
             return f"void {self.value(scope)}§", scope
@@ -52,7 +52,7 @@ class Declarations(Parallel):
         return f"{word} {target[0]}~=~{target[1]}§", after
 
     def alias(self, scope: Scope, taken: set[str]) -> tuple[str, Scope]:
-        """A tool or a server under a local name."""
+        """Write a tool or a server under a local name."""
         taken |= {"@17@", "@18@"}
         text, callee = self.among(
             (
@@ -66,7 +66,7 @@ class Declarations(Parallel):
         return text, replace(scope, callees=(*scope.callees, callee))
 
     def function(self, scope: Scope) -> tuple[str, Scope]:
-        """A local function that later code may call, often more than once."""
+        """Write a local function that later code may call, often more than once."""
         self._made += 1
         name = _FUNCTIONS[self._made - 1]
         is_async, counts = self.below(4) > 0, self.one_in(4)
@@ -75,7 +75,7 @@ class Declarations(Parallel):
         return written, replace(scope, functions=(*scope.functions, made))
 
     def each_other(self, scope: Scope) -> tuple[str, Scope]:
-        """Two functions that call each other."""
+        """Write two functions that call each other."""
         self._made += 2
         names = _FUNCTIONS[self._made - 2 : self._made]
         made = tuple(Function(name, is_async=True, first="2") for name in names)
@@ -83,7 +83,7 @@ class Declarations(Parallel):
         return "~".join(self.recursive(function, scope, made) for function in made), after
 
     def written(self, made: Function, scope: Scope) -> str:
-        """The text of a function that does not call itself."""
+        """Write a function that does not call itself."""
         text, parameters = self.parameters(scope)
         inner = scope.inside(*parameters, waits=made.is_async)
         word = "async " if made.is_async else ""
@@ -97,7 +97,7 @@ class Declarations(Parallel):
         return f"const {made.name}~=~{word}({text}) =>~{self.body(inner)}§"
 
     def recursive(self, made: Function, scope: Scope, group: tuple[Function, ...]) -> str:
-        """A function that may call those of its group, itself among them, with one less."""
+        """Write a function that may call those of its group, itself among them, with one less."""
         again = tuple(
             replace(function, first=f"{_COUNT}~-~1", is_value=False) for function in group
         )
@@ -115,7 +115,7 @@ class Declarations(Parallel):
         return f"{word}function {made.name}({_COUNT},~@6@)~{body}"
 
     def parameters(self, scope: Scope) -> tuple[str, tuple[str, ...]]:
-        """What stands in the parentheses, and the names it declares."""
+        """Return the text in the parentheses, and the names it declares."""
         return self.among(
             (
                 ("@6@", ("@6@",)),

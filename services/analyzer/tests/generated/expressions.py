@@ -22,10 +22,10 @@ _METHODS: Final = ("map", "filter", "some", "every", "find", "flatMap", "findInd
 
 
 class Expressions(Choices):
-    """Writes values, calls of tools, and what stands in the way of them."""
+    """Writes values, calls of tools, and the syntax around them."""
 
     def value(self, scope: Scope) -> str:
-        """Any expression; it stands wherever one may."""
+        """Write any expression, for any position."""
         if self.is_enough:
             return self.leaf(scope)
         return self.pick(
@@ -50,14 +50,14 @@ class Expressions(Choices):
         )
 
     def leaf(self, scope: Scope) -> str:
-        """A value that costs nothing."""
+        """Write a value without side effects."""
         kind = self.below(4)
         if kind == 0 or (kind == 3 and not scope.names):
             return self.among(_LITERALS)
         return self.among(_FROM_CALLER) if kind == 1 else self.among(scope.names or _LITERALS)
 
     def items(self, scope: Scope) -> str:
-        """An array of few items."""
+        """Write an array of few items."""
         kind = self.below(7)
         if kind == 0:
             return "[1,~2]"
@@ -72,7 +72,7 @@ class Expressions(Choices):
         return "['s']" if kind == 4 else "[]"
 
     def call(self, scope: Scope) -> str:
-        """A call of a tool, not awaited."""
+        """Write a call of a tool, not awaited."""
         tool = self.among(RISKY if self.one_in(2 if scope.risky else 5) else SURE)
         server, name = tool.split(".")
         given = self.given(scope)
@@ -92,7 +92,7 @@ class Expressions(Choices):
         return f"mcp.{tool}({given})"
 
     def given(self, scope: Scope) -> str:
-        """The arguments of a call."""
+        """Write the arguments of a call."""
         kind = self.below(8)
         if kind == 6:
             return f"{{~v:~1,~...({self.value(scope)})~}}"
@@ -101,15 +101,15 @@ class Expressions(Choices):
         return f"{{~v:~{self.value(scope)}~}}"
 
     def awaited(self, scope: Scope) -> str:
-        """A call of a tool, awaited where that is possible."""
+        """Write a call of a tool, awaited where that is possible."""
         return f"(await~{self.call(scope)})" if scope.waits else self.call(scope)
 
     def short_circuit(self, scope: Scope) -> str:
-        """A choice between two values."""
+        """Write a choice between two values."""
         return f"({self.value(scope)}~{self.among(_SHORT)}~{self.value(scope)})"
 
     def mixed(self, scope: Scope) -> str:
-        """Choices in each other, without the parentheses that they do not need."""
+        """Write nested choices, without redundant parentheses."""
         one, two, three = (self.value(scope) for _ in range(3))
         return self.among(
             (
@@ -122,11 +122,11 @@ class Expressions(Choices):
         )
 
     def conditional(self, scope: Scope) -> str:
-        """`? :`."""
+        """Write `? :`."""
         return f"({self.value(scope)}~?~{self.value(scope)}~:~{self.value(scope)})"
 
     def composed(self, scope: Scope) -> str:
-        """A value made of others."""
+        """Write a value made of others."""
         one, other = self.value(scope), self.value(scope)
         return self.among(
             (
@@ -140,13 +140,13 @@ class Expressions(Choices):
         )
 
     def operation(self, scope: Scope) -> str:
-        """An operator over values."""
+        """Write an operator over values."""
         if self.one_in(3):
             return f"(!{self.value(scope)})"
         return f"({self.value(scope)}~{self.among(_OPERATORS)}~{self.value(scope)})"
 
     def assignment(self, scope: Scope) -> str:
-        """A write to a local or a member, also by `&&=`, `||=` and `??=`."""
+        """Write an assignment to a local or a member, also by `&&=`, `||=` and `??=`."""
         member = self.among((f"{BOX}.p", f"{BOX}.q", f"{BOX}['r']"))
         target = self.among(scope.lets) if scope.lets and self.below(3) else member
         if self.one_in(6) and target in scope.lets:
@@ -155,23 +155,23 @@ class Expressions(Choices):
         return f"({target}~{operator}~{self.value(scope)})"
 
     def optional(self, scope: Scope) -> str:
-        """A chain that may end early."""
+        """Write a chain that may end early."""
         chain = self.among(("?.field", "?.a?.b", "?.[0]", "?.field?.[0]"))
         if self.one_in(3):
             return f"({self.value(scope)})?.[{self.value(scope)}]"
         return f"({self.value(scope)}){chain}"
 
     def change(self, scope: Scope) -> str:
-        """A write to a part of a value that may have come from outside."""
+        """Write an assignment to a part of a value that may have come from outside."""
         part = self.among(("a", "field", "k", "0"))
         return f"(Object({self.leaf(scope)})['{part}']~=~{self.leaf(scope)})"
 
     def sequence(self, scope: Scope) -> str:
-        """The comma operator."""
+        """Write the comma operator."""
         return f"({self.value(scope)},~{self.value(scope)})"
 
     def method(self, scope: Scope) -> str:
-        """An array method with a callback that waits for nothing."""
+        """Write an array method with a synchronous callback."""
         body = self.callback(scope)
         items = self.items(scope)
         if scope.waits and self.one_in(6):
@@ -184,7 +184,7 @@ class Expressions(Choices):
         return f"{items}.{self.among(_METHODS)}({body})"
 
     def callback(self, scope: Scope) -> str:
-        """A function of one parameter, as it is handed on: it waits for nothing."""
+        """Write a synchronous function of one parameter, as a callback."""
         inner = scope.inside("@6@", waits=False)
         kind = self.below(6)
         plain = [f.name for f in scope.functions if f.is_value and not f.is_async]
@@ -199,7 +199,7 @@ class Expressions(Choices):
         return f"@6@ =>~{self.value(inner)}" if kind == 2 else f"(@6@) =>~{self.value(inner)}"
 
     def invoked(self, scope: Scope) -> str:
-        """A call of a local function; what is asynchronous is awaited."""
+        """Write a call of a local function; an asynchronous one is awaited."""
         usable = [function for function in scope.functions if scope.waits or not function.is_async]
         if not usable:
             return self.leaf(scope)
@@ -210,7 +210,7 @@ class Expressions(Choices):
         return f"(await~{called})" if scope.waits else called
 
     def immediate(self, scope: Scope) -> str:
-        """A function called where it is written."""
+        """Write a function called where it is written."""
         inner = scope.inside("@6@", waits=scope.waits)
         word, wait = ("async ", "await~") if scope.waits else ("", "")
         kind, given = self.below(5), self.value(scope)
@@ -228,22 +228,22 @@ class Expressions(Choices):
 
     @abstractmethod
     def recursive(self, made: Function, scope: Scope, group: tuple[Function, ...]) -> str:
-        """A function that may call those of its group, with one less."""
+        """Write a function that may call those of its group, with one less."""
 
     @abstractmethod
     def block(
         self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
     ) -> str:
-        """`{ … }`."""
+        """Write `{ … }`."""
 
     @abstractmethod
     def body(self, scope: Scope) -> str:
-        """The block of a function."""
+        """Write the block of a function."""
 
     @abstractmethod
     def parallel(self, scope: Scope) -> str:
-        """Calls side by side."""
+        """Write calls side by side."""
 
     @abstractmethod
     def chained(self, scope: Scope) -> str:
-        """`.then(…)` and the like."""
+        """Write `.then(…)` and the like."""

@@ -15,7 +15,7 @@ class Loops(Parallel):
     """Writes all kinds of loops, with labels, breaks and continues."""
 
     def loop(self, scope: Scope) -> str:
-        """One loop; some have a label."""
+        """Write one loop; some have a label."""
         label = f"l{scope.labels}"
         is_labelled = self.one_in(3)
         exits = [*scope.exits, "break", "continue"]
@@ -77,12 +77,12 @@ class Loops(Parallel):
         return f"{{~let {_COUNTER}~=~0§~{_head(label)}{head}~{self.block(inner, opening=stop)}~}}"
 
     def condition(self, scope: Scope, most: int) -> str:
-        """Holds for so many rounds at most."""
+        """Write a condition that is true for so many rounds at most."""
         counted = f"{_COUNTER}++~<~{most}"
         return counted if self.one_in(2) else f"{counted}~&&~{self.value(scope)}"
 
     def round(self, scope: Scope) -> str:
-        """The body of a loop; some are a single statement."""
+        """Write the body of a loop; some are a single statement."""
         kind = self.below(6)
         if kind == 4:
             return self.simple(scope)
@@ -91,7 +91,7 @@ class Loops(Parallel):
 
     @abstractmethod
     def simple(self, scope: Scope) -> str:
-        """One short statement."""
+        """Write one short statement."""
 
 
 def _head(label: str) -> str:

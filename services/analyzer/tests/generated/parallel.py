@@ -9,10 +9,10 @@ _TOGETHER: Final = ("all", "all", "allSettled", "race", "any")
 
 
 class Parallel(Expressions):
-    """Writes `Promise.all` and its kin over arrays and over `.map(…)`; chains."""
+    """Writes `Promise.all` and its variants over arrays and over `.map(…)`; chains."""
 
     def parallel(self, scope: Scope) -> str:
-        """Calls side by side, waited for where that is possible."""
+        """Write calls side by side, awaited where that is possible."""
         if not scope.waits:
             return self.call(scope)
         how = self.among(_TOGETHER)
@@ -20,11 +20,11 @@ class Parallel(Expressions):
         return f"(await~Promise.{how}({over}))"
 
     def strands(self, scope: Scope) -> str:
-        """An array of promises."""
+        """Write an array of promises."""
         return f"[{',~'.join(self.strand(scope) for _ in range(1 + self.below(3)))}]"
 
     def strand(self, scope: Scope) -> str:
-        """One promise, not awaited."""
+        """Write one promise, not awaited."""
         inner = scope.inside(waits=True)
         return self.pick(
             scope,
@@ -41,14 +41,14 @@ class Parallel(Expressions):
         )
 
     def started(self, scope: Scope) -> str:
-        """A local function called and not awaited."""
+        """Write a call of a local function, not awaited."""
         if not scope.functions:
             return self.call(scope)
         function = self.among(scope.functions)
         return f"{function.name}({function.first or self.value(scope)})"
 
     def mapped(self, scope: Scope) -> str:
-        """A promise for each item of an array."""
+        """Write a promise for each item of an array."""
         inner, plain = scope.inside("@6@", waits=True), scope.inside("@6@", waits=False)
         items = self.items(scope)
         function = self.pick(
@@ -63,21 +63,21 @@ class Parallel(Expressions):
         return f"{items}.map({function})"
 
     def named(self, scope: Scope) -> str:
-        """The name of a local function, to be handed on."""
+        """Return the name of a local function, as a callback."""
         usable = [function.name for function in scope.functions if function.is_value]
         return self.among(usable or ["(@6@) =>~@6@"])
 
     def chained(self, scope: Scope) -> str:
-        """A chain, waited for where that is possible."""
+        """Write a chain, awaited where that is possible."""
         return f"(await~{self.chain(scope)})" if scope.waits else self.call(scope)
 
     def chain(self, scope: Scope) -> str:
-        """`.then(…).catch(…).finally(…)` on a call."""
+        """Write `.then(…).catch(…).finally(…)` on a call."""
         links = "".join(self.link(scope) for _ in range(1 + self.below(2)))
         return f"{self.call(scope)}{links}"
 
     def link(self, scope: Scope) -> str:
-        """One link of a chain."""
+        """Write one link of a chain."""
         kind = self.below(7)
         if kind < 3:
             return f".then({self.handler(scope, '@6@')})"
@@ -90,7 +90,7 @@ class Parallel(Expressions):
         return f".then({self.named(scope)})"
 
     def handler(self, scope: Scope, *parameters: str) -> str:
-        """A callback of a promise."""
+        """Write a callback of a promise."""
         waits = self.one_in(2)
         inner = scope.inside(*parameters, waits=waits)
         head = f"{'async ' if waits else ''}({',~'.join(parameters)}) =>~"

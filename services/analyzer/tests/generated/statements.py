@@ -9,20 +9,20 @@ from services.analyzer.tests.generated.loops import Loops
 
 
 class Statements(Declarations, Loops):
-    """Writes blocks and everything that stands in them."""
+    """Writes blocks and their statements."""
 
     def body(self, scope: Scope) -> str:
-        """The block of a function; most give something back."""
+        """Write the block of a function; most return a value."""
         return self.block(scope, ending=self.below(4) > 0, least=1)
 
     def block(
         self, scope: Scope, *, ending: bool = False, opening: str = "", least: int = 0
     ) -> str:
-        """`{ … }`; with an ending, it returns a value."""
+        """Write `{ … }`; with an ending, it returns a value."""
         return f"{{~{opening}{self.lines(scope, ending=ending, least=least)}~}}"
 
     def lines(self, scope: Scope, *, ending: bool, least: int = 0) -> str:
-        """What stands in a block: statements, and declarations that later ones can use."""
+        """Write the content of a block: statements, and declarations that later ones can use."""
         written: list[str] = []
         last: list[str] = []
         taken: set[str] = set()
@@ -43,7 +43,7 @@ class Statements(Declarations, Loops):
         return "~".join([*written, *last])
 
     def statement(self, scope: Scope) -> str:
-        """One statement that declares nothing round it."""
+        """Write one statement that declares nothing in the enclosing block."""
         if self.is_enough:
             return f"{BOX}.p~=~{self.leaf(scope)}§"
         return self.pick(
@@ -60,21 +60,21 @@ class Statements(Declarations, Loops):
         )
 
     def expression(self, scope: Scope) -> str:
-        """An expression for its effect, or for a local to remember."""
+        """Write an expression for its effect, or for assignment to a local."""
         return f"{self.target(scope)}{self.value(scope)}§"
 
     def target(self, scope: Scope) -> str:
-        """What an expression statement begins with."""
+        """Write the beginning of an expression statement."""
         return f"{self.among(scope.lets)}~=~" if scope.lets and self.below(3) else "void "
 
     def used(self, scope: Scope) -> str:
-        """A use of the one function in scope."""
+        """Write a use of the one function in scope."""
         return self.pick(
             scope, (4, self.invoked), (1, self.parallel), (1, self.method), (1, self.chained)
         )
 
     def late(self, scope: Scope) -> str:
-        """Promises that are waited for later, or not at all."""
+        """Write promises that are awaited later, or never."""
         mapped = self.mapped(scope)
         if not scope.waits or self.one_in(3):
             return f"void {mapped}§"
@@ -82,7 +82,7 @@ class Statements(Declarations, Loops):
         return f"{{~const @4@~=~{mapped}§~{between}~await~Promise.all(@4@)§~}}"
 
     def branch(self, scope: Scope) -> str:
-        """if, else if, else; with and without braces."""
+        """Write if, else if, else; with and without braces."""
         text = f"if~({self.value(scope)})~{self.part(scope)}"
         kind = self.below(4)
         if kind == 1:
@@ -94,13 +94,13 @@ class Statements(Declarations, Loops):
         return text
 
     def part(self, scope: Scope) -> str:
-        """A block, or a single statement that needs none."""
+        """Write a block, or a single statement that needs none."""
         if self.one_in(3):
             return self.simple(scope)
         return self.block(scope)
 
     def simple(self, scope: Scope) -> str:
-        """One statement that needs no braces."""
+        """Write one statement that needs no braces."""
         return self.pick(
             scope,
             (8, self.expression),
@@ -112,7 +112,7 @@ class Statements(Declarations, Loops):
         )
 
     def jump(self, scope: Scope) -> str:
-        """return, throw, break or continue."""
+        """Write return, throw, break or continue."""
         kind = self.below(6)
         if kind > 2 and scope.exits:
             return f"{self.among(scope.exits)}§"
@@ -123,7 +123,7 @@ class Statements(Declarations, Loops):
         return "throw new Error('thrown')§" if kind == 0 else f"{self.expression(scope)}"
 
     def attempt(self, scope: Scope) -> str:
-        """try with catch, finally or both."""
+        """Write try with catch, finally or both."""
         body = self.block(replace(scope, risky=True), least=1)
         kind = self.below(5)
         text = f"try~{body}"
@@ -136,7 +136,7 @@ class Statements(Declarations, Loops):
         return f"{text}~finally~{self.block(scope)}" if kind > 2 else text
 
     def switch(self, scope: Scope) -> str:
-        """switch, with fall-through, and a default anywhere or none."""
+        """Write switch, with fall-through, and a default anywhere or none."""
         inner = replace(scope, exits=tuple(dict.fromkeys((*scope.exits, "break"))))
         tests = ["'s'", "1", "null", "args.a", "0"]
         cases: list[str] = []
@@ -153,12 +153,12 @@ class Statements(Declarations, Loops):
         return f"switch~({subject})~{{~{'~'.join(cases)}~}}"
 
     def case(self, scope: Scope) -> str:
-        """What a case does; half of them fall through."""
+        """Write the body of a case; half of them fall through."""
         lines = "~".join(self.statement(scope) for _ in range(self.below(3)))
         return f"{lines}~break§" if self.one_in(2) else lines
 
     def labelled_block(self, scope: Scope) -> str:
-        """A block that can be left."""
+        """Write a block that can be left."""
         label = f"l{scope.labels}"
         inner = replace(scope, labels=scope.labels + 1, exits=(*scope.exits, f"break {label}"))
         # The grammar reads a block of one labelled block, if that is empty, as an object.

@@ -1,17 +1,18 @@
-"""The text of a generated program: which names its locals have, and how it is laid out."""
+"""The text of a generated program: the names of its locals, and its layout."""
 
 import re
 from typing import Final
 
 NAMES: Final = 20
-"""How many local names a program may have."""
+"""Number of local names that a program may have."""
 
 _PLAIN: Final = "abcdefghijklmnopqrst"
 _AT_THE_END: Final = re.compile(r"§(?=~*\})")
 
 
 def render(program: str, *, names: str = _PLAIN, layout: str = " ", semicolons: bool = True) -> str:
-    """The program with these local names and this layout; line ends may end statements too."""
+    """Return the program with these local names and this layout; line ends may end statements
+    too."""
     for number, name in enumerate(names):
         program = program.replace(f"@{number}@", f"{name}_")
     if not semicolons:

@@ -1,4 +1,4 @@
-"""Programs put to the proof: analysed, run as written and instrumented, and compared."""
+"""Trials of programs: analysed, run as written and instrumented, and compared."""
 
 import json
 import re
@@ -23,18 +23,19 @@ Run = Callable[[Sequence[str]], list[Outcome]]
 TOO_MANY_WAYS: Final = "its path can be read in too many ways"
 NOT_LOADED: Final = "as written it does not load: the transpiler or the engine is at fault"
 UNCLEAR: Final = (TOO_MANY_WAYS, NOT_LOADED)
-"""Complaints that say nothing about the program."""
+"""Complaints without information about the program."""
 _TAKING_ANY: Final = tuple(tool.model_copy(update={"input_schema": {}}) for tool in TOOLS)
-"""Tools that list no arguments: of spreads nobody can say which keys they set."""
+"""Tools without listed arguments: the keys that spreads set are unknown."""
 
 _LAYOUTS: Final = ((" ", True), ("\n", True), (" ", False), ("\n", False), (" // c\n", True))
 _IN_TYPE_ERRORS: Final = re.compile(r"(?:.* )?(is not (?:a function|iterable)|as it is)\b.*")
-"""What the engine says of a text that it quotes: instrumented, the text is another."""
+"""The engine's messages that quote the program's text, which differs when instrumented."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A program that was tried; `complaint` is what is wrong with it, or why that is not clear."""
+    """A program that was tried; `complaint` is its defect, or the reason why the trial is
+    inconclusive."""
 
     code: str
     complaint: str | None
@@ -43,7 +44,7 @@ class Trial:
 
 
 def generate(count: int, *, seed_: int) -> list[bytes]:
-    """The choices for different programs, the same ones for the same seed."""
+    """Return the choices for different programs, the same ones for the same seed."""
     found: dict[bytes, None] = {}
 
     @seed(seed_)
@@ -63,13 +64,13 @@ def generate(count: int, *, seed_: int) -> list[bytes]:
 
 
 def written(choices: bytes) -> str:
-    """The program that these choices make; most have many lines."""
+    """Return the program of these choices; most have many lines."""
     layout, semicolons = _LAYOUTS[len(choices) % len(_LAYOUTS)]
     return render(program(choices), layout=layout, semicolons=semicolons)
 
 
 def tried(programs: Sequence[str], run: Run) -> list[Trial]:
-    """Every program, put to the proof."""
+    """Try every program."""
     analyses = [analyze(code, tools=_TAKING_ANY, policy=Policy()) for code in programs]
     texts: list[str] = []
     for code, analysis in zip(programs, analyses, strict=True):
@@ -100,7 +101,7 @@ def _trial(code: str, analysis: Analysis, plain: Outcome, marked: Outcome) -> Tr
 
 
 def _behaviour(plain: dict[str, Any], marked: dict[str, Any]) -> str | None:
-    """The same calls in the same order, and the same end."""
+    """Check that both make the same calls in the same order, and end equally."""
     for number, (one, other) in enumerate(zip(plain["calls"], marked["calls"], strict=False)):
         if one[:2] != other[:2]:
             return f"call {number} is {one[:2]}, instrumented {other[:2]}"
@@ -121,7 +122,7 @@ def _told(end: dict[str, Any]) -> str:
 
 
 def _calls(analysis: Analysis, marked: dict[str, Any]) -> str | None:
-    """Every call is a node of its tool, unless only the run could name it."""
+    """Check that every call is a node of its tool, unless it was dynamic."""
     tasks = {n.id: n.tool for n in analysis.structure.nodes if isinstance(n, TaskNode)}
     for tool, given_, node_id in marked["calls"]:
         if node_id is None and not analysis.dynamic_calls:
@@ -132,7 +133,7 @@ def _calls(analysis: Analysis, marked: dict[str, Any]) -> str | None:
 
 
 def _path(analysis: Analysis, marked: dict[str, Any]) -> str | None:
-    """The path is a way through the structure."""
+    """Check that the path is a path through the structure."""
     steps = [(node_id, outcome) for node_id, outcome in marked["path"]]
     try:
         wrong = first_wrong_step(analysis.structure, steps)

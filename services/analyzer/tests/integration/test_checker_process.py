@@ -1,4 +1,4 @@
-"""The checker's process: lost, slow, worn, or not there at all."""
+"""The checker's process: lost, slow, worn, or missing."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pml_analyzer.adapters.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_local.testing import eventually
 from services.analyzer.tests.type_checks import (
     COMMAND,
@@ -24,7 +24,7 @@ WRONG = "const a: string = 1;"
 
 
 def pid_of(checker: DenoChecker) -> int | None:
-    """The id of its process, once that is warm."""
+    """Return the id of the checker's process, once that is warm."""
     return checker.process.pid if checker.process is not None else None
 
 

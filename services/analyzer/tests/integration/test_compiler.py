@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from pml_analysis.compiled import Misfit
+from pml_analysis.check_results import CompileError
 from pml_analyzer.adapters.deno_compiler import DenoCompiler, deno_compiler
-from pml_analyzer.adapters.workers import WorkerLimits
+from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually
@@ -51,7 +51,7 @@ async def test_what_does_not_compile_is_told_where_and_why(
     code: str, line: int, units: int, words: str
 ) -> None:
     async with compiling() as compiler:
-        found = await compiler.misfit(SCOPE, code)
+        found = await compiler.compile_error(SCOPE, code)
     assert found is not None
     assert (found.line, found.units) == (line, units)
     assert found.message.startswith(words)
@@ -71,43 +71,43 @@ COMPILED = {
 @pytest.mark.parametrize("code", COMPILED.values(), ids=list(COMPILED))
 async def test_what_compiles_is_let_pass(code: str) -> None:
     async with compiling() as compiler:
-        assert await compiler.misfit(SCOPE, code) is None
+        assert await compiler.compile_error(SCOPE, code) is None
 
 
 async def test_nothing_is_run_even_what_leaves_its_function() -> None:
-    """The process would end at once, and its answer be lost."""
+    """If it were run, the process would end at once, and its answer be lost."""
     leaving = "}}; Deno.exit(3); async () => {{"
     looping = "}}; for (;;) {} async () => {{"
     failing = "}}; let a; let a; Deno.exit(3); async () => {{"  # placed by loading
-    async with compiling(replace(PATIENT, most_asked=100)) as compiler:
-        assert await compiler.misfit(SCOPE, leaving) is None
-        assert await compiler.misfit(SCOPE, looping) is None
-        found = await compiler.misfit(SCOPE, failing)
+    async with compiling(replace(PATIENT, max_requests=100)) as compiler:
+        assert await compiler.compile_error(SCOPE, leaving) is None
+        assert await compiler.compile_error(SCOPE, looping) is None
+        found = await compiler.compile_error(SCOPE, failing)
         assert found is not None
         assert "already been declared" in found.message
 
 
 async def test_a_monster_is_refused_at_the_deadline_and_holds_up_no_other_scope() -> None:
     async with compiling(replace(PATIENT, deadline_s=1)) as compiler:
-        monster = asyncio.create_task(compiler.misfit(SCOPE, MONSTER))
-        assert await compiler.misfit(RIVAL, "return 1;") is None
+        monster = asyncio.create_task(compiler.compile_error(SCOPE, MONSTER))
+        assert await compiler.compile_error(RIVAL, "return 1;") is None
         found = await monster
-        assert found == Misfit(
+        assert found == CompileError(
             0, 0, "the compiler takes more than 1 s of processor time: make it simpler"
         )
-        assert await compiler.misfit(SCOPE, "return 1;") is None
+        assert await compiler.compile_error(SCOPE, "return 1;") is None
 
 
 async def test_what_ends_the_compiler_is_refused() -> None:
     deep = f"return {'() => {' * 20_000}{'}' * 20_000};"  # a stack that overflows
     async with compiling() as compiler:
-        found = await compiler.misfit(SCOPE, deep)
-        assert found == Misfit(0, 0, "it ended the compiler, twice: make it simpler")
-        assert await compiler.misfit(SCOPE, "return 1;") is None
+        found = await compiler.compile_error(SCOPE, deep)
+        assert found == CompileError(0, 0, "it ended the compiler, twice: make it simpler")
+        assert await compiler.compile_error(SCOPE, "return 1;") is None
 
 
 async def test_a_compiler_that_cannot_start_is_bad_health_and_no_verdict() -> None:
     async with deno_compiler("/nowhere/deno", PATIENT) as compiler:
         assert "/nowhere/deno cannot be started" in await eventually(compiler.health)
         with pytest.raises(WorkersUnavailable):
-            await compiler.misfit(SCOPE, "return 1;")
+            await compiler.compile_error(SCOPE, "return 1;")

@@ -1,4 +1,4 @@
-"""Declarations, read by Deno itself."""
+"""Declarations, checked by Deno itself."""
 
 import subprocess
 import sys
@@ -25,8 +25,8 @@ SANDBOX_OPTIONS = Path(pml_analyzer.__file__).with_name("checker") / "deno.json"
 
 
 def complaints(folder: Path, *options: str, **files: str) -> str:
-    """What `deno check` says of files, by their names without `.ts`; nothing when it accepts
-    them."""
+    """Return the complaints of `deno check` about files, by their names without `.ts`; nothing when
+    it accepts them."""
     for name, text in files.items():
         (folder / f"{name.replace('_', '.')}.ts").write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -53,7 +53,7 @@ def complaints(folder: Path, *options: str, **files: str) -> str:
     "options", [(), ("--config", str(SANDBOX_OPTIONS))], ids=["Deno's own options", "sandbox"]
 )
 class TestDeno:
-    """With what Deno declares itself, and with what the sandbox has."""
+    """With Deno's own declarations, and with those of the sandbox."""
 
     def test_it_accepts_what_real_servers_send(
         self, options: tuple[str, ...], tmp_path: Path
@@ -114,7 +114,7 @@ def _generated() -> list[JsonObject]:
 
 
 def _calls(tools: list[ToolDefinition]) -> str:
-    """A module that calls every tool both ways with anything."""
+    """Write a module that calls every tool both ways with anything."""
     ids = [tool.tool_id for tool in tools]
     return (
         '/// <reference path="./tools.d.ts" />\ndeclare const anything: any;\n'

@@ -1,4 +1,4 @@
-"""What the tests of the analyzer have as programs, instrumented, loads as the sandbox loads it."""
+"""The instrumented programs of the analyzer's tests load like in the sandbox."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is refused as no engine would load it does not load; what is not refused does."""
+"""Programs that are refused as early errors do not load; others do."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ REPAIRED = "a tag after ?."
 
 
 def _refused(programs: Sequence[str]) -> list[str]:
-    """Those that do not load; none is run beyond its first line."""
+    """Return those that do not load; none is run beyond its first line."""
     outcomes = run([f"return 1;\n{code}" for code in programs])
     return [code for code, end in zip(programs, outcomes, strict=True) if isinstance(end, str)]
 

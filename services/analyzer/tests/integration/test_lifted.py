@@ -1,4 +1,4 @@
-"""Lifted programs do what they did, seen in programs that hypothesis made up."""
+"""Lifted programs behave as before, tested on generated programs."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 PROGRAMS = 150
 SEED = 7
 HANDED_IN = ("a", "free", "s", "n", "list", "none", "o")
-"""What the recorder gives every program."""
+"""The arguments that the recorder passes to every program."""
 
 
 def test_programs_with_lifted_literals_make_the_same_calls_and_end_alike() -> None:
@@ -42,7 +42,8 @@ def _instrumented(code: str) -> str:
 
 
 def _done(outcome: Outcome) -> dict[str, Any]:
-    """What a program did, without the places and texts that the engine puts into its errors."""
+    """Return the behaviour of a program, without the places and texts that the engine puts into its
+    errors."""
     assert not isinstance(outcome, str), outcome
     end = outcome["end"]
     error = end.get("error", {})

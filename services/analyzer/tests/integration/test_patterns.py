@@ -29,7 +29,8 @@ def test_patterns_run_as_written_and_their_paths_are_ways_through_their_structur
 
 
 def _begun(pattern: Pattern) -> str:
-    """The pattern after a call, where every run begins, with its parameters bound by hand."""
+    """Return the pattern after a call, where every run begins, with its parameters bound by
+    hand."""
     bindings = _BINDINGS.match(understood(pattern.code).instrumented)
     assert bindings is not None
     return f"{bindings[0]}await mcp.git.status(); {{ {pattern.code}\n}}"

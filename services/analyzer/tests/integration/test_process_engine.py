@@ -1,4 +1,5 @@
-"""Programs read in processes: as they are read here, and none longer than the deadline."""
+"""Programs analysed in processes: with the same result as inline, and none longer than the
+deadline."""
 
 import gc
 from collections.abc import AsyncGenerator
@@ -9,13 +10,13 @@ from uuid import UUID
 import pytest
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import lost
+from pml_analysis.check_results import ended_the_process
 from pml_analysis.decision.capabilities import Library
-from pml_analysis.text.readable import DEFAULT_LIMITS
+from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_analyzer.adapters.child_process import ChildCommand
 from pml_analyzer.adapters.inline_engine import InlineEngine
 from pml_analyzer.adapters.process_engine import INLINE, EngineFault, ProcessEngine, process_engine
-from pml_analyzer.adapters.workers import WorkerLimits, workers
+from pml_analyzer.adapters.worker_pool import WorkerLimits, worker_pool
 from pml_analyzer.app import serve
 from pml_analyzer.ports import WorkersUnavailable
 from pml_analyzer.settings import AnalyzerSettings
@@ -115,7 +116,7 @@ async def test_what_ends_the_process_is_rejected(monkeypatch: pytest.MonkeyPatch
     async with reading() as engine:
         assert isinstance(await read(engine, requested("return 1;")), Analysis)
         monkeypatch.setattr("pickle.dumps", no_pickle)
-        assert await read(engine, requested("return 1;")) == lost()
+        assert await read(engine, requested("return 1;")) == ended_the_process()
         capability = await engine.read_capability(SCOPE, READ_JSON, DEFAULT_LIMITS)
         assert capability.fault == "its program ended the process that read it, twice."
 
@@ -128,7 +129,7 @@ async def test_a_pass_that_fails_is_told_with_its_traceback() -> None:
 
 
 async def test_short_programs_are_read_where_they_are_asked_for() -> None:
-    async with workers("analysis", ChildCommand(("/nowhere/python",)), WorkerLimits()) as none:
+    async with worker_pool("analysis", ChildCommand(("/nowhere/python",)), WorkerLimits()) as none:
         engine = ProcessEngine(none, INLINE)
         assert isinstance(await read(engine, requested("return 1;")), Analysis)
         assert (await engine.read_capability(SCOPE, READ_JSON, DEFAULT_LIMITS)).fault is None

@@ -1,4 +1,4 @@
-"""The analyzer with its type check on, as the environment wishes it."""
+"""The analyzer with its type check on, configured by the environment."""
 
 from pathlib import Path
 from typing import Literal

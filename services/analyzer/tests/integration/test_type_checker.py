@@ -1,4 +1,4 @@
-"""The type checker: what the real one and its twin promise, and what only the real one can show."""
+"""The type checker: one suite for the real one and its fake, and tests of the real one alone."""
 
 import asyncio
 import subprocess
@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analyzer.adapters.deno_checker import DenoChecker, deno_checker
-from pml_analyzer.adapters.memory_checker import MemoryChecker
-from pml_analyzer.ports import TypeChecker
+from pml_analyzer.adapters.memory import MemoryChecker
+from pml_checker.deno_checker import DenoChecker, deno_checker
+from pml_checker.type_check import TypeChecker
 from services.analyzer.tests.programs import analysed, tool
 from services.analyzer.tests.type_checks import (
     COMMAND,
@@ -33,7 +33,7 @@ async def deno() -> AsyncIterator[DenoChecker]:
 
 @pytest.fixture(params=["twin", "deno"])
 def checker(request: pytest.FixtureRequest, deno: DenoChecker) -> TypeChecker:
-    """A checker, with what the programs below have wrong told to the twin."""
+    """A checker; the fake is configured with the errors of the programs below."""
     if request.param == "deno":
         return deno
     faults = {

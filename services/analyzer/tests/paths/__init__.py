@@ -1,4 +1,4 @@
-"""Whether a reported path is a way through a structure."""
+"""Recognition of reported paths as paths through a structure."""
 
 from services.analyzer.tests.paths.acceptor import Step, TooManyWays, first_wrong_step
 

@@ -1,12 +1,13 @@
-"""Whether a reported path is a way through a structure.
+"""Recognises reported paths that are paths through a structure.
 
-What runs one after the other is one strand. At a fork it becomes a group: a strand for each edge
-that leaves the fork, or for a fork over items any number. They go on side by side and meet at the
-join of the fork's number: all of them for `all`; the first for `race` and `any`, after which the
-others may go on inside; for `allSettled` a strand may end anywhere, by an error. An edge out of the
-part between fork and join is an error: it leaves the group, and the others may go on inside.
+Steps that run one after the other are one strand. At a fork it becomes a group: a strand for each
+edge that leaves the fork, or for a fork over items any number. They run side by side and meet at
+the join of the fork's number: all of them for `all`; the first for `race` and `any`, after which
+the others may continue inside; for `allSettled` a strand may end anywhere, by an error. An edge out
+of the part between fork and join is an error: it leaves the group, and the others may continue
+inside.
 
-Forks, joins and a loop's last look are silent.
+Forks, joins and a loop's last test are silent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,26 +20,27 @@ from services.analyzer.tests.paths.net import Net, Place
 Step = tuple[str, str | None]
 """A reported node, and the outcome of a decision."""
 
-_MOST: Final = 1_000
-"""How many ways may be followed at once."""
+_MAX_MARKINGS: Final = 1_000
+"""Maximum number of markings followed at once."""
 
-_MOST_GROUPS: Final = 50
+_MAX_GROUPS: Final = 50
 _PATIENCE: Final = 40_000
-"""How many silent moves may be looked at for one path."""
+"""Maximum number of silent moves tried for one path."""
 
 _Move = tuple[Marking, Place, Stack]
-"""A marking without the strand that moves, and where that is."""
+"""A marking without the strand that moves, and the position of that strand."""
 
 
 class TooManyWays(Exception):
-    """A path can be read in too many ways to tell."""
+    """A path has too many readings."""
 
 
 def first_wrong_step(structure: StaticStructure, path: Sequence[Step]) -> int | None:
-    """The position of the first step that no way leads to; None where the path is a way.
+    """Return the position of the first step that no marking accepts; None where the path is
+    accepted.
 
-    Rounds of a method like `map` may overlap, where its callback waits; that is tried last.
-    Raises TooManyWays.
+    Rounds of a method like `map` may overlap, where its callback waits; that is tried last. Raises
+    TooManyWays.
     """
     net = Net(structure)
     wrong = _Reading(net, overlapping=False).first_wrong(path)
@@ -59,7 +61,7 @@ class _Reading:
             for marking in markings:
                 for after in self._step(marking, vertex, outcome or ""):
                     found.add(after.tidy(self._is_over))
-                    if len(found) > _MOST:
+                    if len(found) > _MAX_MARKINGS:
                         raise TooManyWays
             if not found:
                 return position
@@ -67,7 +69,7 @@ class _Reading:
         return None
 
     def _step(self, marking: Marking, vertex: str, outcome: str) -> Iterator[Marking]:
-        """Where a run may be after one more report."""
+        """Return the markings after one more report."""
         for move in self._movers(marking, vertex):
             for before, stack in self._silently(move, vertex):
                 yield before.with_strand(Strand((vertex, outcome), stack))
@@ -75,13 +77,13 @@ class _Reading:
                     yield self._overlapped(before, vertex, stack)
 
     def _overlapped(self, before: Marking, vertex: str, stack: Stack) -> Marking:
-        """A round begins that nothing waits for."""
+        """Begin a round that no other waits for."""
         marking, number = before.opened(vertex, stack, is_closed=True)
         marking = marking.with_strand(Strand((vertex.removesuffix("+"), ""), stack))
         return marking.with_strand(Strand((vertex, ""), (*stack, number)))
 
     def _movers(self, marking: Marking, goal: str, inside: Stack = ()) -> Iterator[_Move]:
-        """Every strand in these groups that may move to a vertex, or begin and move there."""
+        """Yield every strand in these groups that may move to a vertex, or begin and move there."""
         for strand in dict.fromkeys(marking.strands):
             if strand.stack[: len(inside)] == inside and self._net.leads(strand.place, goal):
                 yield marking.without(strand), strand.place, strand.stack
@@ -90,7 +92,7 @@ class _Reading:
                 yield from self._from_group(marking, group.number, goal)
 
     def _from_group(self, marking: Marking, number: int, goal: str) -> Iterator[_Move]:
-        """A strand of a group begins; or all that began are there."""
+        """Begin a strand of a group; or join all that began."""
         group = marking[number]
         if not self._net.is_fork(group.fork):
             return
@@ -112,7 +114,7 @@ class _Reading:
         )
 
     def _silently(self, move: _Move, goal: str) -> Iterator[tuple[Marking, Stack]]:
-        """The ways of a strand to a vertex without a report; with the marking without it."""
+        """Yield the silent paths of a strand to a vertex; with the marking without it."""
         waiting, seen = [move], {move}
         while waiting:
             marking, place, stack = waiting.pop()
@@ -133,7 +135,8 @@ class _Reading:
                         waiting.append(further)
 
     def _left(self, marking: Marking, stack: Stack, vertex: str) -> tuple[Marking, Stack] | None:
-        """The groups that a strand is in still when it comes to a vertex; None: it cannot."""
+        """Return the groups that a strand is still in when it comes to a vertex; None: it
+        cannot."""
         while stack:
             group = marking[stack[-1]]
             fork = group.fork
@@ -145,11 +148,11 @@ class _Reading:
         return marking, stack
 
     def _through(self, marking: Marking, stack: Stack, vertex: str, goal: str) -> Iterator[_Move]:
-        """Through a vertex that is not reported."""
+        """Pass a vertex that is not reported."""
         if self._net.is_loop(vertex):
             yield marking, (vertex, ""), stack
         elif self._net.is_fork(vertex):
-            if len(marking.groups) > _MOST_GROUPS:
+            if len(marking.groups) > _MAX_GROUPS:
                 raise TooManyWays
             opened, number = marking.opened(vertex, stack)
             yield from self._from_group(opened, number, goal)
@@ -159,7 +162,7 @@ class _Reading:
                 yield from self._met(marking, group.number, arrived=True)
 
     def _met(self, marking: Marking, number: int, *, arrived: bool) -> Iterator[_Move]:
-        """What waits at the join goes on."""
+        """Continue the strand that waits at the join."""
         group = marking[number]
         after = ((self._net.join_of(group.fork), ""), group.stack)
         kind = self._net.kind(group.fork)
@@ -172,7 +175,7 @@ class _Reading:
             yield marking.closed(number).tidy(self._is_over), *after
 
     def _all_there(self, marking: Marking, number: int) -> Iterator[Marking]:
-        """The markings in which every strand of a group has come to its join."""
+        """Return the markings in which every strand of a group has come to its join."""
         group = marking[number]
         join = self._net.join_of(group.fork)
         strands, groups = marking.children(number)

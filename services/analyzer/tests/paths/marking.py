@@ -1,4 +1,4 @@
-"""Where the strands of a run are."""
+"""The positions of the strands of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ Stack = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Strand:
-    """Something that moves."""
+    """A position that moves."""
 
     place: Place
     stack: Stack = ()
@@ -30,7 +30,7 @@ class Group:
 
     @property
     def inner(self) -> Stack:
-        """The stack of its strands."""
+        """Return the stack of its strands."""
         return (*self.stack, self.number)
 
 
@@ -45,43 +45,43 @@ class Marking:
         return next(group for group in self.groups if group.number == number)
 
     def with_strand(self, strand: Strand) -> "Marking":
-        """One strand more."""
+        """Add a strand."""
         return replace(self, strands=tuple(sorted((*self.strands, strand))))
 
     def without(self, strand: Strand) -> "Marking":
-        """One such strand less."""
+        """Remove a strand."""
         at = self.strands.index(strand)
         return replace(self, strands=self.strands[:at] + self.strands[at + 1 :])
 
     def opened(self, fork: str, stack: Stack, *, is_closed: bool = False) -> tuple["Marking", int]:
-        """A group more; with its number."""
+        """Add a group; return its number too."""
         numbers = {group.number for group in self.groups}
         number = next(n for n in range(len(numbers) + 1) if n not in numbers)
         group = Group(number, fork, stack, is_closed=is_closed)
         return replace(self, groups=tuple(sorted((*self.groups, group)))), number
 
     def changed(self, group: Group) -> "Marking":
-        """The group of that number as it is now."""
+        """Replace the group of that number."""
         groups = (group if one.number == group.number else one for one in self.groups)
         return replace(self, groups=tuple(groups))
 
     def used(self, number: int, start: str) -> "Marking":
-        """A strand of a group began along this edge."""
+        """Record that a strand of a group began along this edge."""
         group = self[number]
         return self.changed(replace(group, used=tuple(sorted((*group.used, start)))))
 
     def closed(self, number: int) -> "Marking":
-        """Nothing waits for this group any more."""
+        """Close a group: nothing waits for it any more."""
         return self.changed(replace(self[number], is_closed=True))
 
     def ended(self, number: int) -> "Marking":
-        """All of a group is there; what else went on inside may still do so."""
+        """End a group; other strands inside it may continue."""
         if any(number in one.stack for one in (*self.strands, *self.groups)):
             return self.closed(number)
         return replace(self, groups=tuple(g for g in self.groups if g.number != number))
 
     def tidy(self, is_over: Callable[[Group], bool]) -> "Marking":
-        """Without the closed groups in which nothing can happen, or the same as in another."""
+        """Remove closed groups in which nothing can happen, or that equal another."""
         busy = {number for one in (*self.strands, *self.groups) for number in one.stack}
         kept: dict[Group, Group] = {}
         for group in self.groups:
@@ -92,12 +92,12 @@ class Marking:
         return replace(self, groups=tuple(kept.values()))
 
     def without_ended(self, number: int) -> "Marking":
-        """The strands of a group, not those of groups inside it, ended."""
+        """Remove the strands of a group that have ended, not those of inner groups."""
         inner = self[number].inner
         return replace(self, strands=tuple(s for s in self.strands if s.stack != inner))
 
     def children(self, number: int) -> tuple[list[Strand], list[Group]]:
-        """The strands of a group: as such, or as the groups that they became."""
+        """Return the strands of a group: as such, or as the groups that they became."""
         inner = self[number].inner
         strands = [strand for strand in self.strands if strand.stack == inner]
         return strands, [g for g in self.groups if g.stack == inner and not g.is_closed]

@@ -13,10 +13,10 @@ from pml_common.contracts.structure import (
 )
 
 Place = tuple[str, str]
-"""A vertex, and how it is left: the outcome of a decision, the edge out of a fork, else ''.
+"""A vertex, and the exit from it: the outcome of a decision, the edge out of a fork, else ''.
 
-Vertices are node ids; a loop `l1` has two: `l1` where it is looked whether there is another round,
-and `l1+` where one begins.
+Vertices are node ids; a loop `l1` has two: `l1` for the test before a round, and `l1+` for the
+beginning of one.
 """
 
 START: Final[Place] = ("", "")
@@ -28,7 +28,7 @@ _STATEMENTS: Final = frozenset(
 
 
 class Net:
-    """Where each place leads to, and what belongs to each fork and loop."""
+    """The successors of each place, and the parts of each fork and loop."""
 
     def __init__(self, structure: StaticStructure) -> None:
         self._nodes = {node.id: node for node in structure.nodes}
@@ -52,7 +52,7 @@ class Net:
         self._after[place[0]].add(to)
 
     def next(self, place: Place) -> Iterable[str]:
-        """The vertices that follow a place."""
+        """Return the vertices that follow a place."""
         vertex, outcome = place
         if outcome and self.is_fork(vertex):
             return (outcome,)
@@ -60,7 +60,7 @@ class Net:
         return {**found, **self._ways.get((vertex, ""), {})} if outcome else found
 
     def leads(self, place: Place, vertex: str) -> bool:
-        """Whether a vertex may come after a place with nothing reported between."""
+        """Whether a vertex may come after a place without a report in between."""
         known = self._silent.get(place)
         if known is None:
             known = self._silent[place] = set[str]()
@@ -74,7 +74,7 @@ class Net:
         return vertex in known
 
     def reported(self, node_id: str) -> str:
-        """The vertex at which a node is reported; a fork or join nowhere."""
+        """Return the vertex at which a node is reported; None for a fork or join."""
         silent = self.is_fork(node_id) or self.is_join(node_id)
         return f"{node_id}+" if self.is_loop(node_id) or silent else node_id
 
@@ -87,7 +87,7 @@ class Net:
         return isinstance(self._nodes.get(vertex), JoinNode)
 
     def is_loop(self, vertex: str) -> bool:
-        """Whether it is looked here whether there is another round."""
+        """Whether it is the test before a round."""
         return isinstance(self._nodes.get(vertex), LoopNode)
 
     def may_overlap(self, vertex: str) -> bool:
@@ -96,11 +96,11 @@ class Net:
         return isinstance(loop, LoopNode) and loop.kind not in _STATEMENTS
 
     def join_of(self, vertex: str) -> str:
-        """The join of a fork; of a round, nothing."""
+        """Return the join of a fork; None for a round."""
         return vertex.replace("f", "j") if self.is_fork(vertex) else ""
 
     def kind(self, fork: str) -> str:
-        """What a fork waits for."""
+        """Return what a fork waits for."""
         node = self._nodes[fork]
         return node.kind if isinstance(node, ForkNode) else ""
 
@@ -111,8 +111,9 @@ class Net:
         return over_items or start in self._recursions_round(fork)
 
     def missing(self, fork: str, used: Collection[str]) -> list[str]:
-        """Edges out of a fork along which a strand must begin still before `all` are there; one
-        strand may have several, such as those to the first call of a try and to its decision."""
+        """Return edges out of a fork along which a strand must still begin before `all` are there;
+        one strand may have several, such as those to the first call of a try and to its
+        decision."""
         starts = list(self.next((fork, "")))
         if self.join_of(fork) in starts:
             return []
@@ -129,7 +130,7 @@ class Net:
         ]
 
     def region(self, vertex: str) -> Collection[str]:
-        """What stands between a fork and its join, or in the round of a loop."""
+        """Return the vertices between a fork and its join, or in the round of a loop."""
         known = self._regions.get(vertex)
         if known is None:
             found = self._only_after(vertex)
@@ -141,7 +142,7 @@ class Net:
         return known
 
     def _recursions_round(self, fork: str) -> list[str]:
-        """Loops by which a function enters itself that a fork stands in and leads to."""
+        """Return loops by which a function enters itself that contain a fork and follow it."""
         inside = self._from(fork, without=self.join_of(fork))
         return [
             node.id
@@ -153,7 +154,7 @@ class Net:
         ]
 
     def _only_after(self, vertex: str) -> set[str]:
-        """What no run reaches without passing this vertex, itself among it."""
+        """Return the vertices that no run reaches without passing this one, itself among them."""
         return self._reached - self._from(START[0], without=vertex)
 
     def _from(
@@ -169,8 +170,9 @@ class Net:
         return found
 
     def _entries(self) -> list[str]:
-        """Where a run may begin: at the first that nothing leads to (others are never reached), or
-        the first loop; or at the decision of a try round it, when that fails at once."""
+        """Return the vertices where a run may begin: the first without predecessors (others are
+        never reached), or the first loop; or the decision of an enclosing try, when that fails at
+        once."""
         led_to = {to for tos in self._after.values() for to in tos}
         first = [
             *(vertex for vertex in self._nodes if vertex not in led_to),

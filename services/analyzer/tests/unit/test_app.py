@@ -1,4 +1,4 @@
-"""The analyzer on a bus: the twin, and the real server where it may run."""
+"""The analyzer on a bus: the in-memory one, and the real server where it may run."""
 
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
@@ -24,7 +24,7 @@ async def _analyzer(world: BusHarness) -> AbstractAsyncContextManager[Checks]:
 
 
 async def _answers(world: BusHarness, request: Message) -> list[Message]:
-    """Publish a request and wait for what the analyzer says to it."""
+    """Publish a request and wait for the analyzer's event."""
     gateway = await world.connect("gateway")
     await gateway.publish(request)
 

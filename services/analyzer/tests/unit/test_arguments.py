@@ -1,4 +1,4 @@
-"""What is known, before the run, of what calls are given."""
+"""Statically known arguments of calls."""
 
 import re
 
@@ -18,7 +18,7 @@ _STEPS = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 def parameter(name: str, *default: JsonValue, path: list[JsonValue] | None = None) -> JsonObject:
-    """A part of the caller's arguments that can be bound."""
+    """Build a reference to a part of the caller's arguments that can be bound."""
     steps: list[JsonValue] = [int(i) if i else key for i, key in _STEPS.findall(name)]
     told: JsonObject = {"type": "parameter", "parameter_name": name}
     told["path"] = steps if path is None else path
@@ -26,7 +26,7 @@ def parameter(name: str, *default: JsonValue, path: list[JsonValue] | None = Non
 
 
 def loose(name: str) -> JsonObject:
-    """A part of the caller's arguments that only the run can tell."""
+    """Build a reference to a part of the caller's arguments that is known only at run time."""
     return {"type": "parameter", "parameter_name": name}
 
 

@@ -1,4 +1,4 @@
-"""Which tool a call reaches, through names, parts and choices; and which ones nobody can tell."""
+"""The tools that calls reach, through names, parts and choices; and dynamic calls."""
 
 import pytest
 

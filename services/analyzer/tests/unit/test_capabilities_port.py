@@ -1,13 +1,12 @@
-"""What capabilities a program means, as the analyzer keeps it: one suite for the real thing and its
-twin."""
+"""The port of capabilities and its cache: one suite for the real adapter and its fake."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from pml_analyzer.adapters.bus_capabilities import MOST_KEPT, BusCapabilities
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.entrypoints.bus.on_capability_changed import on_capability_changed
+from pml_analyzer.adapters.bus_capabilities import MAX_CACHED, BusCapabilities
+from pml_analyzer.adapters.memory import MemoryCapabilities
+from pml_analyzer.entrypoints.bus.on_registry_changes import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.port import Bus
 from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
@@ -29,17 +28,17 @@ UNKNOWN = Reference(reference="fs_raed", near=("fs_read",))
 
 
 class Source:
-    """What the registry knows, whichever way it is asked."""
+    """The registry's contents, for either adapter."""
 
     def __init__(self, behind: MemoryCapabilities | Registry) -> None:
         self._behind = behind
 
     def knows(self, *references: Reference, scope: Scope = OURS) -> None:
-        """In this scope, and nothing else anywhere."""
+        """Set the contents for this scope; others have none."""
         self._set({str(scope): references})
 
     def fails(self) -> None:
-        """It does not answer."""
+        """Make the registry fail."""
         self._set(None)
 
     def _set(self, known: dict[str, Sequence[Reference]] | None) -> None:
@@ -54,7 +53,7 @@ Pair = tuple[Capabilities, Source]
 
 @pytest.fixture(params=["twin", "bus"])
 async def pair(request: pytest.FixtureRequest, world: BusHarness, registry: Registry) -> Pair:
-    """The port, and where it reads."""
+    """The port, and its source."""
     if request.param == "twin":
         twin = MemoryCapabilities()
         return twin, Source(twin)
@@ -82,9 +81,9 @@ async def test_what_is_known_serves_until_it_is_dropped(pair: Pair) -> None:
     source.knows(renamed, DOUBLE)
     both = await capabilities.describe(OURS, ["fs_read_json", "math_double"])
     assert both == {"fs_read_json": READ, "math_double": DOUBLE}
-    capabilities.drop(THEIRS)
+    capabilities.invalidate(THEIRS)
     assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == READ
-    capabilities.drop(OURS)
+    capabilities.invalidate(OURS)
     assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == renamed
 
 
@@ -163,7 +162,7 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
     async def answer(_: DescribeCapabilities) -> CapabilityDescriptions:
         nonlocal asked
         asked += 1
-        capabilities.drop(OURS)  # the change is heard while the answer is on its way
+        capabilities.invalidate(OURS)  # the change is heard while the answer is on its way
         return CapabilityDescriptions(references=(READ,))
 
     await bus.serve(DESCRIBE_CAPABILITIES, answer)
@@ -175,12 +174,12 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
 async def test_only_so_many_are_kept(bus: Bus) -> None:
     registry = Registry()
     await registry.serve(bus)
-    names = [f"x_c{number}" for number in range(MOST_KEPT + 1)]
+    names = [f"x_c{number}" for number in range(MAX_CACHED + 1)]
     registry.capabilities = {str(OURS): [meaning(name, PURE) for name in names]}
     capabilities = BusCapabilities(bus, max_age_s=30)
     for name in names:
         await capabilities.describe(OURS, [name])
     await capabilities.describe(OURS, [names[-1]])
-    assert len(registry.described) == MOST_KEPT + 1
+    assert len(registry.described) == MAX_CACHED + 1
     await capabilities.describe(OURS, [names[0]])
-    assert len(registry.described) == MOST_KEPT + 2
+    assert len(registry.described) == MAX_CACHED + 2

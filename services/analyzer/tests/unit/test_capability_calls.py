@@ -1,8 +1,14 @@
-"""Calls of capabilities: which one is meant, and which only the run can tell."""
+"""Calls of capabilities: the one that is meant, and dynamic calls."""
 
 import pytest
 
-from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
+from pml_analysis.decision.capabilities import (
+    MAX_CAPABILITIES,
+    MAX_DEPTH,
+    Capability,
+    Library,
+    is_valid_reference,
+)
 from pml_common.contracts.structure import CapabilityNode, LiteralArgument
 from services.analyzer.tests.library import (
     KNOWN,
@@ -169,13 +175,14 @@ def test_what_a_capability_takes_tells_what_its_caller_takes() -> None:
     ],
 )
 def test_some_texts_can_name_no_capability(reference: str, possible: bool) -> None:
-    assert nameable(reference) == possible
+    assert is_valid_reference(reference) == possible
 
 
 def test_only_so_many_capabilities_may_be_reached() -> None:
-    many = [described(f"x:c{number}", "return 1;") for number in range(MOST + 1)]
-    assert called(calling("capabilities.x_c0()", library(*many[:MOST])))
-    assert f"More than {MOST} capabilities" in complaint("capabilities.x_c0()", library(*many))
+    many = [described(f"x:c{number}", "return 1;") for number in range(MAX_CAPABILITIES + 1)]
+    assert called(calling("capabilities.x_c0()", library(*many[:MAX_CAPABILITIES])))
+    message = complaint("capabilities.x_c0()", library(*many))
+    assert f"More than {MAX_CAPABILITIES} capabilities" in message
 
 
 CANNOT = {
@@ -225,7 +232,7 @@ def test_a_nested_tool_that_is_not_there_is_told_by_who_calls_it() -> None:
 
 
 def test_what_stands_deeper_than_may_run_is_not_looked_for() -> None:
-    chain = [described(f"x:c{n}", f"return capabilities.x_c{n + 1}();") for n in range(DEEPEST)]
+    chain = [described(f"x:c{n}", f"return capabilities.x_c{n + 1}();") for n in range(MAX_DEPTH)]
     analysis = calling("capabilities.x_c0()", library(*chain))
     assert [nested.name for nested in analysis.capabilities] == ["x:c0", "x:c1", "x:c2"]
 

@@ -1,9 +1,9 @@
-"""The catalogue of tools, as the analyzer keeps it: one suite for the real thing and its twin."""
+"""The port of the tool catalog and its cache: one suite for the real adapter and its fake."""
 
 import pytest
 
 from pml_analyzer.adapters.bus_catalog import BusCatalog
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
+from pml_analyzer.adapters.memory import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.port import Bus
 from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
@@ -18,7 +18,7 @@ READ, WRITE = tool("fs:read"), tool("fs:write")
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """A manual clock, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -31,7 +31,7 @@ class Clock:
 async def catalog(
     request: pytest.FixtureRequest, world: BusHarness, registry: Registry
 ) -> tuple[Catalog, MemoryCatalog | Registry]:
-    """A catalogue, and where it reads."""
+    """A catalog, and its source."""
     if request.param == "twin":
         twin = MemoryCatalog()
         return twin, twin
@@ -54,9 +54,9 @@ async def test_a_copy_serves_until_it_is_dropped(catalog: Pair) -> None:
     await tools.tools(OURS)
     source.known = {str(OURS): [READ, WRITE]}
     assert list(await tools.tools(OURS)) == [READ]
-    tools.drop(THEIRS)
+    tools.invalidate(THEIRS)
     assert list(await tools.tools(OURS)) == [READ]
-    tools.drop(OURS)
+    tools.invalidate(OURS)
     assert list(await tools.tools(OURS)) == [READ, WRITE]
 
 
@@ -65,7 +65,7 @@ async def test_reading_again_sees_what_is_there_now(catalog: Pair) -> None:
     source.known = {str(OURS): [READ]}
     await tools.tools(OURS)
     source.known = {str(OURS): [WRITE]}
-    assert list(await tools.reread(OURS)) == [WRITE]
+    assert list(await tools.refresh(OURS)) == [WRITE]
     assert list(await tools.tools(OURS)) == [WRITE]
 
 
@@ -99,7 +99,7 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
     async def answer(_: ListTools) -> ToolCatalog:
         nonlocal asked
         asked += 1
-        tools.drop(OURS)  # the change is heard while the answer is on its way
+        tools.invalidate(OURS)  # the change is heard while the answer is on its way
         return ToolCatalog(tools=(READ,))
 
     await bus.serve(LIST_TOOLS, answer)

@@ -1,4 +1,4 @@
-"""Arguments of the caller that the program changes are not shown as the caller's."""
+"""Arguments of the caller that the program changes are not reported as the caller's."""
 
 import pytest
 
@@ -165,6 +165,6 @@ def test_what_stays_as_it_came_is_the_callers(code: str) -> None:
 
 
 def _sent(code: str) -> str:
-    """What `args.p` is shown as that is sent last."""
+    """Return the analysis of `args.p` in the last call."""
     nodes = analysed(code + SENT).structure.nodes
     return [node for node in nodes if isinstance(node, TaskNode)][-1].arguments["path"].type

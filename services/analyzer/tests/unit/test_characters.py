@@ -1,4 +1,4 @@
-"""Characters that nobody sees, that change the order of others, or that look like others."""
+"""Characters that are invisible, that reorder others, or that look like others."""
 
 import pytest
 

@@ -1,18 +1,16 @@
-"""Requests whose programs are compiled before anybody approves them."""
+"""Requests whose programs are compiled before any approval."""
 
 import pytest
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analysis.compiled import Misfit
-from pml_analysis.text.readable import Limits
+from pml_analysis.check_results import CompileError
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import analyzed
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.adapters.memory_compiler import MemoryCompiler
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, MemoryCompiler
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.library import READ_JSON, meaning
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import NONE, SCOPE, requested
@@ -35,7 +33,7 @@ async def test_what_runs_is_compiled() -> None:
 
 
 async def test_a_program_that_does_not_compile_is_a_syntax_rejection() -> None:
-    compiler = MemoryCompiler({"fs.read": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"fs.read": CompileError(1, 7, "no such thing")})
     (event,) = await handled(requested(CALLING), CATALOG, NONE, compiler=compiler)
     assert isinstance(event, AnalysisRejected)
     assert event.kind == "syntax"
@@ -45,7 +43,7 @@ async def test_a_program_that_does_not_compile_is_a_syntax_rejection() -> None:
 
 
 async def test_what_instrumentation_breaks_is_not_the_authors_fault() -> None:
-    compiler = MemoryCompiler({"__pml.at": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"__pml.at": CompileError(1, 7, "no such thing")})
     (event,) = await handled(requested(CALLING), CATALOG, NONE, compiler=compiler)
     assert isinstance(event, AnalysisRejected)
     assert event.kind == "rejected"
@@ -53,7 +51,7 @@ async def test_what_instrumentation_breaks_is_not_the_authors_fault() -> None:
 
 
 async def test_a_capability_that_does_not_compile_stops_its_caller() -> None:
-    compiler = MemoryCompiler({"JSON.parse": Misfit(1, 7, "no such thing")})
+    compiler = MemoryCompiler({"JSON.parse": CompileError(1, 7, "no such thing")})
     capabilities = MemoryCapabilities({str(SCOPE): [meaning("fs_read_json", READ_JSON)]})
     program = "return await capabilities.fs_read_json({});"
     (event,) = await handled(requested(program), CATALOG, capabilities, compiler=compiler)
@@ -76,8 +74,8 @@ async def test_without_a_compiler_the_request_waits() -> None:
 
 
 async def test_a_text_is_compiled_once_until_others_are_asked_for() -> None:
-    compiler = MemoryCompiler({"2": Misfit(1, 0, "no")})
-    check, texts = CompileCheck(compiler, most=4), [f"return {n};" for n in (1, 2)]
+    compiler = MemoryCompiler({"2": CompileError(1, 0, "no")})
+    check, texts = CompileCheck(compiler, max_entries=4), [f"return {n};" for n in (1, 2)]
     for _ in range(2):
         for code in texts:
             outcome = await check.of(SCOPE, code, analysis(code))

@@ -1,4 +1,5 @@
-"""Small programs, found by generating large ones, that once ran another way than was drawn."""
+"""Small programs, minimised from generated ones, that once ran on another path than the
+structure's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who must approve, and what they are told."""
+"""The verdicts on programs, and the reasons for approvers."""
 
 import pytest
 

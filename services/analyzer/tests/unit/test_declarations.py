@@ -1,4 +1,4 @@
-"""What is declared of tools, capabilities and the sandbox."""
+"""The declarations of tools, capabilities and the sandbox."""
 
 import re
 
@@ -11,7 +11,7 @@ from services.analyzer.tests.schemas import hostile_tools
 
 
 def declared(*tools: ToolDefinition) -> str:
-    """Everything but the head and what the sandbox offers."""
+    """Return everything but the head and the sandbox's globals."""
     return declarations(tools).partition("  toString(): string;\n}\n\n")[2]
 
 

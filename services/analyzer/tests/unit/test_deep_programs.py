@@ -1,4 +1,4 @@
-"""Programs that nest deeper than anybody writes."""
+"""Programs that nest deeper than in practice."""
 
 from pml_analysis.capability_reading import code_hash_of
 from pml_common.contracts.structure import ReferenceArgument, TaskNode

@@ -1,4 +1,4 @@
-"""What is decided about a program that shall run dry."""
+"""The decision about a program in a dry run."""
 
 import pytest
 

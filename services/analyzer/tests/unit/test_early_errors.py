@@ -1,4 +1,5 @@
-"""What parses and no engine loads, and what loads: the engine itself is asked in test_deno.py."""
+"""Syntax that parses and no engine loads, and syntax that loads: test_deno.py runs the engine
+itself."""
 
 import pytest
 

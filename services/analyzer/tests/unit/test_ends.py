@@ -1,4 +1,4 @@
-"""Where nodes end: before the comments that the grammar counts among them."""
+"""The ends of nodes: before the comments that the grammar counts among them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What no program may use, with reason and place; and what only looks like it."""
+"""Forbidden constructs, with reason and place; and harmless ones that look like them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A structure as a graph: what comes in layers, what may follow, what must come before."""
+"""A structure as a graph: layers, successors, dominators."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The text that runs: the author's, with node ids and outcomes."""
+"""The instrumented program: the author's text, with node ids and outcomes."""
 
 import pytest
 

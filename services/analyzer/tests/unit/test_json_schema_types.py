@@ -1,4 +1,4 @@
-"""JSON Schemas, and the TypeScript that they become."""
+"""JSON Schemas, and their TypeScript types."""
 
 import pytest
 from pydantic import JsonValue

@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import Rejection
 from pml_analysis.lifted import Lifted, lifted
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import (
     Argument,
@@ -16,7 +16,7 @@ from services.analyzer.tests.programs import TOOLS, analysed, task
 
 
 def lift(code: str) -> Lifted:
-    """A program with its literals lifted."""
+    """Lift the literals of a program."""
     found = lifted(code, tools=TOOLS, policy=Policy())
     assert isinstance(found, Lifted), found
     return found
@@ -183,7 +183,7 @@ def test_every_call_of_a_parameter_takes_it(code: str) -> None:
 
 
 def _parameters(argument: Argument) -> list[str]:
-    """The parameters that an argument is, certainly or perhaps."""
+    """Return the parameters that an argument is, certainly or perhaps."""
     match argument:
         case ObjectArgument(fields=fields):
             return [name for field in fields.values() for name in _parameters(field)]

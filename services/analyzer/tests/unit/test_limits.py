@@ -1,11 +1,11 @@
-"""How large programs may be, and that time grows with length only."""
+"""Limits on the size of programs; time grows with length only."""
 
 import time
 
 import pytest
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import (
     SOURCES_EXAMPLE,

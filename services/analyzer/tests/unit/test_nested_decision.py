@@ -1,9 +1,9 @@
-"""Who must approve a program that calls capabilities, and what they are told."""
+"""The verdicts on programs that call capabilities, and the reasons for approvers."""
 
 import pytest
 
 from pml_analysis.analysis import Analysis, analyze
-from pml_analysis.decision.capabilities import DEEPEST
+from pml_analysis.decision.capabilities import MAX_DEPTH
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, ToolDecision, Verdict
 from services.analyzer.tests.library import (
     KNOWN,
@@ -175,7 +175,8 @@ def test_cycles_end(programs: dict[str, str]) -> None:
 
 
 def _chain(length: int) -> list[ToolDecision]:
-    """The tools of a program that calls a chain of capabilities, the last of which writes."""
+    """Return the tools of a program that calls a chain of capabilities, the last of which
+    writes."""
     programs = [f"return capabilities.x_c{n + 1}();" for n in range(length - 1)]
     described_all = [
         described(f"x:c{n}", code) for n, code in enumerate([*programs, "await mcp.fs.write({});"])
@@ -184,8 +185,8 @@ def _chain(length: int) -> list[ToolDecision]:
 
 
 def test_tools_count_down_to_the_depth_that_may_run_and_no_further() -> None:
-    assert [tool.tool for tool in _chain(DEEPEST)] == ["fs:write"]
-    assert _chain(DEEPEST + 1) == []
+    assert [tool.tool for tool in _chain(MAX_DEPTH)] == ["fs:write"]
+    assert _chain(MAX_DEPTH + 1) == []
 
 
 def test_a_capability_near_by_one_way_and_deep_by_another_is_followed_from_near() -> None:

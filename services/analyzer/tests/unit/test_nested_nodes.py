@@ -1,11 +1,11 @@
-"""What nested capabilities call themselves, as it is told to those who bind it."""
+"""The calls of nested capabilities, as the executor and the gateway get them."""
 
 import json
 from dataclasses import replace
 
 from pml_analysis.capability_reading import read_capability
-from pml_analysis.decision.capabilities import DEEPEST
-from pml_analysis.text.readable import DEFAULT_LIMITS
+from pml_analysis.decision.capabilities import MAX_DEPTH
+from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_common.contracts.structure import CapabilityNode, ReferenceArgument, TaskNode
 from services.analyzer.tests.library import calling, described, library
 
@@ -90,12 +90,12 @@ def test_a_result_of_a_capability_is_computed() -> None:
 def test_a_capability_below_the_deepest_is_told_as_it_is_named() -> None:
     chain = [
         described(f"c:n{at}", f"await capabilities.c_n{at + 1}({{}});")
-        for at in range(1, DEEPEST + 1)
+        for at in range(1, MAX_DEPTH + 1)
     ]
     found = calling("await capabilities.c_n1({});", library(*chain)).capabilities
     (last,) = found[-1].nodes
     assert isinstance(last, CapabilityNode)
-    assert (last.name, last.capability_id) == (f"c_n{DEEPEST + 1}", None)
+    assert (last.name, last.capability_id) == (f"c_n{MAX_DEPTH + 1}", None)
 
 
 def test_a_capability_whose_calls_are_given_too_much_cannot_be_called() -> None:

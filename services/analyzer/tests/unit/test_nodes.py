@@ -1,4 +1,4 @@
-"""Where nodes are and how they are shown."""
+"""The positions and texts of nodes."""
 
 from pml_common.contracts.structure import DecisionNode, StaticStructure
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed

@@ -1,14 +1,13 @@
-"""One request for analysis: the events it leads to."""
+"""One request for analysis, and its events."""
 
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 
-from pml_analysis.text.readable import Limits
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.entrypoints.bus.on_catalog_changed import on_catalog_changed
+from pml_analysis.text.limits import Limits
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
+from pml_analyzer.entrypoints.bus.on_registry_changes import on_catalog_changed
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
@@ -16,7 +15,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 SCOPE = Scope(org="acme", project="webapp")

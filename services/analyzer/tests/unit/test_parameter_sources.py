@@ -1,4 +1,4 @@
-"""Which arguments certainly are a part of the caller's, and what is taken where it is missing."""
+"""Arguments that certainly are a part of the caller's, and their defaults."""
 
 import pytest
 from pydantic import JsonValue
@@ -57,7 +57,7 @@ def test_what_may_be_another_value_has_no_path(code: str) -> None:
 
 
 def _used(code: str) -> object:
-    """What the call in `<<…>>` is given."""
+    """Return the argument of the call in `<<…>>`."""
     text = code.replace("<<", "mcp.json.parse({ json: ").replace(">>", " })")
     (use,) = [task for task in _tasks(text) if task.tool == "json:parse"]
     return use.arguments["json"]

@@ -1,4 +1,4 @@
-"""What is said of parameters by the tools that they go to."""
+"""Constraints on parameters by the tools that they go to."""
 
 import pytest
 from pydantic import JsonValue
@@ -66,7 +66,7 @@ def test_parameters_are_told_by_tools(
 
 
 def said_by(field: JsonObject, code: str, **document: JsonValue) -> JsonObject:
-    """What is said of `args.m` in a program, with a tool `a:take` whose field `x` is this."""
+    """Return the schema of `args.m` in a program, with a tool `a:take` whose field `x` is this."""
     properties: JsonObject = {"x": field, "y": {"type": "string"}}
     taking = ToolDefinition(
         server="a",

@@ -1,4 +1,4 @@
-"""Which type a parameter has, and which parts."""
+"""The type of a parameter, and its parts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which values a parameter has."""
+"""The values of a parameter."""
 
 import pytest
 

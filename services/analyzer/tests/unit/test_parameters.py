@@ -1,4 +1,4 @@
-"""What the caller may hand in, and what may be left out."""
+"""Parameters of programs, required and optional."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The judge of reported paths: what it takes for a way through a structure, and what not."""
+"""The acceptor of reported paths: accepted paths, and others."""
 
 import pytest
 
@@ -9,7 +9,7 @@ _TYPES = {"n": "task", "d": "decision", "l": "loop", "f": "fork", "j": "join"}
 
 
 def _structure(text: str) -> StaticStructure:
-    """`n1>d1 d1>n2:true l1>n2:body f1=race f2=over l1=map d1=try`."""
+    """Parse `n1>d1 d1>n2:true l1>n2:body f1=race f2=over l1=map d1=try`."""
     kinds = dict(word.split("=") for word in text.split() if "=" in word)
     edges = [word for word in text.split() if "=" not in word]
     ids = dict.fromkeys(end for edge in edges for end in edge.partition(":")[0].split(">"))
@@ -44,7 +44,7 @@ def _edge(text: str) -> dict[str, str | None]:
 
 
 def _path(text: str) -> list[Step]:
-    """`n1 d1:true`."""
+    """Parse `n1 d1:true`."""
     steps = (word.partition(":") for word in text.split())
     return [(node_id, outcome or None) for node_id, _, outcome in steps]
 

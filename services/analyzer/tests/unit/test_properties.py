@@ -1,4 +1,4 @@
-"""What holds for every program, and for every text."""
+"""Invariants of every program, and of every text."""
 
 import re
 import string
@@ -58,7 +58,8 @@ def test_every_call_on_mcp_that_a_plain_look_at_the_tree_finds_is_a_node(program
 
 
 def _calls_on_mcp(code: str) -> set[tuple[int, int]]:
-    """Places of calls whose callee begins with `mcp`, by a walk over the parser's own tree."""
+    """Return the positions of calls whose callee begins with `mcp`, by a walk over the parser's own
+    tree."""
     found: set[tuple[int, int]] = set()
     waiting: list[RawNode] = [parser.parse(Source(code)).root_node]
     while waiting:

@@ -1,4 +1,4 @@
-"""Exits to prototypes, and to the function that makes code from text; and honest looks at both."""
+"""Access to prototypes, and to the constructor that compiles text; and harmless uses of both."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which result feeds which call, and how much of what that call needs."""
+"""Results used by calls, and their coverage of the required inputs."""
 
 import pytest
 

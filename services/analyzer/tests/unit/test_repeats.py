@@ -1,4 +1,4 @@
-"""Which calls a run certainly makes at most once."""
+"""Calls that a run certainly makes at most once."""
 
 import re
 

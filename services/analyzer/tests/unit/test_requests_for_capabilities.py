@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pml_analysis.decision.capabilities import MOST
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
+from pml_analysis.decision.capabilities import MAX_CAPABILITIES
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.library import PURE, READ_JSON, REPORT, described, meaning
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
@@ -22,7 +21,7 @@ KNOWN = (meaning("fs_read_json", READ_JSON), meaning("report_weekly", REPORT))
 
 
 class Counting(MemoryCapabilities):
-    """Remembers what was asked."""
+    """Records the queries."""
 
     def __init__(self, known: dict[str, Sequence[Reference]]) -> None:
         super().__init__(known)
@@ -142,13 +141,13 @@ async def test_nothing_deeper_than_may_run_is_asked_for() -> None:
 
 
 async def test_too_many_are_told_without_asking_for_all() -> None:
-    names = [f"x_c{n}" for n in range(3 * MOST)]
+    names = [f"x_c{n}" for n in range(3 * MAX_CAPABILITIES)]
     known = [meaning(name, described(f"x:{name}", "return 1;")) for name in names]
     capabilities = _capabilities(*known)
     event = await _answer("".join(f"capabilities.{name}();" for name in names), capabilities)
     assert isinstance(event, AnalysisRejected)
-    assert f"More than {MOST} capabilities" in event.diagnostics[0].message
-    assert [len(asked) for asked in capabilities.asked] == [MOST + 1]
+    assert f"More than {MAX_CAPABILITIES} capabilities" in event.diagnostics[0].message
+    assert [len(asked) for asked in capabilities.asked] == [MAX_CAPABILITIES + 1]
 
 
 async def test_a_nested_tool_that_is_newer_than_the_copy_is_found() -> None:

@@ -1,4 +1,4 @@
-"""Which arguments certainly are an unchanged part of an earlier result, or of the caller's."""
+"""Arguments that certainly are an unchanged part of an earlier result, or of the caller's."""
 
 import pytest
 from pydantic import JsonValue
@@ -243,7 +243,7 @@ def test_what_may_be_changed_is_computed(code: str) -> None:
 
 
 def _used(code: str) -> object:
-    """What the call in `<<…>>` is given."""
+    """Return the argument of the call in `<<…>>`."""
     text = code.replace("<<", "mcp.json.parse({ json: ").replace(">>", " })")
     (use,) = [task for task in _tasks(text) if task.tool == "json:parse"]
     return use.arguments["json"]

@@ -1,10 +1,10 @@
-"""What the grammar reads wrongly, and how it is read in the end."""
+"""Text that the grammar misreads, and its stand-ins."""
 
 import pytest
 
 from pml_analysis.syntax import parser
 from pml_analysis.syntax.source import Source
-from pml_analysis.syntax.stand_ins import readable, second_reading
+from pml_analysis.syntax.stand_ins import alternative_reading, with_stand_ins
 from pml_analysis.syntax.tree import Tree
 from services.analyzer.tests.programs import analysed, arguments, complaints, nodes, warnings
 
@@ -43,13 +43,13 @@ def test_tokens_are_what_the_author_wrote(code: str, kind: str, texts: list[str]
     ],
 )
 def test_what_is_read_rightly_is_left_as_it_is(text: str) -> None:
-    assert readable(text.encode()) == text.encode()
-    assert second_reading(text.encode()) is None
+    assert with_stand_ins(text.encode()) == text.encode()
+    assert alternative_reading(text.encode()) is None
 
 
 def test_a_stand_in_is_as_long_as_what_it_stands_for() -> None:
     text = b"a\r?.5:1; for  await ( let\n{b} of c) { t`\\u \\xg`; f(a <  -b, c); }"
-    other = second_reading(readable(text))
+    other = alternative_reading(with_stand_ins(text))
     assert other is not None
     assert other != text
     assert len(other) == len(text)
@@ -62,7 +62,7 @@ def test_negative_types_stay_types() -> None:
 
 
 def test_less_than_a_decrement_is_not_misread() -> None:
-    assert second_reading(b"f(a <--b, 2)") is None
+    assert alternative_reading(b"f(a <--b, 2)") is None
 
 
 def test_values_and_names_are_those_of_the_text() -> None:

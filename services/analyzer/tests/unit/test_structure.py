@@ -1,4 +1,4 @@
-"""What the sources print, and what makes no edge; the patterns stand in a table of their own."""
+"""Texts of nodes, and code without edges; the patterns are a table of their own."""
 
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed, flow, nodes, provided
 

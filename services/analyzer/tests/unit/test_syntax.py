@@ -1,4 +1,4 @@
-"""The syntax layer: places, literals, patterns, edits, the tree itself."""
+"""The syntax layer: positions, literals, patterns, edits, the tree itself."""
 
 from itertools import pairwise
 
@@ -187,7 +187,7 @@ def test_what_is_put_in_is_stated_piece_by_piece() -> None:
 
 @st.composite
 def _nested(draw: st.DrawFn) -> tuple[str, list[Wrap]]:
-    """A text and wraps that nest: ranges of a random tree over it."""
+    """Draw a text and wraps that nest: ranges of a random tree over it."""
     text = draw(st.text("ab\n\U0001f600", max_size=30))
     ranges, wraps = [(0, len(text))], list[Wrap]()
     while ranges:

@@ -1,4 +1,4 @@
-"""Objects of a program that change unseen are not told as they are written."""
+"""Objects of a program that change invisibly are not reported as they are written."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tools of a scope, made to be found."""
+"""The tools of a scope, and their index."""
 
 from pml_analysis.decision.toolbox import Tools
 from services.analyzer.tests.programs import tool

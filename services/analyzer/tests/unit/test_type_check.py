@@ -1,9 +1,9 @@
-"""From a program to a module that can be checked, and from findings back to the program."""
+"""Modules built from programs for the type checker, and findings mapped back to the program."""
 
 import pytest
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.typed_analysis import with_types
+from pml_analysis.check_results import with_types
 from pml_analysis.typing.type_check import Finding, checked_module, type_errors, unchecked
 from services.analyzer.tests.programs import analysed, rejected
 

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pml_analysis.typing.declarations import NONE
-from pml_analyzer.adapters.memory_capabilities import MemoryCapabilities
-from pml_analyzer.adapters.memory_catalog import MemoryCatalog
-from pml_analyzer.adapters.memory_checker import MemoryChecker
-from pml_analyzer.application.type_check import TypeCheck
+from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, MemoryChecker
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
-from services.analyzer.tests.handled import handled
+from services.analyzer.tests.handling import handled
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import LIMITS, SCOPE, requested
 
@@ -22,7 +20,7 @@ WRONG = {"limit: '3'": "Type 'string' is not assignable to type 'number'."}
 
 
 class Watched(MemoryChecker):
-    """Remembers what it was given."""
+    """Records its arguments."""
 
     def __init__(self) -> None:
         super().__init__(WRONG)

@@ -1,4 +1,4 @@
-"""Names, values and comments of others in TypeScript."""
+"""Foreign names, values and comments in TypeScript."""
 
 import pytest
 from pydantic import JsonValue

@@ -1,4 +1,4 @@
-"""Texts that are no program: where, why, and never a crash."""
+"""Texts that are no program: the position, the reason, and never a crash."""
 
 import pytest
 

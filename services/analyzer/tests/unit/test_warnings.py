@@ -1,4 +1,5 @@
-"""What runs and is likely not meant: told as warnings, each with a place; honest code has none."""
+"""Code that runs and is likely not meant: reported as warnings, each with a place; honest code has
+none."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""What calls are given, and what feeds them."""
+"""Arguments of calls, and the values that flow into them."""

@@ -1,50 +1,41 @@
-"""Handed-on pass: parts of the caller's arguments, and of the results of tools, that get names that
-are not followed.
+"""Argument aliasing pass: parts of the caller's arguments, and of tool results, that get names
+which the analysis does not follow.
 
-Whoever changes a value of which nobody knows what it is may change one of them.
+A change of a value of unknown origin may change one of them.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from pml_analysis.arguments.roots import Rooted, rooted
+from pml_analysis.arguments.roots import RootedPart, rooted_part
 from pml_analysis.names.callbacks import CHAINING, given_function
 from pml_analysis.names.choices import arms
-from pml_analysis.names.origins import CHAIN, MEMBERS, Origins
+from pml_analysis.names.origins import CHAIN, Origins
 from pml_analysis.names.values import holds_tools
 from pml_analysis.structure.marks import combinator, combined
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, INSPECTING, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Step, key_of, targets
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
-
-_READ_IN: Final = frozenset(
-    {
-        *("binary_expression", "do_statement", "expression_statement", "for_statement"),
-        *("if_statement", "sequence_expression", "switch_case"),
-        *("switch_statement", "ternary_expression", "unary_expression", "update_expression"),
-        "while_statement",
-    }
-)
-"""What only looks at a value that stands in it, or makes a text or a number of it."""
+from pml_analysis.syntax.tree import Node
 
 _MAY_BE_FUNCTIONS: Final = FUNCTIONS | {"identifier", *MEMBERS}
-_LITERALS: Final = frozenset({"array", "object", "pair", "spread_element"})
+_LITERALS: Final = CONTAINERS | {"pair", "spread_element"}
 _METHODS: Final = (
     "charAt endsWith has includes indexOf isArray join keys lastIndexOf localeCompare match padEnd"
     " padStart repeat replace replaceAll search split startsWith substring test toFixed"
     " toLocaleString toLowerCase toString toUpperCase trim trimEnd trimStart"
 )
 _READING: Final = frozenset(_METHODS.split())
-"""Methods that give no part of what they are called on, or with, to anybody."""
+"""Methods that expose no part of their receiver or arguments."""
 
 _FUNCTIONS: Final = (
     "Boolean Date Error JSON Math Number String URL console decodeURIComponent encodeURIComponent"
     " isNaN parseFloat parseInt structuredClone"
 )
 _READERS: Final = frozenset(_FUNCTIONS.split())
-"""The same of functions and classes, and of those that belong to them."""
+"""Functions and classes with the same property, and their members."""
 
 
-class OwnNames:
+class FunctionNames:
     """Names under which the program may have put functions of its own into objects."""
 
     def __init__(self, origins: Origins) -> None:
@@ -65,24 +56,24 @@ class OwnNames:
         return self._is_any or name in self._names
 
 
-def handed_on(origins: Origins, own: OwnNames) -> list[Rooted]:
-    """Every such part."""
+def aliased_parts(origins: Origins, own: FunctionNames) -> list[RootedPart]:
+    """List every such part."""
     uses = _Uses(origins, own)
     found = {
-        rooted(origins, origins.of(use)): None for use in uses.parts() if uses.is_handed_on(use)
+        rooted_part(origins, origins.of(use)): None for use in uses.parts() if uses.is_aliased(use)
     }
     return [part for part in found if part is not None]
 
 
 class _Uses:
-    def __init__(self, origins: Origins, own: OwnNames) -> None:
+    def __init__(self, origins: Origins, own: FunctionNames) -> None:
         self._origins = origins
         self._tree = origins.tree
         self._scopes = origins.scopes
         self._own = own
 
     def parts(self) -> Iterator[Node]:
-        """The widest expressions that are such parts; of a method, what it is of."""
+        """Yield the widest expressions that are such parts; for a method, its receiver."""
         named = (use for binding in self._scopes.bindings for use in binding.uses)
         calls = self._tree.of("call_expression")
         for node in [*self._scopes.free, *named, *calls]:
@@ -94,10 +85,10 @@ class _Uses:
                 yield node
 
     def _is_part(self, node: Node) -> bool:
-        return rooted(self._origins, self._origins.of(node)) is not None
+        return rooted_part(self._origins, self._origins.of(node)) is not None
 
-    def is_handed_on(self, node: Node) -> bool:
-        """Whether it gets another name there, or may."""
+    def is_aliased(self, node: Node) -> bool:
+        """Whether the value gets, or may get, another name here."""
         above = node.above
         if above.kind in MEMBERS and above.operand is node:  # of a method
             key = self._origins.key(above)
@@ -109,9 +100,9 @@ class _Uses:
             node, above = above, above.above
             while above.kind in WRAPPERS:
                 node, above = above, above.above
-        return self._is_handed_to(node, above)
+        return self._is_aliased_by(node, above)
 
-    def _is_handed_to(self, node: Node, above: Node) -> bool:
+    def _is_aliased_by(self, node: Node, above: Node) -> bool:
         match above.kind:
             case "variable_declarator":
                 return not self._is_followed(above["name"])
@@ -122,23 +113,24 @@ class _Uses:
             case "template_substitution":
                 return above.above.field == "arguments"
             case "arguments" | "array" | "object" | "pair" | "spread_element":
-                return not (self._is_given_to_reader(node) or self._is_waited_for(above))
+                return not (self._is_given_to_reader(node) or self._is_awaited_element(above))
             case "subscript_expression":
                 return node.field != "index"
             case kind:
-                return kind not in _READ_IN
+                return kind not in INSPECTING
 
     def _only_reads(self, method: Step) -> bool:
         return method in _READING and method not in self._own
 
     def _is_chained(self, member: Node, key: Step) -> bool:
-        """Whether only a function that is written there gets it, whose parameter is followed."""
+        """Whether the value only goes to a function written in place, whose parameter is
+        followed."""
         call = called_by(member)
         function = given_function(self._tree, call) if call is not None else None
         is_waiting = key in CHAINING and function is not None and function.kind in FUNCTIONS
         return is_waiting and call is not None and call.above.kind == "expression_statement"
 
-    def _is_waited_for(self, array: Node) -> bool:
+    def _is_awaited_element(self, array: Node) -> bool:
         """Whether it is an element of `const [a, b] = await Promise.all([…])`."""
         call = array.above.above
         if array.kind != "array" or combinator(self._tree, call) != "all":
@@ -153,12 +145,15 @@ class _Uses:
         """Whether all the names of a pattern are known to be such parts."""
         for target in targets(self._tree, pattern, ()):
             binding = self._scopes.binding(target.node)
-            if binding is None or rooted(self._origins, self._origins.binding(binding)) is None:
+            if (
+                binding is None
+                or rooted_part(self._origins, self._origins.binding(binding)) is None
+            ):
                 return False
         return True
 
     def _is_given_to_reader(self, node: Node) -> bool:
-        """Whether all that gets it is a tool, which gets a copy, or what only looks at it."""
+        """Whether every receiver of the value is a tool, which gets a copy, or only reads it."""
         is_whole = True
         while node.above.kind in _LITERALS or node.above.kind in WRAPPERS:
             is_whole = is_whole and node.above.kind in WRAPPERS
@@ -183,7 +178,7 @@ class _Uses:
 
 
 def called_by(member: Node) -> Node | None:
-    """The call that a member is the callee of."""
+    """Return the call of which a member expression is the callee."""
     while member.above.kind in WRAPPERS:
         member = member.above
     is_callee = member.field == "function" and member.above.kind == "call_expression"

@@ -1,4 +1,4 @@
-"""Arguments pass (A6): what is known, before the run, of what each call is given."""
+"""Arguments pass (A6): statically known arguments of each call."""
 
 import json
 import re
@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.changes import Changed
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.parameter_binding import Given, HandedIn
+from pml_analysis.arguments.parameter_binding import BoundArgument, ParameterBindings
 from pml_analysis.arguments.parameter_paths import dotted, parameter_path
-from pml_analysis.arguments.roots import ARGUMENTS, Rooted
+from pml_analysis.arguments.roots import ARGUMENTS, RootedPart
 from pml_analysis.arguments.sources import Source, Sources
 from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.absent import Absent
@@ -32,21 +32,21 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
 )
 
-_LONGEST_EXPRESSION: Final = 200
-_LOOKED_AT: Final = 10 * _LONGEST_EXPRESSION
-_DEEPEST: Final = 30
-"""How many objects and lists inside each other are told apart."""
+_MAX_EXPRESSION: Final = 200
+_MAX_INSPECTED: Final = 10 * _MAX_EXPRESSION
+_MAX_DEPTH: Final = 30
+"""Maximum depth of nested objects and lists that are told apart."""
 
 _SPACES: Final = re.compile(r"\s+")
 
 _NULL: Final = LiteralArgument(value=None)
-_LEAST: Final = 8
+_MIN_CHARACTERS: Final = 8
 """Characters that an argument counts for at least."""
 
 
-class TooMuchGiven(Exception):
-    """The arguments of all calls together are more than a structure should hold; with the offset of
-    the first that are too much."""
+class ArgumentsTooLarge(Exception):
+    """The arguments of all calls together exceed the bound; `offset` is where the first of those
+    beyond it begins."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"too much is given at offset {offset}")
@@ -54,15 +54,15 @@ class TooMuchGiven(Exception):
 
 
 class ArgumentReader:
-    """Reads the arguments of calls, in one instance of the function that the call stands in.
-    Raises TooMuchGiven beyond `limit` characters of all that it has read."""
+    """Reads the arguments of calls, in one instance of the function that contains the call. Raises
+    ArgumentsTooLarge beyond `limit` characters in total."""
 
     def __init__(
         self,
         origins: Origins,
         expansion: Expansion,
         flow: DataFlow,
-        handed_in: HandedIn,
+        parameter_bindings: ParameterBindings,
         *,
         limit: int,
     ) -> None:
@@ -71,13 +71,13 @@ class ArgumentReader:
         self._tree = origins.tree
         self._origins = origins
         self._flow = flow
-        self._handed_in = handed_in
+        self._bindings = parameter_bindings
         self._changed = Changed(origins)
-        self._sources = Sources(origins, expansion, handed_in, self._changed)
+        self._sources = Sources(origins, expansion, parameter_bindings, self._changed)
         self._absent = Absent(origins)
 
     def read(self, site: CallSite, at: Instance) -> dict[str, Argument]:
-        """The arguments of a call by name."""
+        """Return the arguments of a call by name."""
         self._call = site.call.start
         if site.spread is not None:
             text = self.expression(site.spread)
@@ -85,23 +85,23 @@ class ArgumentReader:
         return {} if site.argument is None else self._fields(site.argument, at, 0)
 
     def _count(self, size: int) -> None:
-        self._left -= max(size, _LEAST)
+        self._left -= max(size, _MIN_CHARACTERS)
         if self._left < 0:
-            raise TooMuchGiven(self._call)
+            raise ArgumentsTooLarge(self._call)
 
     def _value(self, node: Node, at: Instance, depth: int) -> Argument:
         node = node.inner
-        if depth < _DEEPEST and is_plain(node):
+        if depth < _MAX_DEPTH and is_plain(node):
             fields = self._fields(node, at, depth + 1)
             values = {key: field.value for key, field in _literals(fields)}
             whole = len(values) == len(fields)
             return LiteralArgument(value=values) if whole else ObjectArgument(fields=fields)
-        if depth < _DEEPEST and node.kind == "array" and is_plain_list(node):
+        if depth < _MAX_DEPTH and node.kind == "array" and is_plain_list(node):
             return self._array(node, at, depth + 1)
         return self._scalar(node, at, depth)
 
     def _fields(self, node: Node, at: Instance, depth: int) -> dict[str, Argument]:
-        given = self._handed_in.follow(node, at)
+        given = self._bindings.follow(node, at)
         if given is not None and not given.path:
             node, at = given.value, given.at
         found = list(self._opened(node, at))
@@ -119,10 +119,11 @@ class ArgumentReader:
         return fields
 
     def _opened(self, node: Node, at: Instance) -> Iterator[tuple[Entry, Instance]]:
-        """The entries of an object, those of spread parameters with it that are given one."""
+        """Return the entries of an object, including those of spread parameters whose value is
+        known."""
         for entry in entries(self._origins, node):
             is_spread = entry.key is None and entry.computed is None
-            given = self._handed_in.follow(entry.value, at) if is_spread else None
+            given = self._bindings.follow(entry.value, at) if is_spread else None
             if given is not None and not given.path and is_plain(given.value.inner):
                 yield from ((inner, given.at) for inner in entries(self._origins, given.value))
             else:
@@ -131,21 +132,21 @@ class ArgumentReader:
     def _entry(
         self, entry: Entry, at: Instance, depth: int, *, is_certain: bool
     ) -> tuple[str, Argument | None]:
-        """A key with what it is given; None for what JSON leaves out."""
+        """Return a key and its argument; None for values that JSON leaves out."""
         key = self._key(entry)
         if entry.key is None:
             return key, self._spread(entry, at)
         if key != entry.key:  # it looks like one
-            told = self._reference(entry.value, at)
-            return key, told.model_copy(update={"keys": (entry.key,)})
+            reference = self._reference(entry.value, at)
+            return key, reference.model_copy(update={"keys": (entry.key,)})
         if not is_certain:
             return key, self._reference(entry.value, at)
         is_absent = self._absent.is_absent(entry.value)
         return key, None if is_absent else self._value(entry.value, at, depth)
 
     def _key(self, entry: Entry) -> str:
-        """The key that an entry is told under: of what is spread, or set under a key that only the
-        run can tell, and of a key that looks like that, one that begins with `SPREAD`."""
+        """Return the key that an entry is listed under: marked for a spread, for a computed key
+        known only at run time, and for a key that itself begins with `SPREAD`."""
         key = entry.key
         if key is None:
             key = f"{SPREAD}{self.expression(entry.computed or entry.value)}"
@@ -155,7 +156,7 @@ class ArgumentReader:
         return key
 
     def _spread(self, entry: Entry, at: Instance) -> Argument:
-        """Everything that a value has, or a value under a key that only the run can tell."""
+        """Describe all fields of a spread value, or a value under a key known only at run time."""
         source = self._sources.of(entry.value, at) if entry.computed is None else None
         if source is None:
             return self._reference(entry.value, at)
@@ -175,36 +176,36 @@ class ArgumentReader:
         source = self._sources.of(node, at)
         if source is not None:
             return self._sourced(source, node, at)
-        given = self._handed_in.follow(node, at)
-        if given is not None and not given.path and depth < _DEEPEST:
+        given = self._bindings.follow(node, at)
+        if given is not None and not given.path and depth < _MAX_DEPTH:
             return self._value(given.value, given.at, depth + 1)
         origin = self._origins.of(node) if given is None else self._origins.part(_part(given))
         if isinstance(origin, Constant) and _is_json(origin, node):
             self._count(len(origin.value) if isinstance(origin.value, str) else 0)
             return LiteralArgument(value=cast(JsonValue, origin.value))
         path = parameter_path(self._origins, node) if given is None else _given_path(origin)
-        is_changed = path is not None and self._changed.may_hold(Rooted(ARGUMENTS, path))
+        is_changed = path is not None and self._changed.may_hold(RootedPart(ARGUMENTS, path))
         if path and path[0] is not None and not is_changed:
             return ParameterArgument(parameter_name=dotted(path))
         return self._reference(node, at) if given is None else self._outside(given)
 
     def _sourced(self, source: Source, node: Node, at: Instance) -> Argument:
-        """A value that certainly is a part of the caller's arguments, or of a result."""
+        """Describe a value that certainly is a part of the caller's arguments, or of a result."""
         if source.node_id is None:
             name = dotted(source.path) or self.expression(node)
             self._count(len(name))
             return ParameterArgument(parameter_name=name, path=source.path, default=source.default)
-        given = self._handed_in.follow(node, at)
-        told = self._reference(node, at) if given is None else self._outside(given)
-        return told.model_copy(update={"node_id": source.node_id, "path": source.path})
+        given = self._bindings.follow(node, at)
+        reference = self._reference(node, at) if given is None else self._outside(given)
+        return reference.model_copy(update={"node_id": source.node_id, "path": source.path})
 
     def _reference(self, node: Node, at: Instance) -> ReferenceArgument:
         text = self.expression(node)
         self._count(len(text))
         return ReferenceArgument(expression=text, node_id=self._producer(node, at))
 
-    def _outside(self, given: Given) -> ReferenceArgument:
-        """A part of what a caller gives to the function that a call stands in."""
+    def _outside(self, given: BoundArgument) -> ReferenceArgument:
+        """Describe a part of what a caller passes to the function that contains the call."""
         inside = dotted(given.path)
         joined = inside if inside.startswith("[") or not inside else f".{inside}"
         return ReferenceArgument(
@@ -213,26 +214,26 @@ class ArgumentReader:
         )
 
     def _producer(self, node: Node, at: Instance) -> str | None:
-        """The call whose result a value is, or is made from if there is only one."""
+        """Return the call whose result a value is, or is computed from if there is only one."""
         exact = self._flow.exact(node, at)
         producers = self._flow.producers(node, at) if exact is None else [exact[0]]
         return producers[0] if len(producers) == 1 else None
 
     def expression(self, node: Node) -> str:
-        """The author's text on one line, shortened when very long."""
-        some = self._tree.source.text[node.start : min(node.end, node.start + _LOOKED_AT)]
+        """Return the author's text on one line, shortened when very long."""
+        some = self._tree.source.text[node.start : min(node.end, node.start + _MAX_INSPECTED)]
         text = _SPACES.sub(" ", some)
-        return text if len(text) <= _LONGEST_EXPRESSION else f"{text[:_LONGEST_EXPRESSION]}…"
+        return text if len(text) <= _MAX_EXPRESSION else f"{text[:_MAX_EXPRESSION]}…"
 
 
 def _is_json(found: Constant, node: Node) -> bool:
-    """Whether JSON can say it: not undefined, no lone surrogate."""
+    """Whether JSON can express the value: not undefined, no lone surrogate."""
     if found.value is None:
         return node.kind == "null"
     return not isinstance(found.value, str) or is_unicode(found.value)
 
 
-def _part(given: Given) -> Part:
+def _part(given: BoundArgument) -> Part:
     return Part(given.value, given.path)
 
 

@@ -1,37 +1,40 @@
-"""Data flow: which calls an expression's value is made from."""
+"""Data flow: the calls that an expression's value is computed from."""
 
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pml_analysis.arguments.parameter_binding import HandedIn
-from pml_analysis.arguments.roots import waited_for
+from pml_analysis.arguments.parameter_binding import ParameterBindings
+from pml_analysis.arguments.roots import awaited_element
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromCall
 from pml_analysis.structure.expansion import Expansion, Instance
+from pml_analysis.syntax.node_kinds import FUNCTIONS
 from pml_analysis.syntax.patterns import Part, Path
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _ADDING: Final = frozenset({"add", "append", "push", "set", "splice", "unshift"})
-"""Methods that put their arguments into the object they belong to."""
+"""Methods that put their arguments into their receiver."""
 
-_MOST_VALUES: Final = 256
-_MOST_STEPS: Final = 100
+_MAX_VALUES: Final = 256
+_MAX_STEPS: Final = 100
 
 Place = tuple[Node, Instance]
 
 
 class DataFlow:
-    """Answers which calls make a value, in one instance of the function that it stands in."""
+    """Finds the calls that produce a value, in one instance of the function that contains it."""
 
-    def __init__(self, origins: Origins, expansion: Expansion, handed_in: HandedIn) -> None:
+    def __init__(
+        self, origins: Origins, expansion: Expansion, parameter_bindings: ParameterBindings
+    ) -> None:
         self._origins = origins
         self._tree = origins.tree
         self._scopes = origins.scopes
         self._expansion = expansion
-        self._handed_in = handed_in
+        self._bindings = parameter_bindings
         self._known: dict[tuple[int, int], list[str]] = {}
         self._scanned: dict[tuple[int, int], tuple[list[str], list[Place]]] = {}
         self._held: dict[tuple[int, int], list[Place]] = {}
@@ -43,9 +46,9 @@ class DataFlow:
         self._returned: dict[int, list[Node]] | None = None
 
     def producers(self, node: Node, at: Instance) -> list[str]:
-        """Node ids of the calls whose results flow in, in the order they are met.
+        """Return the node ids of the calls whose results flow in, in the order they are met.
 
-        Names are followed through other names up to a number of them, so that time stays linear.
+        Names are followed through a bounded number of other names, so that time stays linear.
         """
         key = self._same_as(node, at)
         known = self._known.get(key)
@@ -54,7 +57,8 @@ class DataFlow:
         return known
 
     def _same_as(self, node: Node, at: Instance) -> tuple[int, int]:
-        """A key that expressions share which are made from the same: those of one name alone."""
+        """Return a cache key shared by expressions with the same producers: those of one name
+        alone."""
         first = bisect_left(self._sources, node.index)
         inside = [index for index in self._sources[first : first + 2] if index < node.stop]
         if len(inside) != 1 or (inside[0], at.number) in self._expansion.entered:
@@ -63,7 +67,7 @@ class DataFlow:
         return (node if binding is None else binding.node).index, at.number
 
     def exact(self, node: Node, at: Instance) -> tuple[str, Path] | None:
-        """The one call that a value is the result of, and the part of that result."""
+        """Return the one call that a value is the result of, and the part of that result."""
         key = (node.index, at.number)
         if key not in self._results_of:
             self._results_of[key] = self._exact(node, at)
@@ -71,7 +75,7 @@ class DataFlow:
 
     def _exact(self, value: Node, at: Instance) -> tuple[str, Path] | None:
         path: Path = ()
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             origin = self._origins.part(Part(value, path))
             if not isinstance(origin, FromCall):
                 return None
@@ -81,7 +85,7 @@ class DataFlow:
                 return task, origin.path
             entered = self._expansion.entered.get((origin.call.index, at.number))
             if entered is None or entered.unit is None:
-                value, path = waited_for(self._tree, origin.call, origin.path)
+                value, path = awaited_element(self._tree, origin.call, origin.path)
                 if value is origin.call:
                     return None
                 continue
@@ -92,7 +96,7 @@ class DataFlow:
         return None
 
     def _task(self, call: int, at: Instance) -> str | None:
-        """The task that a call makes; None for one that makes a loop or a fork, or nothing."""
+        """Return the task of a call; None for a call that makes a loop or a fork, or nothing."""
         node_id = self._expansion.ids.get((call, at.number), "")
         return node_id if node_id.startswith("n") else None
 
@@ -100,7 +104,7 @@ class DataFlow:
         found: dict[str, None] = {}
         seen: set[tuple[int, int]] = set()
         waiting = deque([(node, at)])
-        while waiting and len(seen) <= _MOST_VALUES:
+        while waiting and len(seen) <= _MAX_VALUES:
             tasks, more = self._scan(*waiting.popleft())
             if tasks:
                 found.update(dict.fromkeys(tasks))
@@ -112,8 +116,8 @@ class DataFlow:
         return list(found)
 
     def _scan(self, node: Node, at: Instance) -> tuple[list[str], list[Place]]:
-        """Calls in an expression, and the values of its names; what a call is given flows into it,
-        not further."""
+        """Scan an expression for calls and the values of its names; the arguments of a call flow
+        into it, not further."""
         key = (node.index, at.number)
         known = self._scanned.get(key)
         if known is None:
@@ -125,7 +129,7 @@ class DataFlow:
         values: list[Place] = []
         sources, ids, entered_at = self._sources, self._expansion.ids, self._expansion.entered
         bindings, number, following = self._scopes.by_identifier, at.number, 0
-        told: set[Binding] = set()
+        seen: set[Binding] = set()
         for index in sources[bisect_left(sources, root.index) : bisect_left(sources, root.stop)]:
             if index < following:
                 continue
@@ -137,13 +141,13 @@ class DataFlow:
             elif entered is not None and entered.unit is not None:
                 values += ((value, entered) for value in self._results(entered.unit.function))
                 following = self._tree.nodes[index].stop
-            elif index in bindings and bindings[index] not in told:
-                told.add(bindings[index])
+            elif index in bindings and bindings[index] not in seen:
+                seen.add(bindings[index])
                 values += self._values(bindings[index], at)
         return tasks, values
 
     def _values(self, binding: Binding, at: Instance) -> list[Place]:
-        """What a name may hold; told once for all uses in an instance."""
+        """Return the possible values of a name; each once for all uses in an instance."""
         key = (binding.node.index, at.number)
         known = self._held.get(key)
         if known is None:
@@ -152,18 +156,18 @@ class DataFlow:
 
     def _find_values(self, binding: Binding, at: Instance) -> Iterator[Place]:
         where = self._expansion.enclosing(binding.node, at)
-        given = self._handed_in.given(binding.node, at)
+        given = self._bindings.argument(binding.node, at)
         if given is not None:
-            yield waited_for(self._tree, given.value, given.path)[0], given.at
+            yield awaited_element(self._tree, given.value, given.path)[0], given.at
         else:
             for part in binding.parts:
                 if part.value is not None:
-                    yield waited_for(self._tree, part.value, part.path)[0], where
+                    yield awaited_element(self._tree, part.value, part.path)[0], where
         for value in self._added.get(binding.node.index, ()):
             yield value, self._expansion.enclosing(value, at)
 
     def _results(self, function: Node) -> list[Node]:
-        """What a local function may return."""
+        """Return the possible results of a local function."""
         if self._returned is None:
             self._returned = _returns(self._tree)
         body = function.child("body")
@@ -172,7 +176,7 @@ class DataFlow:
 
 
 def _returns(tree: Tree) -> dict[int, list[Node]]:
-    """Returned expressions by the function that they leave."""
+    """Group returned expressions by their function."""
     found: dict[int, list[Node]] = {}
     for statement in tree.of("return_statement"):
         above = statement.parent
@@ -184,7 +188,7 @@ def _returns(tree: Tree) -> dict[int, list[Node]]:
 
 
 def _additions(tree: Tree, scopes: Scopes) -> dict[int, list[Node]]:
-    """By binding: what `list.push(value)` and `object.key = value` put into its value."""
+    """Map each binding to the values that `list.push(value)` and `object.key = value` add to it."""
     added: dict[int, list[Node]] = {}
 
     def note(owner: Node | None, values: Iterable[Node]) -> None:

@@ -1,7 +1,7 @@
-"""Feeds: the results that calls' arguments are made from, and the edges that this makes.
+"""Data flow edges: the results that calls' arguments are made from, as edges of the structure.
 
-Edges come from references: that the schemas of two tools alone would fit makes none inside a
-program, whose data flow is known. Schemas tell how much an edge covers, as far as they are there.
+Edges come from references in the program; two tools whose schemas merely fit each other get none.
+Schemas determine how much an edge covers, where they are known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pml_analysis.arguments.parameter_paths import dotted
-from pml_analysis.decision.toolbox import Takes
+from pml_analysis.decision.toolbox import ToolSignature
 from pml_analysis.names.entries import entries
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.edge_set import TooManyEdges
@@ -20,15 +20,15 @@ from pml_common.provides.coverage import coverage_of
 from pml_common.provides.fields import WHOLE
 from pml_common.provides.json_schema import ANYTHING, Described
 
-_DEEPEST: Final = 30
-"""How many objects inside each other are opened."""
+_MAX_DEPTH: Final = 30
+"""Maximum depth of nested objects that are opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A result, used in a call's arguments. `path`: which part; None where it is computed with.
+    """A result, used in a call's arguments. `path`: which part; None where it is an operand.
 
-    `to` is the argument that it becomes, down through objects; `is_spread`: each of its fields
+    `to` is the argument that it becomes, through nested objects; `is_spread`: each of its fields
     becomes one there, under its own name.
     """
 
@@ -44,10 +44,10 @@ def uses_in(
     exact: Callable[[Node], tuple[str, Path] | None],
     producers: Callable[[Node], Sequence[str]],
 ) -> list[Use]:
-    """The results that a call's argument is made from, in source order.
+    """Return the results that a call's argument is made from, in source order.
 
-    `exact` tells the node whose result an expression is, and the part of it; `producers` those
-    whose results flow into one that is made from some.
+    `exact` returns the node whose result an expression is, and the part of it; `producers` those
+    whose results flow into a computed one.
     """
     found: list[Use] = []
     for value in values_in(origins, argument):
@@ -63,8 +63,8 @@ def uses_in(
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in a call's argument. `to` are the keys that lead to it; where it is spread, or put
-    under a key that only the run can tell, those that lead there."""
+    """A value in a call's argument. `to` are the keys that lead to it; where it is spread, or
+    stored under a key known only at run time, the keys that lead to that object."""
 
     node: Node
     to: tuple[str, ...]
@@ -72,23 +72,23 @@ class Value:
 
 
 def values_in(origins: Origins, argument: Node | None, to: tuple[str, ...] = ()) -> Iterator[Value]:
-    """The values in an object, and in the objects inside it, in source order."""
+    """Yield the values in an object, and in nested objects, in source order."""
     for entry in entries(origins, argument) if argument is not None else ():
         if entry.key is None:
             yield Value(entry.value, to, "spread" if entry.computed is None else "somewhere")
-        elif entry.value.inner.kind == "object" and len(to) < _DEEPEST:
+        elif entry.value.inner.kind == "object" and len(to) < _MAX_DEPTH:
             yield from values_in(origins, entry.value, (*to, entry.key))
         else:
             yield Value(entry.value, (*to, entry.key))
 
 
 def edges_of_uses(
-    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, Takes], *, limit: int
+    uses: Iterable[tuple[str, Sequence[Use]]], tools: Mapping[str, ToolSignature], *, limit: int
 ) -> list[Edge]:
-    """The edges that uses make; each with the node that they feed.
+    """Build the edges of these uses, each with the node that it ends at.
 
-    `tools` by node; what one that is missing takes and gives is not known. Raises TooManyEdges
-    beyond `limit`.
+    `tools` is by node; the schemas of a missing one are unknown. Raises TooManyEdges beyond
+    `limit`.
     """
     edges: list[Edge] = []
     for consumer, found in uses:
@@ -100,43 +100,43 @@ def edges_of_uses(
             raise TooManyEdges
         for producer, parts in by_producer.items():
             given = tools[producer].outputs if producer in tools else ANYTHING
-            wanted = tools[consumer].inputs if consumer in tools else ANYTHING
-            edges.append(_edge(producer, consumer, parts, given, wanted))
+            needed = tools[consumer].inputs if consumer in tools else ANYTHING
+            edges.append(_edge(producer, consumer, parts, given, needed))
     return edges
 
 
 def _edge(
-    producer: str, consumer: str, uses: Sequence[Use], given: Described, wanted: Described
+    producer: str, consumer: str, uses: Sequence[Use], given: Described, needed: Described
 ) -> Edge:
-    feeds = [feed for use in uses for feed in _feeds(use, given, wanted)]
-    fed = {str(to[0]) for _, to in feeds} | {use.to[0] for use in uses if use.to}
-    known = wanted.properties.keys() | wanted.required
+    flows = [flow for use in uses for flow in _flows(use, given, needed)]
+    fed = {str(to[0]) for _, to in flows} | {use.to[0] for use in uses if use.to}
+    known = needed.properties.keys() | needed.required
     return Edge.model_validate(
         {
             "from": producer,
             "to": consumer,
             "type": "provides",
-            "coverage": coverage_of(fed & known, wanted.required),
+            "coverage": coverage_of(fed & known, needed.required),
             "field_mapping": tuple(
                 FieldMapping(
                     from_field=dotted(path) or WHOLE,
                     to_field=dotted(to),
-                    type_compatible=given.at(path).meets(wanted.at(to)),
+                    type_compatible=given.at(path).meets(needed.at(to)),
                 )
-                for path, to in feeds
+                for path, to in flows
             ),
         }
     )
 
 
-def _feeds(use: Use, given: Described, wanted: Described) -> Iterator[tuple[Path, Path]]:
-    """From which part to which argument, where the part is known exactly."""
+def _flows(use: Use, given: Described, needed: Described) -> Iterator[tuple[Path, Path]]:
+    """Map a part to an argument, where the part is known exactly."""
     if use.path is None:
         return
     if not use.is_spread:
         yield use.path, use.to
         return
-    takes = wanted.at(use.to).properties
+    takes = needed.at(use.to).properties
     for name in given.at(use.path).properties:
         if name in takes:
             yield (*use.path, name), (*use.to, name)

@@ -1,4 +1,4 @@
-"""Which part of the caller's arguments a value is, or would be without a default."""
+"""Paths of values within the caller's arguments, defaults left aside."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node
 
 DEFAULTING: Final = frozenset({"??", "||"})
-_MOST_NAMES: Final = 10
+_MAX_NAMES: Final = 10
 
 
-def parameter_path(origins: Origins, node: Node, names: int = _MOST_NAMES) -> Path | None:
-    """The part of the caller's arguments that a value is, a default for it left aside; told through
-    so many names."""
+def parameter_path(origins: Origins, node: Node, names: int = _MAX_NAMES) -> Path | None:
+    """Return the path of a value within the caller's arguments, a default for it left aside;
+    followed through a bounded number of names."""
     node = node.inner
     origin = origins.of(node)
     if isinstance(origin, FromArguments):
@@ -35,7 +35,7 @@ def parameter_path(origins: Origins, node: Node, names: int = _MOST_NAMES) -> Pa
 
 
 def _defaulted(origins: Origins, node: Node) -> Path | None:
-    """The path of `args.x` in `args.x ?? 10`."""
+    """Return the path of `args.x` in `args.x ?? 10`."""
     if node.kind != "binary_expression" or node["operator"].kind not in DEFAULTING:
         return None
     origin = origins.of(node["left"])
@@ -47,7 +47,7 @@ def _defaulted(origins: Origins, node: Node) -> Path | None:
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it: `user.name`, `items[0]`, `rows[]`."""
+    """Format a path for people: `user.name`, `items[0]`, `rows[]`."""
     text = ""
     for step in path:
         if isinstance(step, str):

@@ -1,4 +1,5 @@
-"""Provides pass (A7): which call's result feeds which call, and how much of what it needs."""
+"""Provides pass (A7): edges from each call to the calls that use its result, and their coverage of
+the required inputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -20,7 +21,8 @@ def provides_edges(
     *,
     limit: int,
 ) -> list[Edge]:
-    """An edge for every call whose result is used in the arguments of another, in source order.
+    """Build an edge for every call whose result is used in the arguments of another, in source
+    order.
 
     `sites` is by node id. Raises TooManyEdges beyond `limit`.
     """
@@ -30,5 +32,5 @@ def provides_edges(
             exact, producers = partial(flow.exact, at=at), partial(flow.producers, at=at)
             yield node_id, uses_in(site.argument, origins, exact, producers)
 
-    tools = {node_id: toolbox.takes(site) for node_id, (site, _) in sites.items()}
+    tools = {node_id: toolbox.signature(site) for node_id, (site, _) in sites.items()}
     return edges_of_uses(uses(), tools, limit=limit)

@@ -1,5 +1,4 @@
-"""Values from outside a run: the caller's arguments and the results of tools, and the parts
-of them that values are."""
+"""Values from outside a run (the caller's arguments, the results of tools), and parts of them."""
 
 from typing import Final, NamedTuple
 
@@ -10,43 +9,44 @@ from pml_analysis.syntax.patterns import Part, Path
 from pml_analysis.syntax.tree import Node, Tree
 
 ARGUMENTS: Final = -1
-"""Stands for the caller's arguments, where a call's index stands for its result."""
+"""Root of the caller's arguments; the root of a result is the index of its call."""
 
-_MOST_LISTS: Final = 10
+_MAX_LISTS: Final = 10
 
 
-class Rooted(NamedTuple):
+class RootedPart(NamedTuple):
     """A part of the caller's arguments, or of the result of the call with the index `root`."""
 
     root: int
     path: Path
 
-    def meets(self, other: "Rooted") -> bool:
-        """Whether it may be the other, in it, or hold it; a step that is None: any."""
+    def meets(self, other: "RootedPart") -> bool:
+        """Whether it may be the other, be inside it, or contain it; a step of None matches any."""
         return self.root == other.root and all(
             one is None or step is None or one == step
             for one, step in zip(self.path, other.path, strict=False)
         )
 
 
-def rooted(origins: Origins, origin: Origin) -> Rooted | None:
-    """The root that a value of this origin is a part of; None without one."""
-    for _ in range(_MOST_LISTS):
+def rooted_part(origins: Origins, origin: Origin) -> RootedPart | None:
+    """Return the root that a value of this origin is a part of; None without one."""
+    for _ in range(_MAX_LISTS):
         if isinstance(origin, FromArguments):
-            return Rooted(ARGUMENTS, origin.path)
+            return RootedPart(ARGUMENTS, origin.path)
         if not isinstance(origin, FromCall):
             return None
         if holds_tools(origins.of(origin.call["function"])):
-            return Rooted(origin.call.index, origin.path)
-        value, path = waited_for(origins.tree, origin.call, origin.path)
+            return RootedPart(origin.call.index, origin.path)
+        value, path = awaited_element(origins.tree, origin.call, origin.path)
         if value is origin.call:
             return None
         origin = origins.part(Part(value, path))
     return None
 
 
-def waited_for(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
-    """The element that a part of `Promise.all([…])` is the result of; else the value itself."""
+def awaited_element(tree: Tree, value: Node, path: Path) -> tuple[Node, Path]:
+    """Return the element that a part of `Promise.all([…])` is the result of; else the value
+    itself."""
     index = path[0] if path else None
     if not isinstance(index, int):
         return value, path

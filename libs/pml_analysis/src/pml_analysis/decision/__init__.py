@@ -1,1 +1,1 @@
-"""Who must approve: tools, capabilities, the verdict."""
+"""The decision under the policy: tools, capabilities, the verdict."""

@@ -1,5 +1,5 @@
-"""Capabilities that programs call, and those that these call in turn, down to the depth that may
-run (A11, B4)."""
+"""Capabilities that programs call, and those that these call in turn, down to the maximum depth
+(A11, B4)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,22 +18,22 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import CallNode, CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import ToolDefinition
 
-DEEPEST: Final = 3
-"""How many calls of capabilities may stand inside one another; the next is refused when it runs."""
+MAX_DEPTH: Final = 3
+"""Maximum depth of nested capability calls; deeper ones are refused at run time."""
 
-MOST: Final = 50
-"""How many capabilities one program may reach."""
+MAX_CAPABILITIES: Final = 50
+"""Maximum number of capabilities that one program may reach."""
 
 _NOTHING: Final = Edited("", ())
 
-_NAMEABLE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
+_REFERENCE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
 
 
 @dataclass(frozen=True)
 class Capability:
-    """A capability and what its program calls: tools as (server, name), capabilities as it names
-    them, and expressions that only the run can resolve; `nodes` are these calls, as its structure
-    has them, `runs` is its program as it runs, `fault` why it cannot be called."""
+    """A capability and the calls of its program: tools as (server, name), capabilities as it names
+    them, and expressions known only at run time; `nodes` are these calls, as in its structure,
+    `runs` is its program as it runs, `fault` is why it cannot be called."""
 
     about: CapabilityDescription
     tools: tuple[tuple[str, str], ...] = ()
@@ -45,12 +45,12 @@ class Capability:
 
     @property
     def id(self) -> UUID:
-        """Its id."""
+        """The capability's id."""
         return self.about.capability_id
 
     @property
     def name(self) -> str:
-        """What it is called now."""
+        """The current name."""
         return self.about.name
 
 
@@ -64,22 +64,22 @@ class CapabilityUse:
 
 @dataclass(frozen=True)
 class Reached:
-    """A capability that calls lead to; `chain` are the names from the one that the program calls
-    at `nodes` to this one, both included."""
+    """A capability that calls lead to; `chain` are the names from the one that the program calls at
+    `nodes` to this one, both included."""
 
     capability: Capability
     chain: tuple[str, ...]
     nodes: Sequence[CapabilityNode] = ()
 
 
-def nameable(reference: str) -> bool:
-    """Whether any capability can have such a name."""
-    return _NAMEABLE.fullmatch(reference) is not None
+def is_valid_reference(reference: str) -> bool:
+    """Whether a capability can have such a name."""
+    return _REFERENCE.fullmatch(reference) is not None
 
 
 class Library:
-    """Capabilities by the names that programs call them by; `near` are the names that an unknown
-    one may have been meant for."""
+    """Capabilities by the names that programs call them by; `near` are suggestions for an unknown
+    name."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class Library:
 
     @classmethod
     def of(cls, capabilities: Sequence[Capability]) -> "Library":
-        """Capabilities under every name that they have: present names before former ones, of like
-        names the first named first."""
+        """Index capabilities under all their names: present names before former ones; of equal
+        names the first wins."""
         known = {capability.id: capability for capability in capabilities}
         plain = callable_names([(one.id, one.name) for one in capabilities])
         found = {one.name: one for one in reversed(capabilities)}
@@ -106,53 +106,57 @@ class Library:
 
     @property
     def definitions(self) -> dict[str, ToolDefinition]:
-        """Each as the tool that it is to its callers, by the name they call it by."""
+        """Each capability as the tool definition that its callers see, by the name they call it
+        by."""
         return {reference: as_tool(one.about) for reference, one in self._found.items()}
 
     def unknown(self, sites: Iterable[CallSite]) -> tuple[str, ...]:
-        """The capabilities that sites name and that are not here, each once."""
+        """Return the capabilities that sites name and the library lacks, each once."""
         named = (site.capability for site in sites if site.capability is not None)
         return tuple(dict.fromkeys(name for name in named if name not in self._found))
 
     def problems(self, sites: Iterable[CallSite]) -> Iterator[Problem]:
-        """A problem for every site whose capability cannot be called, whatever the tools."""
+        """Yield a problem for every site whose capability cannot be called, whatever the tools."""
         found = {capability.id for capability in self._found.values()}
-        too_many = f"More than {MOST} capabilities are reached from here: nobody can approve that."
+        too_many = (
+            f"More than {MAX_CAPABILITIES} capabilities are reached from here: nobody can approve "
+            "that."
+        )
         for site in sites:
             if site.capability is None:
                 continue
-            why = too_many if len(found) > MOST else self._fault(site.capability)
+            why = too_many if len(found) > MAX_CAPABILITIES else self._fault(site.capability)
             if why is not None:
                 yield Problem(site.callee.start, why)
 
-    def lacking(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
-        """A problem for every site whose capability needs a tool that is not there."""
+    def missing_tools_of(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
+        """Yield a problem for every site whose capability needs a missing tool."""
         for site in sites:
             capability = self._found.get(site.capability or "")
-            why = None if capability is None else self._lack(capability, toolbox)
+            why = None if capability is None else self._missing_tool(capability, toolbox)
             if why is not None:
                 yield Problem(site.callee.start, why)
 
     def resolved(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """Nodes whose capabilities, named as in the program and without problems, have their id
-        and their own name."""
+        """Return nodes whose capabilities have their id and their current name, from nodes named as
+        in the program and without problems."""
         return tuple(
             self._resolved(node) if isinstance(node, CapabilityNode) else node for node in nodes
         )
 
     def _known(self, node: TaskNode | CapabilityNode, toolbox: Toolbox) -> CallNode:
-        """A node of a capability; one calls capabilities that are too deep to be known."""
-        told = toolbox.with_keys(node)
-        if isinstance(told, CapabilityNode) and told.name in self._found:
-            return self._resolved(told)
-        return told
+        """Resolve the node of a capability; one beyond the maximum depth stays unknown."""
+        keyed = toolbox.with_keys(node)
+        if isinstance(keyed, CapabilityNode) and keyed.name in self._found:
+            return self._resolved(keyed)
+        return keyed
 
     def _resolved(self, node: CapabilityNode) -> CapabilityNode:
         called = self._found[node.name]
         return node.model_copy(update={"capability_id": str(called.id), "name": called.name})
 
     def uses(self, nodes: Iterable[Node]) -> list[CapabilityUse]:
-        """The capabilities that resolved nodes call, in the order of their first call."""
+        """Return the capabilities that resolved nodes call, in the order of their first call."""
         found: dict[str | None, list[CapabilityNode]] = {}
         for node in nodes:
             if isinstance(node, CapabilityNode):
@@ -161,7 +165,8 @@ class Library:
         return [CapabilityUse(called[str(key)], several) for key, several in found.items()]
 
     def reached(self, uses: Iterable[CapabilityUse]) -> tuple[Reached, ...]:
-        """What each use leads to, itself first, the nearest before the farther."""
+        """Return the capabilities that each use leads to, itself first, the nearest before the
+        farther."""
         return tuple(
             Reached(one.capability, one.chain, use.nodes)
             for use in uses
@@ -171,16 +176,16 @@ class Library:
     def nested(
         self, reached: Iterable[Reached], policy: Policy, toolbox: Toolbox
     ) -> tuple[NestedCapability, ...]:
-        """Each capability once, as it is bound to what is decided."""
-        ways: dict[UUID, list[Reached]] = {}
+        """Return each capability once, with the hashes that bind it to the decision."""
+        uses: dict[UUID, list[Reached]] = {}
         for one in reached:
-            ways.setdefault(one.capability.id, []).append(one)
-        return tuple(self._nested(several, policy, toolbox) for several in ways.values())
+            uses.setdefault(one.capability.id, []).append(one)
+        return tuple(self._nested(several, policy, toolbox) for several in uses.values())
 
     def _nested(
-        self, ways: Sequence[Reached], policy: Policy, toolbox: Toolbox
+        self, uses: Sequence[Reached], policy: Policy, toolbox: Toolbox
     ) -> NestedCapability:
-        capability = ways[0].capability
+        capability = uses[0].capability
         verdict, reason = policy.verdict_on_capability(names_of(capability))
         called = (self._found.get(reference) for reference in capability.references)
         return NestedCapability(
@@ -190,19 +195,19 @@ class Library:
             verdict=verdict,
             reason=reason,
             called_as=tuple(n for n, one in self._found.items() if one.id == capability.id),
-            node_ids=tuple(dict.fromkeys(node.id for way in ways for node in way.nodes)),
+            node_ids=tuple(dict.fromkeys(node.id for use in uses for node in use.nodes)),
             calls=tuple(dict.fromkeys(one.id for one in called if one is not None)),
             nodes=tuple(self._known(node, toolbox) for node in capability.nodes),
         )
 
     def _from(self, capability: Capability) -> Iterator[Reached]:
-        """A capability and all that it leads to, each once, by the shortest chain."""
+        """Yield a capability and all that it leads to, each once, by the shortest chain."""
         seen = {capability.id}
         level = [Reached(capability, (capability.name,))]
-        for depth in range(1, DEEPEST + 1):
+        for depth in range(1, MAX_DEPTH + 1):
             yield from level
             below: list[Reached] = []
-            for one in level if depth < DEEPEST else ():
+            for one in level if depth < MAX_DEPTH else ():
                 for called in map(self._found.get, one.capability.references):
                     if called is not None and called.id not in seen:
                         seen.add(called.id)
@@ -217,18 +222,18 @@ class Library:
         for one in self._from(capability):
             if one.capability.fault is not None:
                 return f"{_through(one.chain)} cannot be called: {one.capability.fault}"
-            deeper = one.capability.references if len(one.chain) < DEEPEST else ()
+            deeper = one.capability.references if len(one.chain) < MAX_DEPTH else ()
             for name in deeper:
                 if name not in self._found:
                     return f"{_through(one.chain)} calls {quoted(name)}, which is no capability."
         return None
 
     def _alike(self, reference: str) -> Sequence[str]:
-        """Names like an unknown one, of its own form."""
+        """Return names similar to an unknown one, of its own form."""
         known = [name for name in self._found if (":" in name) == (":" in reference)]
-        return get_close_matches(reference, known) if nameable(reference) else ()
+        return get_close_matches(reference, known) if is_valid_reference(reference) else ()
 
-    def _lack(self, capability: Capability, toolbox: Toolbox) -> str | None:
+    def _missing_tool(self, capability: Capability, toolbox: Toolbox) -> str | None:
         for one in self._from(capability):
             for server, tool in one.capability.tools:
                 if toolbox.find(server, tool) is None:
@@ -238,12 +243,12 @@ class Library:
 
 
 def names_of(capability: Capability) -> tuple[str, ...]:
-    """Its name and its former ones."""
+    """Return the capability's name and its former ones."""
     return (capability.name, *capability.about.aliases)
 
 
 def _through(chain: Sequence[str]) -> str:
-    """`Capability a:b`, `Capability a:b, called by c:d,`."""
+    """Format `Capability a:b`, `Capability a:b, called by c:d,`."""
     last, *before = reversed(chain)
     way = "".join(f", called by {name}" for name in before)
     return f"Capability {last}{way}{',' if before else ''}"

@@ -1,4 +1,4 @@
-"""Decision pass (A11): may the program run, and what a person should know to say so."""
+"""Decision pass (A11): the verdict on a program, and the reasons that an approver reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ _ONLY_THEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One tool, the tasks that call it, in source order, and the capabilities that do; at least
-    one of either."""
+    """One tool, the tasks that call it, in source order, and the capabilities that do; at least one
+    of either."""
 
     tool: ToolDefinition
     tasks: Sequence[TaskNode]
@@ -45,11 +45,13 @@ def decide(
     known_as: Sequence[str] = (),
     dry_run: DryRun | None = None,
 ) -> Decision:
-    """The strictest verdict of all tools, those of nested capabilities included, and of all rules
-    on capabilities, the program itself included where it is `known_as` one; a call that nobody can
-    name is asked for at least, and may then reach those tools of the catalogue that need no
-    approval, and those that do once a person agrees to the very call. In a dry run nobody is asked
-    about what mocks answer."""
+    """Return the strictest verdict of all tools, those of nested capabilities included, and of all
+    rules on capabilities, the program itself included where it is `known_as` one.
+
+    A call known only at run time is at least asked for; it may then reach those tools of the
+    catalog that need no approval, and others once a person approves the very call. In a dry run
+    mocked calls need no approval.
+    """
     known = Tools.of(catalogue)
     untold = [*map(_dynamic_reason, dynamic), *_nested_dynamic(nested)]
     tools = [
@@ -83,7 +85,7 @@ def decide(
 
 
 def _with_nested(uses: Sequence[ToolUse], known: Tools, nested: Sequence[Reached]) -> list[ToolUse]:
-    """The uses with what capabilities call, directly called tools first."""
+    """Merge the uses with the calls of capabilities, directly called tools first."""
     found = {use.tool.tool_id: use for use in uses}
     through: dict[str, list[Reached]] = {}
     for one in nested:
@@ -115,8 +117,8 @@ def _decide_tool(
 
 
 def _strictest(use: ToolUse, policy: Policy, *, is_any: bool) -> tuple[Verdict, str]:
-    """The strictest verdict on a tool's calls, the first of those, and why; `is_any`: there are
-    calls of which nothing is known."""
+    """Return the strictest verdict on a tool's calls, the first call with it, and the reason;
+    `is_any`: some calls have unknown arguments."""
     said: list[tuple[Verdict, str]] = []
     inside = [node for one in use.through for node in one.capability.nodes]
     of_tool = [n for n in inside if isinstance(n, TaskNode) and n.tool == use.tool.tool_id]
@@ -138,7 +140,8 @@ def _on_itself(names: Sequence[str], policy: Policy) -> list[tuple[Verdict, str]
 
 
 def _on_capabilities(nested: Sequence[Reached], policy: Policy) -> list[tuple[Verdict, str]]:
-    """What rules make stricter; of each capability once, by its nearest call."""
+    """Return the verdicts that rules on capabilities make stricter; for each capability once, by
+    its nearest call."""
     found: dict[UUID, tuple[Verdict, str]] = {}
     for one in nested:
         verdict, why = policy.verdict_on_capability(names_of(one.capability))
@@ -166,7 +169,8 @@ def _dynamic_reason(call: DynamicCall) -> str:
 
 
 def _nested_dynamic(nested: Sequence[Reached]) -> list[str]:
-    """A reason for every call in a capability that only the run can tell, by its nearest call."""
+    """Return a reason for every call in a capability that is known only at run time, by its nearest
+    call."""
     found: dict[tuple[UUID, str], str] = {}
     for one in nested:
         for expression in one.capability.dynamic:

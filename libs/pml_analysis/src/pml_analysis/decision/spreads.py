@@ -1,4 +1,4 @@
-"""Spreads: which keys of a call's arguments may come from what only the run can tell."""
+"""Spreads: which keys of a call's arguments may be set by values known only at run time."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,20 +12,20 @@ from pml_common.contracts.structure import (
 from pml_common.provides.json_schema import Described
 
 SPREAD: Final = "..."
-"""Begins the key of what is given as a whole, `f(options)` is `f({...options})`, and of a value
-under a key that only the run can tell, `...[key]`."""
+"""Prefix of the key of an argument passed as a whole, `f(options)` is `f({...options})`, and of a
+value under a computed key, `...[key]`."""
 
 
-def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Argument]:
-    """Arguments whose spreads say which keys they may set: what a tool takes by its schema, less
-    what stands after them. Where the schema lists nothing, any."""
+def with_keys(given: Mapping[str, Argument], inputs: Described) -> dict[str, Argument]:
+    """Return arguments whose spreads list the keys they may set: the inputs in the tool's schema,
+    less those written after the spread. Any key where the schema lists none."""
     found: dict[str, Argument] = {}
     after: set[str] = set()
-    known = tuple(wanted.properties)
+    known = tuple(inputs.properties)
     for key, argument in reversed(list(given.items())):
         if not key.startswith(SPREAD):
             after.add(key)
-            found[key] = _inside(argument, wanted.at((key,)))
+            found[key] = _inside(argument, inputs.at((key,)))
         elif isinstance(argument, ReferenceArgument) and argument.keys is None and known:
             left = tuple(name for name in known if name not in after)
             found[key] = argument.model_copy(update={"keys": left})
@@ -34,11 +34,11 @@ def with_keys(given: Mapping[str, Argument], wanted: Described) -> dict[str, Arg
     return dict(reversed(list(found.items())))
 
 
-def _inside(argument: Argument, wanted: Described) -> Argument:
+def _inside(argument: Argument, inputs: Described) -> Argument:
     match argument:
         case ObjectArgument(fields=fields):
-            return ObjectArgument(fields=with_keys(fields, wanted))
+            return ObjectArgument(fields=with_keys(fields, inputs))
         case ArrayArgument(items=items):
-            return ArrayArgument(items=tuple(_inside(item, wanted.items) for item in items))
+            return ArrayArgument(items=tuple(_inside(item, inputs.items) for item in items))
         case _:
             return argument

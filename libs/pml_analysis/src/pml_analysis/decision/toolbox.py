@@ -1,4 +1,4 @@
-"""The scope's tools, and what to say of one that is not there."""
+"""The scope's tools, and the messages for missing ones."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, overload
 
 from pml_analysis.decision.spreads import with_keys
 from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
-from pml_analysis.text.confusables import disguise, disguised
+from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, Node, TaskNode
@@ -17,25 +17,25 @@ NO_TOOLS: Final = (
     "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
     "in the form that MCP clients use, and start it again."
 )
-_LONGEST_NAME: Final = 100
-_MOST_NAMES: Final = 8
+_MAX_NAME: Final = 100
+_MAX_NAMES: Final = 8
 
 
-class Takes(NamedTuple):
-    """What a tool takes, and what it gives."""
+class ToolSignature(NamedTuple):
+    """A tool's inputs and outputs."""
 
     inputs: Described
     outputs: Described
 
     @classmethod
-    def of(cls, tool: ToolDefinition) -> "Takes":
-        """As its schemas say."""
+    def of(cls, tool: ToolDefinition) -> "ToolSignature":
+        """Read the tool's schemas."""
         return cls(described(tool.input_schema), described(tool.output_schema))
 
 
 class Tools(Sequence[ToolDefinition]):
-    """Tools, one server's after the other's, with `by_server` to find them by name. To be made once
-    a catalogue: with hundreds of tools that takes a good part of a short program's analysis."""
+    """Tools, grouped by server, with `by_server` to find them by name. Build it once per catalog:
+    with hundreds of tools that takes a good part of a short program's analysis."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self.by_server: dict[str, dict[str, ToolDefinition]] = {}
@@ -43,26 +43,26 @@ class Tools(Sequence[ToolDefinition]):
             self.by_server.setdefault(tool.server, {})[tool.name] = tool
         self._all = [tool for known in self.by_server.values() for tool in known.values()]
         self._hashes: dict[tuple[str, str], str] = {}
-        self._takes: dict[tuple[str, str], Takes] = {}
+        self._signatures: dict[tuple[str, str], ToolSignature] = {}
 
     def hash_of(self, tool: ToolDefinition) -> str:
-        """The definition hash of one of these tools, made when it is first asked for."""
+        """Return the definition hash of one of these tools, computed on first use."""
         key = (tool.server, tool.name)
         known = self._hashes.get(key)
         if known is None:
             known = self._hashes[key] = tool.definition_hash
         return known
 
-    def takes(self, server: str, name: str) -> Takes:
-        """What one of these tools takes and gives, read when it is first asked for."""
-        known = self._takes.get((server, name))
+    def signature(self, server: str, name: str) -> ToolSignature:
+        """Return the inputs and outputs of one of these tools, read on first use."""
+        known = self._signatures.get((server, name))
         if known is None:
-            known = self._takes[server, name] = Takes.of(self.by_server[server][name])
+            known = self._signatures[server, name] = ToolSignature.of(self.by_server[server][name])
         return known
 
     @classmethod
     def of(cls, tools: Sequence[ToolDefinition]) -> "Tools":
-        """The same tools, themselves if they are such already."""
+        """Wrap tools; return them unchanged if they already are such an object."""
         return tools if isinstance(tools, Tools) else cls(tools)
 
     def __len__(self) -> int:
@@ -80,8 +80,8 @@ class Tools(Sequence[ToolDefinition]):
 
 
 class Toolbox:
-    """What a program may call: `tools`, and `capabilities` that are called like tools, by the names
-    they have in the program."""
+    """Everything that a program may call: `tools`, and `capabilities`, called like tools by their
+    names in the program."""
 
     def __init__(
         self,
@@ -96,43 +96,42 @@ class Toolbox:
         return site.tool in self._servers.get(site.server, {})
 
     def __getitem__(self, site: CallSite) -> ToolDefinition:
-        """The tool that a site calls, of a site that is not missing, nor of a capability."""
+        """Return the tool that a site calls; the site must be neither missing nor a capability."""
         return self._servers[site.server][site.tool]
 
-    def takes(self, site: CallSite) -> Takes:
-        """What is taken and given by what a site calls, of a site that is not missing."""
+    def signature(self, site: CallSite) -> ToolSignature:
+        """Return the inputs and outputs of the target of a site that is not missing."""
         if site.capability is not None:
-            return Takes.of(self._capabilities[site.capability])
-        return self.tools.takes(site.server, site.tool)
+            return ToolSignature.of(self._capabilities[site.capability])
+        return self.tools.signature(site.server, site.tool)
 
     def keyed(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """Nodes whose spreads say which keys they may set."""
+        """Return nodes whose spreads list the keys they may set."""
         return tuple(
             self.with_keys(node) if isinstance(node, TaskNode | CapabilityNode) else node
             for node in nodes
         )
 
     def with_keys(self, call: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode:
-        """A node, what it calls named as in the program, whose spreads say which keys they may
-        set."""
+        """Return a node, named as in the program, whose spreads list the keys they may set."""
         inputs = self._inputs(call)
         return call.model_copy(update={"arguments": with_keys(call.arguments, inputs)})
 
     def _inputs(self, call: TaskNode | CapabilityNode) -> Described:
-        """The inputs of what a node calls; anything where they are not known."""
+        """Return the inputs of a node's target; any where they are unknown."""
         if isinstance(call, CapabilityNode):
             found = self._capabilities.get(call.name)
-            return ANYTHING if found is None else Takes.of(found).inputs
+            return ANYTHING if found is None else ToolSignature.of(found).inputs
         server, _, name = call.tool.partition(":")
         known = self.find(server, name)
-        return ANYTHING if known is None else self.tools.takes(server, name).inputs
+        return ANYTHING if known is None else self.tools.signature(server, name).inputs
 
     def find(self, server: str, tool: str) -> ToolDefinition | None:
-        """A tool by server and name."""
+        """Find a tool by server and name."""
         return self._servers.get(server, {}).get(tool)
 
     def missing(self, sites: Sequence[CallSite]) -> Iterator[Problem]:
-        """A problem for every site whose tool is not there; each name is explained once."""
+        """Yield a problem for every site whose tool is missing; each name is explained once."""
         explained: dict[tuple[str, str], str] = {}
         for site in sites:
             if site.capability is None and site not in self:
@@ -142,26 +141,26 @@ class Toolbox:
                 yield Problem(site.callee.start, explained[name])
 
     def explain(self, server: str, tool: str) -> str:
-        """Why a tool that is not there is not, and what may have been meant."""
-        shown = f"{server}:{tool}"[:_LONGEST_NAME]
+        """Explain why a tool is missing, with suggestions."""
+        shown = f"{server}:{tool}"[:_MAX_NAME]
         if not self._servers:
             return f"{shown} cannot be called: {NO_TOOLS}"
         known = self._servers.get(server)
         if known is None:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
             hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
-            return f"There is no server {quoted(server)}{_disguise(server)}. {hint}"
+            return f"There is no server {quoted(server)}{_confusable(server)}. {hint}"
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
         )
-        return f"{quoted(server)} has no tool {quoted(tool)}{_disguise(tool)}. {hint}"
+        return f"{quoted(server)} has no tool {quoted(tool)}{_confusable(tool)}. {hint}"
 
     def _same_tool_elsewhere(self, tool: str) -> list[str]:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]
 
     def _alike(self, server: str, tool: str) -> list[str]:
-        """Tools of servers with a similar name, and those servers themselves."""
+        """Return tools of servers with a similar name, and those servers themselves."""
         found: list[str] = []
         for near in _close(server, self._servers):
             tools = _close(tool, self._servers[near])
@@ -170,35 +169,35 @@ class Toolbox:
 
 
 def _close(name: str, known: Mapping[str, object]) -> list[str]:
-    seen = disguised(name)
+    seen = imitated_name(name)
     if seen is not None and seen in known:
         return [seen]
-    return get_close_matches(name[:_LONGEST_NAME], known, n=3)
+    return get_close_matches(name[:_MAX_NAME], known, n=3)
 
 
-def _disguise(name: str) -> str:
-    return f": it has {disguise(name)}" if disguised(name) is not None else ""
+def _confusable(name: str) -> str:
+    return f": it has {confusable_character(name)}" if imitated_name(name) is not None else ""
 
 
 def quoted(name: str) -> str:
-    """A name as a message shows it."""
-    return f'"{name[:_LONGEST_NAME]}"'
+    """Quote a name for a message."""
+    return f'"{name[:_MAX_NAME]}"'
 
 
 def did_you_mean(near: Sequence[str]) -> str:
-    """A question after the first few names, each once; nothing without any."""
+    """Format a question from the first few distinct names; empty without any."""
     names = list(dict.fromkeys(near))[:3]
     return f"Did you mean {' or '.join(names)}?" if names else ""
 
 
 def _listed(names: Iterable[str]) -> str:
     found = sorted(names)
-    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
-    return ", ".join(found[:_MOST_NAMES]) + more
+    more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""
+    return ", ".join(found[:_MAX_NAMES]) + more
 
 
 def as_tool(about: CapabilityDescription) -> ToolDefinition:
-    """A capability as the tool that it is to its callers."""
+    """Return a capability as the tool definition that its callers see."""
     return ToolDefinition(
         server=CAPABILITY_SERVER,
         name=about.name,

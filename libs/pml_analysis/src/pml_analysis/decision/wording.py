@@ -1,4 +1,4 @@
-"""Sentences about calls and arguments that a person can approve by."""
+"""Sentences about calls and arguments for approvers."""
 
 import json
 import re
@@ -22,16 +22,16 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.text.visible import visible
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s|\n")
-_LONGEST_SENTENCE: Final = 160
-_LONGEST_VALUE: Final = 60
-_MOST_PLACES: Final = 3
-_MOST_LINES: Final = 40
+_MAX_SENTENCE: Final = 160
+_MAX_VALUE: Final = 60
+_MAX_PLACES: Final = 3
+_MAX_LINES: Final = 40
 
 Call = TaskNode | CapabilityNode
 
 
 def calls(tool: ToolDefinition, tasks: Sequence[TaskNode], through: Iterable[Reached]) -> str:
-    """`Calls fs:write ("Writes a file.") on line 4 with path = "a.txt".`"""
+    """Format `Calls fs:write ("Writes a file.") on line 4 with path = "a.txt".`"""
     said = first_sentence(tool.description)
     quoted = f" ({json.dumps(said, ensure_ascii=False)})" if said else ""
     places: list[tuple[Call, str]] = [(task, place(task)) for task in tasks]
@@ -40,14 +40,14 @@ def calls(tool: ToolDefinition, tasks: Sequence[TaskNode], through: Iterable[Rea
 
 
 def capability_calls(reached: Reached) -> str:
-    """`Calls capability a:b on line 4 with x = 1.`"""
+    """Format `Calls capability a:b on line 4 with x = 1.`"""
     last, *before = reversed(reached.chain)
     way = "".join(f" through capability {name}" for name in before)
     return f"Calls capability {last}{way} {_listed((n, place(n)) for n in reached.nodes)}."
 
 
 def _through(reached: Reached) -> Iterator[tuple[Call, str]]:
-    """`through capability a:b on line 4 with x = 1, which calls c:d`."""
+    """Format `through capability a:b on line 4 with x = 1, which calls c:d`."""
     first, *others = reached.chain
     onward = "".join(f", which calls {name}" for name in others)
     for node in reached.nodes:
@@ -55,27 +55,27 @@ def _through(reached: Reached) -> Iterator[tuple[Call, str]]:
 
 
 def _listed(places: Iterable[tuple[Call, str]]) -> str:
-    """The first few calls, and the number and lines of all: none is left out."""
+    """Format the first few calls in full, then the number and lines of all: none is left out."""
     found = list(places)
-    texts = [text for _, text in found[:_MOST_PLACES]]
-    if len(found) > _MOST_PLACES:
-        lines = list(dict.fromkeys(call.line for call, _ in found[_MOST_PLACES:]))
-        more = len(lines) - _MOST_LINES
+    texts = [text for _, text in found[:_MAX_PLACES]]
+    if len(found) > _MAX_PLACES:
+        lines = list(dict.fromkeys(call.line for call, _ in found[_MAX_PLACES:]))
+        more = len(lines) - _MAX_LINES
         rest = [f"and {more} other lines"] if more > 0 else []
         word = "line" if len(lines) == 1 else "lines"
-        texts.append(f"and on {word} {', '.join([*map(str, lines[:_MOST_LINES]), *rest])}")
+        texts.append(f"and on {word} {', '.join([*map(str, lines[:_MAX_LINES]), *rest])}")
         texts[0] = f"{len(found)} times: {texts[0]}"
     return "; ".join(texts)
 
 
 def place(call: Call) -> str:
-    """`on line 4 with x = 1`."""
+    """Format `on line 4 with x = 1`."""
     given = ", ".join(f"{key} = {shown(value)}" for key, value in call.arguments.items())
     return f"on line {call.line}{f' with {given}' if given else ''}"
 
 
 def shown(argument: Argument) -> str:
-    """An argument as a person should read it."""
+    """Format an argument for a reader."""
     match argument:
         case LiteralArgument():
             return _literal(argument.value)
@@ -98,9 +98,9 @@ def _composed(argument: ObjectArgument | ArrayArgument) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a server's own words, on one line and not too long."""
+    """Return the first sentence of a server's own words, on one line and not too long."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
-    return visible(sentence[:_LONGEST_SENTENCE])
+    return visible(sentence[:_MAX_SENTENCE])
 
 
 def _literal(value: JsonValue) -> str:
@@ -108,5 +108,5 @@ def _literal(value: JsonValue) -> str:
 
 
 def short(text: str) -> str:
-    """A text that is cut where it is long, with nothing in it that cannot be seen."""
-    return visible(text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…")
+    """Truncate a long text and escape everything invisible in it."""
+    return visible(text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}…")

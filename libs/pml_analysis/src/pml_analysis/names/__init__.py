@@ -1,1 +1,1 @@
-"""What names mean, and where values come from."""
+"""Names: their bindings, and the origins of their values."""

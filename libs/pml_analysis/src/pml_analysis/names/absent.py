@@ -3,21 +3,21 @@
 from typing import Final
 
 from pml_analysis.names.origins import Origins
+from pml_analysis.syntax.node_kinds import PATTERN_PARTS
 from pml_analysis.syntax.tree import Node
 
 _READ_AS: Final = frozenset({"left", "name", "parameter", "pattern"})
-_PATTERNS: Final = frozenset({"array_pattern", "object_pattern", "pair_pattern", "rest_pattern"})
 
 
 class Absent:
-    """Answers `is_absent(expression)` for one program, which may have a name like that of its
-    own."""
+    """Finds such expressions in one program, which may declare a name `undefined` of its own."""
 
     def __init__(self, origins: Origins) -> None:
         tree = origins.tree
         self._is_own = any(binding.name == "undefined" for binding in origins.scopes.bindings)
         self._is_own = self._is_own or any(
-            node.field in _READ_AS or node.above.kind in _PATTERNS for node in tree.of("undefined")
+            node.field in _READ_AS or node.above.kind in PATTERN_PARTS
+            for node in tree.of("undefined")
         )
 
     def is_absent(self, node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""What the scopes pass finds: bindings, and which identifier means which."""
+"""Results of the scopes pass: bindings, and the binding of each identifier."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,7 @@ BindingKind = Literal["var", "let", "const", "function", "parameter", "class", "
 
 @dataclass(slots=True, eq=False)
 class Binding:
-    """A declared name. `parts` are all the values it is ever given."""
+    """A declared name. `parts` are all the values that are ever assigned to it."""
 
     name: str
     kind: BindingKind
@@ -23,11 +23,11 @@ class Binding:
 
 @dataclass(frozen=True)
 class Scopes:
-    """What every identifier means.
+    """The bindings of all identifiers.
 
     `free` are the uses that nothing in the program declares, `free_writes` those among them that
-    write; `written` are the indexes of all identifiers that are written, `member_writes` what is
-    assigned to parts of objects; `top` is the outermost scope.
+    write; `written` are the indexes of all identifiers that are written, `member_writes` the
+    targets of assignments to parts of objects; `top` is the outermost scope.
     """
 
     bindings: list[Binding]
@@ -40,5 +40,5 @@ class Scopes:
     by_identifier: dict[int, Binding]
 
     def binding(self, identifier: Node) -> Binding | None:
-        """The binding that an identifier declares, reads or writes; None when it is free."""
+        """Return the binding that an identifier declares, reads or writes; None when it is free."""
         return self.by_identifier.get(identifier.index)

@@ -1,20 +1,21 @@
-"""Built-ins pass: which of the language's own objects an expression stands for."""
+"""Built-ins pass: the language's own objects that expressions stand for."""
 
 from typing import Final
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
+from pml_analysis.syntax.node_kinds import MEMBERS
 from pml_analysis.syntax.patterns import Part
 from pml_analysis.syntax.tree import Node
 
 Dotted = tuple[str, ...]
-"""`("Array", "prototype")`."""
+"""Example: `("Array", "prototype")`."""
 
 _PROTOTYPE_OF: Final = (("Object", "getPrototypeOf"), ("Reflect", "getPrototypeOf"))
 _NOT_OBJECTS: Final = frozenset({"Infinity", "NaN", "arguments", "undefined"})
-_LONGEST: Final = 8
-_MOST_NAMES: Final = 60
-"""How many names in a row are followed."""
+_MAX_LENGTH: Final = 8
+_MAX_NAMES: Final = 60
+"""Maximum number of names in a row that are followed."""
 
 
 def is_prototype(path: Dotted | None) -> bool:
@@ -23,25 +24,26 @@ def is_prototype(path: Dotted | None) -> bool:
 
 
 class Builtins:
-    """Answers `path(expression)` for one program, through names, parts of objects and wrappers."""
+    """Resolves expressions of one program to built-ins, through names, parts of objects and
+    wrappers."""
 
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
         self._known: dict[int, Dotted | None] = {}
 
     def path(self, node: Node) -> Dotted | None:
-        """The built-in that an expression is, however it is called; None for all else.
+        """Return the built-in that an expression evaluates to, under any name; None for all else.
 
-        What `Object.getPrototypeOf(…)` returns is counted as one.
+        The result of `Object.getPrototypeOf(…)` counts as one.
         """
-        return self._path(node, _MOST_NAMES)
+        return self._path(node, _MAX_NAMES)
 
     def _path(self, node: Node, names: int) -> Dotted | None:
         keys: list[str] = []
         node = node.inner
         while node.kind in MEMBERS:
             key = self._origins.key(node)
-            if not isinstance(key, str) or len(keys) > _LONGEST:
+            if not isinstance(key, str) or len(keys) > _MAX_LENGTH:
                 return None
             keys.append(key)
             node = node.children[0].inner
@@ -68,7 +70,7 @@ class Builtins:
 
     def _part(self, part: Part, names: int) -> Dotted | None:
         start = self._path(part.value, names) if part.value is not None else None
-        if start is None or len(part.path) > _LONGEST:
+        if start is None or len(part.path) > _MAX_LENGTH:
             return None
         keys = [step for step in part.path if isinstance(step, str)]
         return (*start, *keys) if len(keys) == len(part.path) else None

@@ -1,4 +1,4 @@
-"""What well-known methods do with the function they are given."""
+"""Callbacks: how well-known methods call the function they are given."""
 
 from typing import Final
 
@@ -26,7 +26,8 @@ CHAINING: Final = frozenset({"then", "catch", "finally"})
 
 
 def given_to(tree: Tree, function: Node) -> Part:
-    """The value of the first parameter: what a promise resolves to, an element of a list."""
+    """Return the value of the callback's first parameter: the resolved value of a promise, an
+    element of a list."""
     arguments = function.above
     call = arguments.above if arguments.field == "arguments" else None
     if call is None or given_function(tree, call) is not function:
@@ -38,7 +39,7 @@ def given_to(tree: Tree, function: Node) -> Part:
 
 
 def given_function(tree: Tree, call: Node) -> Node | None:
-    """The function that a well-known method runs: the first argument of `items.map(f)`."""
+    """Return the callback of a well-known method: the first argument of `items.map(f)`."""
     if call.kind != "call_expression" or method_of(tree, call) not in _LOOPING | CHAINING:
         return None
     arguments = call["arguments"].children
@@ -46,13 +47,14 @@ def given_function(tree: Tree, call: Node) -> Node | None:
 
 
 def looping_method(tree: Tree, call: Node) -> str | None:
-    """The method of a list that runs a function on each element, if the call is one of it."""
+    """Return the name of the list method that runs a function on each element, if the call is
+    one."""
     name = method_of(tree, call)
     return name if name in _LOOPING else None
 
 
 def method_of(tree: Tree, call: Node) -> str | None:
-    """The name of the method that is called, of `object.method(…)`."""
+    """Return the name of the called method, of `object.method(…)`."""
     callee = call.child("function")
     method = callee.child("property") if callee is not None else None
     return tree.name(method) if method is not None else None

@@ -1,4 +1,4 @@
-"""Expressions whose value is that of one of their operands."""
+"""Choices: expressions whose value is that of one of their operands."""
 
 import re
 from typing import Final
@@ -16,11 +16,11 @@ _ARMS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 _SPACES: Final = re.compile(r"\s+")
-_LONGEST_LABEL: Final = 60
+_MAX_LABEL: Final = 60
 
 
 def choices(node: Node) -> list[Node]:
-    """The expressions one of which is the value of a choosing expression; none if it is none."""
+    """Return the possible result expressions of a choosing expression; none if it is none."""
     found: list[Node] = []
     waiting = arms(node)
     while waiting:
@@ -33,7 +33,7 @@ def choices(node: Node) -> list[Node]:
 
 
 def arms(node: Node) -> list[Node]:
-    """The operands one of which a choosing expression has as its value; none if it is none."""
+    """Return the operands of a choosing expression that may be its value; none if it is none."""
     places = _ARMS.get(node.kind, ())
     if node.kind == "sequence_expression":
         return node.children[-1:]
@@ -43,14 +43,16 @@ def arms(node: Node) -> list[Node]:
 
 
 def condition_of(node: Node) -> Node:
-    """The condition of an if or a conditional expression, without the parentheses of the if."""
+    """Return the condition of an if or a conditional expression, without the parentheses of the
+    if."""
     condition = node["condition"]
     inside = condition.operand if condition.kind == "parenthesized_expression" else None
     return inside or condition
 
 
 def is_plain(node: Node) -> bool:
-    """A name, or members of one under fixed keys: reading it twice changes nothing but getters."""
+    """Whether it is a name, or members of one under fixed keys: reading it twice has no effect but
+    through getters."""
     node = node.inner
     while node.kind == "member_expression":
         node = node["object"].inner
@@ -58,10 +60,10 @@ def is_plain(node: Node) -> bool:
 
 
 def case_outcome(tree: Tree, clause: Node) -> str:
-    """How a clause of a switch is told apart: `case:open`, `default`."""
+    """Name the outcome of a clause of a switch: `case:open`, `default`."""
     value = clause.child("value")
     if value is None:
         return "default"
     text = tree.text(value)
     label = string_value(text) if value.kind == "string" else _SPACES.sub(" ", text)
-    return f"case:{label[:_LONGEST_LABEL]}"
+    return f"case:{label[:_MAX_LABEL]}"

@@ -1,4 +1,4 @@
-"""Values that are written out in the program, as JSON."""
+"""Constants written out in the program, as JSON."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,13 +11,13 @@ from pml_analysis.names.values import Constant
 from pml_analysis.syntax.literals import is_unicode
 from pml_analysis.syntax.tree import Node
 
-_DEEPEST: Final = 30
+_MAX_DEPTH: Final = 30
 _ASKING: Final = frozenset({"has", "includes", "indexOf", "join", "length", "size"})
 
 
-def json_value(origins: Origins, node: Node, levels: int = _DEEPEST) -> JsonValue:
-    """The value of an expression; None where it is null, or not known before the run, or not all
-    of it, or no JSON."""
+def json_value(origins: Origins, node: Node, levels: int = _MAX_DEPTH) -> JsonValue:
+    """Return the value of an expression; None where it is null, not fully known statically, or no
+    JSON."""
     node = node.inner
     if levels and node.kind == "array":
         items = [json_value(origins, item, levels - 1) for item in node.children[::2]]
@@ -36,18 +36,19 @@ def json_value(origins: Origins, node: Node, levels: int = _DEEPEST) -> JsonValu
 
 
 def listed_values(origins: Origins, node: Node) -> Sequence[JsonValue] | None:
-    """The values in `["a", "b"]` or `new Set(["a", "b"])`, or of a name that is never more."""
+    """Return the values in `["a", "b"]` or `new Set(["a", "b"])`, or of a name that is only ever
+    that."""
     binding = origins.scopes.binding(node.inner)
     if binding is not None:
         is_fixed = binding.kind == "const" and len(binding.parts) == 1
         value = binding.parts[0].value if is_fixed and not binding.parts[0].path else None
-        asked = all(_is_asked(origins, use) for use in binding.uses)
-        return _listed(origins, value) if value is not None and asked else None
+        is_only_read = all(_is_lookup(origins, use) for use in binding.uses)
+        return _listed(origins, value) if value is not None and is_only_read else None
     return _listed(origins, node)
 
 
-def _is_asked(origins: Origins, use: Node) -> bool:
-    """Whether a use of a list only looks at it."""
+def _is_lookup(origins: Origins, use: Node) -> bool:
+    """Whether a use of a list only looks values up in it."""
     name = use.above.child("property")
     return name is not None and use.field == "object" and origins.tree.name(name) in _ASKING
 

@@ -1,21 +1,22 @@
-"""The entries of an object literal, spreads opened where that is possible."""
+"""Entries of object literals, with spreads expanded where possible."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.folding import literal
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.tampering import is_tampered
 from pml_analysis.names.values import CallByName, Constant, FromTools, as_key
 from pml_analysis.syntax.literals import integer_text, string_value
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.syntax.node_kinds import MEMBERS, WRAPPERS
+from pml_analysis.syntax.tree import Node
 
-_MOST_OPENED: Final = 50
+_MAX_OPENED: Final = 50
 
 
 class Entry(NamedTuple):
-    """One entry. Without a key its keys are known to the run only: those of a spread, or the value
+    """One entry. Without a key its keys are known only at run time: those of a spread, or the value
     of `computed`."""
 
     key: str | None
@@ -24,16 +25,16 @@ class Entry(NamedTuple):
 
 
 def entries(origins: Origins, node: Node) -> Iterator[Entry]:
-    """The entries of an object literal, or of the one that a name holds, in source order; of any
-    other value, one spread of it."""
+    """Return the entries of an object literal, or of the one that a name holds, in source order;
+    for any other value, one spread of it."""
     waiting = [node]
     while waiting:
         found = waiting.pop().inner
-        held = held_object(origins, found)
+        literal = known_object(origins, found)
         if is_plain(found):
             waiting.extend(reversed(found.children))
-        elif held is not None:
-            waiting.append(held)
+        elif literal is not None:
+            waiting.append(literal)
         elif found.kind == "spread_element" and found.operand is not None:
             waiting.append(found.operand)
         elif found.kind == "shorthand_property_identifier":
@@ -48,41 +49,39 @@ def entries(origins: Origins, node: Node) -> Iterator[Entry]:
             yield Entry(None, found)
 
 
-def held_object(origins: Origins, node: Node) -> Node | None:
-    """The object literal that a name certainly holds: nothing else is assigned, and nobody may have
-    changed it. Small ones without spreads only, so that opening them again and again stays cheap.
-    """
+def known_object(origins: Origins, node: Node) -> Node | None:
+    """Return the object literal that a name certainly holds: assigned once, never changed. Limited
+    to small ones without spreads, so that repeated expansion stays cheap."""
     binding = origins.scopes.binding(node) if node.kind == "identifier" else None
     if binding is None:
         return None
     at = binding.node.index
-    if at not in origins.held_objects:
-        origins.held_objects[at] = _held(origins, binding)
-    return origins.held_objects[at]
+    if at not in origins.known_objects:
+        origins.known_objects[at] = _find_known_object(origins, binding)
+    return origins.known_objects[at]
 
 
-def _held(origins: Origins, binding: Binding) -> Node | None:
+def _find_known_object(origins: Origins, binding: Binding) -> Node | None:
     if len(binding.parts) != 1 or binding.starts_absent:
         return None
     (part,) = binding.parts
-    held = part.value.inner if part.value is not None and not part.path else None
-    if held is None or held.kind != "object" or part.is_default:
+    literal = part.value.inner if part.value is not None and not part.path else None
+    if literal is None or literal.kind != "object" or part.is_default:
         return None
-    is_small = len(held.children) <= _MOST_OPENED
-    if not is_small or any(child.kind == "spread_element" for child in held.children):
+    is_small = len(literal.children) <= _MAX_OPENED
+    if not is_small or any(child.kind == "spread_element" for child in literal.children):
         return None
-    return held if stays_as_written(origins, binding, held) else None
+    return literal if is_never_changed(origins, binding, literal) else None
 
 
 def is_plain(node: Node) -> bool:
-    """Whether a node is an object literal in which nothing runs when it is read: a getter could
-    change the rest."""
+    """Whether a node is an object literal that runs nothing when it is read: a getter could change
+    the rest."""
     return node.kind == "object" and not any(map(is_accessor, node.children))
 
 
 def is_plain_list(array: Node) -> bool:
-    """Whether a list literal has just the elements that are written there: none is left out, none
-    is spread."""
+    """Whether a list literal has exactly the elements written there: no holes, no spreads."""
     after_comma = True
     for child in array.children:
         if child.kind == "spread_element" or (child.kind == "," and after_comma):
@@ -98,12 +97,12 @@ def is_accessor(node: Node) -> bool:
     )
 
 
-def stays_as_written(origins: Origins, binding: Binding, held: Node) -> bool:
-    """Whether nobody can change the object or list literal that a name holds. What is inside it
-    could be changed under another name, once it is read."""
-    if is_tampered(origins) or (held.kind == "object" and not is_plain(held)):
+def is_never_changed(origins: Origins, binding: Binding, literal: Node) -> bool:
+    """Whether the object or list literal that a name holds is never changed. Its inner values could
+    be changed under another name, once they are read."""
+    if is_tampered(origins) or (literal.kind == "object" and not is_plain(literal)):
         return False
-    is_flat = held.kind == "object" and not any(map(_holds_changeable, held.children))
+    is_flat = literal.kind == "object" and not any(map(_holds_changeable, literal.children))
     return all(
         _is_given_to_tool(origins, use) or (is_flat and _only_reads(origins, use))
         for use in binding.uses
@@ -129,7 +128,7 @@ def _only_reads(origins: Origins, use: Node) -> bool:
 
 
 def _is_given_to_tool(origins: Origins, use: Node) -> bool:
-    """Whether a tool is given the object, or one with it in it: what it gets is a copy."""
+    """Whether a tool gets the object, or a value that contains it: it gets a copy."""
     above = use.above
     if above.kind in ("spread_element", "pair") or use.kind == "shorthand_property_identifier":
         whole = above if above.kind == "object" else above.above

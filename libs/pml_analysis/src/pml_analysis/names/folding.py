@@ -1,4 +1,4 @@
-"""Folding: the values that literals are written for, and what is put together of them."""
+"""Constant folding: values of literals, and of constants composed from others."""
 
 from typing import Final
 
@@ -6,12 +6,12 @@ from pml_analysis.names.values import ABSENT, UNKNOWN, Constant, Origin, constan
 from pml_analysis.syntax.literals import number_value, string_value
 from pml_analysis.syntax.tree import Node, Tree
 
-LONGEST_COMPOSED: Final = 4_096
-"""Characters of a text that is put together: names for twice a name would fill the memory."""
+MAX_COMPOSED: Final = 4_096
+"""Characters of a composed text: doubling a name repeatedly would exhaust the memory."""
 
 
 def literal(tree: Tree, node: Node) -> Origin:
-    """The constant that a literal stands for."""
+    """Return the constant of a literal."""
     match node.kind:
         case "string":
             return constant(string_value(tree.text(node)))
@@ -27,12 +27,12 @@ def literal(tree: Tree, node: Node) -> Origin:
 
 
 def composed(text: str) -> Origin:
-    """A text put together of others, unless it is very long."""
-    return constant(text) if len(text) <= LONGEST_COMPOSED else UNKNOWN
+    """Return a text composed of others, unless it is very long."""
+    return constant(text) if len(text) <= MAX_COMPOSED else UNKNOWN
 
 
 def negative(number: Constant) -> Origin:
-    """A number with a minus sign before it."""
+    """Return a number negated by a minus sign."""
     value = number.value
     if number.type != "number" or not isinstance(value, int | float):
         return UNKNOWN

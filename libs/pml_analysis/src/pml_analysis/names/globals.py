@@ -1,4 +1,4 @@
-"""Names that exist in the sandbox without being declared, and names that no program may use."""
+"""Names that exist in the sandbox without a declaration, and names that no program may use."""
 
 from typing import Final
 
@@ -85,7 +85,7 @@ GLOBALS: Final = frozenset(
         "unescape",
     ]
 )
-"""What the sandbox's own globals.ts keeps, less what is forbidden."""
+"""The globals that the sandbox's globals.ts leaves in place, less the forbidden ones."""
 
 _CODE = "code made from text cannot be analysed; write the code itself"
 _GLOBAL = "the global object is not for programs; write the name itself"
@@ -151,7 +151,7 @@ FORBIDDEN: Final[dict[str, str]] = {
     "setImmediate": "it is not there; use setTimeout or queueMicrotask",
     "window": _GLOBAL,
 }
-"""Free names that no program may use, each with the reason and what to use instead."""
+"""Free names that no program may use, each with the reason and the alternative."""
 
 GLOBAL_OBJECTS: Final = frozenset({"global", "globalThis", "self", "window"})
 """Those of them that are the global object."""

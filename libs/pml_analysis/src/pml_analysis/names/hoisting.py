@@ -1,18 +1,19 @@
-"""Hoisting: a `var` is there before it gets its value."""
+"""Hoisting: a `var` exists before it is assigned."""
 
 from pml_analysis.names.bindings import Binding
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.node_kinds import FUNCTIONS
+from pml_analysis.syntax.tree import Node
 
 
-def may_be_early(declarator: Node, binding: Binding) -> bool:
-    """Whether a `var` may be read before it gets its value, or may never get it."""
+def may_be_unset(declarator: Node, binding: Binding) -> bool:
+    """Whether a `var` may be read before it is assigned, or may never be."""
     block = declarator.above.above
     is_nested = block.parent is not None and block.above.kind not in FUNCTIONS
-    return is_nested or any(_is_early(use, declarator, block) for use in binding.uses)
+    return is_nested or any(_precedes(use, declarator, block) for use in binding.uses)
 
 
-def _is_early(use: Node, declarator: Node, block: Node) -> bool:
-    """Whether a use stands before the value, or in a function that can be called before."""
+def _precedes(use: Node, declarator: Node, block: Node) -> bool:
+    """Whether a use precedes the assignment, or is in a function that can be called before it."""
     if use.index < declarator.stop:
         return True
     above = use.above

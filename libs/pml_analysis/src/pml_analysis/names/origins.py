@@ -1,4 +1,4 @@
-"""Origins pass: where the value of an expression comes from, through names, parts and choices."""
+"""Origins pass: the origin of an expression's value, through names, parts and choices."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Final
 
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.choices import arms, choices
-from pml_analysis.names.folding import LONGEST_COMPOSED, composed, literal, negative
+from pml_analysis.names.folding import MAX_COMPOSED, composed, literal, negative
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.names.values import (
     ABSENT,
@@ -27,16 +27,17 @@ from pml_analysis.names.values import (
     part_of,
 )
 from pml_analysis.syntax.literals import unescape
+from pml_analysis.syntax.node_kinds import MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Part, Step
-from pml_analysis.syntax.tree import WRAPPERS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 BOUND_ROOTS: Final = ("args", "context")
-"""The caller's arguments as a whole, bound in every run."""
+"""Names of the caller's arguments as a whole, bound in every run."""
 
-SPOKEN_ROOTS: Final = ("params", "input")
-"""The same where a free name is only ever opened (`params.x`); else a parameter of that name."""
+IMPLICIT_ROOTS: Final = ("params", "input")
+"""Names of the same where a free name is only ever used through its members (`params.x`); else a
+parameter of that name."""
 
-MEMBERS: Final = frozenset({"member_expression", "subscript_expression"})
 CHAIN: Final = MEMBERS | WRAPPERS | {"await_expression"}
 """Kinds whose value is that of their operand, or a part of it."""
 
@@ -47,30 +48,30 @@ _ROOTS: Final[dict[str, Origin]] = {
     **dict.fromkeys(GLOBALS, UNKNOWN),
     **dict.fromkeys(FORBIDDEN, UNKNOWN),
 }
-_MET: Final = Unknown()
-"""Stands for a name that is being followed."""
+_FOLLOWING: Final = Unknown()
+"""Placeholder for a name that is being followed."""
 
-_DEEPEST: Final = 60
-"""How many names in a row are followed; what lies deeper is taken for a tool."""
+_MAX_DEPTH: Final = 60
+"""Maximum number of names in a row that are followed; anything deeper counts as a possible tool."""
 
 
 class Origins:
-    """Answers `of(expression)` for one program."""
+    """Finds the origins of expressions in one program: `of(expression)`."""
 
     def __init__(self, tree: Tree, scopes: Scopes) -> None:
         self.tree = tree
         self.scopes = scopes
         self._known: dict[int, Origin] = {}
-        self._told: dict[int, Origin] = {}
-        """What has been asked since all names are known."""
+        self._final: dict[int, Origin] = {}
+        """Cached answers, from the time when all names are known."""
         self._are_names_known = False
         self._depth = 0
-        self.held_objects: dict[int, Node | None] = {}
-        """By declared name: the object literal that it holds, as far as has been asked."""
+        self.known_objects: dict[int, Node | None] = {}
+        """Cached object literals by declared name."""
         self.is_tampered: bool | None = None
         self.changed_members = {target.node.index for target in scopes.member_writes}
-        self.spoken_roots = _spoken_roots(tree, scopes)
-        """Which of `SPOKEN_ROOTS` the program uses."""
+        self.implicit_roots = _implicit_roots(tree, scopes)
+        """The members of `IMPLICIT_ROOTS` that the program uses."""
         for binding in scopes.bindings:  # in source order, most find what they refer to known
             self.binding(binding)
         self._are_names_known = True
@@ -80,16 +81,16 @@ class Origins:
         return _near_tools(self.tree, self.scopes)
 
     def of(self, node: Node) -> Origin:
-        """Where the value of an expression comes from."""
-        known = self._told.get(node.index)
+        """Return the origin of an expression's value."""
+        known = self._final.get(node.index)
         if known is None:
             known = self._find(node)
             if self._are_names_known and self._depth == 0:
-                self._told[node.index] = known
+                self._final[node.index] = known
         return known
 
     def _find(self, node: Node) -> Origin:
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             return ANY_TOOL
         self._depth += 1
         if node.kind not in CHAIN:
@@ -108,7 +109,8 @@ class Origins:
         return origin
 
     def key(self, member: Node) -> Step:
-        """The key of a member or subscript expression; None when only the run can tell."""
+        """Return the key of a member or subscript expression; None when it is known only at run
+        time."""
         name = member.child("property")
         if name is not None:
             return self.tree.name(name)
@@ -117,38 +119,38 @@ class Origins:
         return as_key(found.value) if isinstance(found, Constant) else None
 
     def binding(self, binding: Binding) -> Origin:
-        """Where the value of a name comes from, whichever of its parts it has."""
+        """Return the origin of a name's value, whichever of its parts it has."""
         at = binding.node.index
         known = self._known.get(at)
         if known is None:
-            self._known[at] = _MET
+            self._known[at] = _FOLLOWING
             if len(binding.parts) == 1 and not binding.starts_absent:
                 known = self.part(binding.parts[0])
             else:
                 absent = [ABSENT] if binding.starts_absent else []
                 known = either([*map(self.part, binding.parts), *absent])
             known = self._known[at] = bounded(known)
-        elif known is _MET:
+        elif known is _FOLLOWING:
             # A name met again on the way to itself: nothing new, unless tools are about.
             return ANY_TOOL if at in self._near_tools else UNKNOWN
         return known
 
     def part(self, part: Part) -> Origin:
-        """Where a part of an expression's value comes from."""
+        """Return the origin of a part of an expression's value."""
         origin = self.of(part.value) if part.value is not None else UNKNOWN
         for step in part.path:
             origin = part_of(origin, step)
         return origin
 
     def _start(self, node: Node) -> Origin:
-        """The origin of an expression that is no chain of members."""
+        """Return the origin of an expression that is no chain of members."""
         match node.kind:
             case "identifier" | "shorthand_property_identifier":
                 binding = self.scopes.by_identifier.get(node.index)
                 if binding is not None:
                     return self.binding(binding)
                 name = self.tree.name(node)
-                free = FromArguments(() if name in self.spoken_roots else (name,))
+                free = FromArguments(() if name in self.implicit_roots else (name,))
                 return _ROOTS.get(name, free)
             case "call_expression":
                 return FromCall(node)
@@ -164,7 +166,7 @@ class Origins:
         return either(map(self.of, several)) if several else None
 
     def _computed(self, node: Node) -> Origin:
-        """Constants that are written as sums or with a sign."""
+        """Fold constants written as sums or with a sign."""
         left, sign = node.child("left"), node["operator"].kind
         operand = node["argument" if left is None else "right"]
         value = self.of(operand) if sign in ("+", "-") else UNKNOWN
@@ -180,7 +182,7 @@ class Origins:
         return UNKNOWN
 
     def _template(self, node: Node) -> Origin:
-        """A constant where everything that it substitutes is a constant text."""
+        """Fold a template whose substitutions are all constant texts."""
         text = ""
         at = node.start + 1
         for child in node.children:
@@ -190,7 +192,7 @@ class Origins:
                     return UNKNOWN
                 text += f"{self._raw(at, child.start)}{value.value}"
                 at = child.end
-                if len(text) > LONGEST_COMPOSED:
+                if len(text) > MAX_COMPOSED:
                     return UNKNOWN
         return constant(text + self._raw(at, node.end - 1))
 
@@ -198,8 +200,8 @@ class Origins:
         return unescape(self.tree.source.text[start:end].replace("\r\n", "\n"))
 
 
-def _spoken_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
-    opened = {name: True for name in SPOKEN_ROOTS}
+def _implicit_roots(tree: Tree, scopes: Scopes) -> frozenset[str]:
+    opened = {name: True for name in IMPLICIT_ROOTS}
     used: set[str] = set()
     for node in scopes.free:
         name = tree.name(node)
@@ -218,7 +220,8 @@ def _is_opened(node: Node) -> bool:
 
 
 def _near_tools(tree: Tree, scopes: Scopes) -> set[int]:
-    """Bindings through which, followed far enough, a value of `mcp` or `capabilities` may pass."""
+    """Return the bindings through which a value of `mcp` or `capabilities` may pass, at any
+    depth."""
     readers: dict[int, list[Binding]] = {}
     found: set[int] = set()
     fresh: deque[Binding] = deque()
@@ -238,7 +241,7 @@ def _near_tools(tree: Tree, scopes: Scopes) -> set[int]:
 
 
 def _names_in(binding: Binding) -> Iterator[Node]:
-    """The identifiers whose value, or a part of it, the binding may have."""
+    """Yield the identifiers whose value, or a part of it, the binding may have."""
     waiting = [part.value for part in binding.parts if part.value is not None]
     while waiting:
         node = waiting.pop()

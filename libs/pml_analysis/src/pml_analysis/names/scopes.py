@@ -1,4 +1,4 @@
-"""Scopes pass: which binding each identifier means, and every value a binding may get."""
+"""Scopes pass: the binding of each identifier, and every value a binding may get."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,23 +6,15 @@ from typing import ClassVar
 
 from pml_analysis.names.bindings import Binding, BindingKind, Scopes
 from pml_analysis.names.callbacks import given_to
-from pml_analysis.names.hoisting import may_be_early
+from pml_analysis.names.hoisting import may_be_unset
+from pml_analysis.syntax.node_kinds import BINDING_NAMES, CLASSES, FUNCTIONS, SCOPE_BLOCKS
 from pml_analysis.syntax.patterns import Part, Target, targets
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _LEXICAL = frozenset({"let", "const", "class"})
-_NAMES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
-_CLASSES = ("class", "class_declaration", "abstract_class_declaration")
-_BLOCKS = (
-    "statement_block",
-    "for_statement",
-    "for_in_statement",
-    "switch_body",
-    "catch_clause",
-)
 _VAR_HOLDERS = FUNCTIONS | {"class_static_block"}
 _DEFAULTING = frozenset({"&&=", "||=", "??="})
-"""Assignments after which the value is the old or the new one, not computed from both."""
+"""Assignments whose result is either the old or the new value, not computed from both."""
 
 _UNKNOWN = Part(None)
 
@@ -36,7 +28,7 @@ class _Scope:
 
 
 def resolve_scopes(tree: Tree) -> Scopes:
-    """Declare everything (hoisted names included), then look every identifier up."""
+    """Declare everything (hoisted names included), then resolve every identifier."""
     return _Resolver(tree).resolve()
 
 
@@ -64,7 +56,7 @@ class _Resolver:
                 visitors[kind](self, node)
         free = [node for node, scope in self._uses if not self._look_up(node, scope)]
         for declarator, binding in self._variables:
-            binding.starts_absent |= may_be_early(declarator, binding)
+            binding.starts_absent |= may_be_unset(declarator, binding)
         return Scopes(
             bindings=self._bindings,
             free=free,
@@ -127,11 +119,11 @@ class _Resolver:
 
     def _names(self, pattern: Node, parts: tuple[Part, ...]) -> list[Target]:
         found = targets(self._tree, pattern, parts)
-        return [target for target in found if target.node.kind in _NAMES]
+        return [target for target in found if target.node.kind in BINDING_NAMES]
 
     def _declare_var(self, target: Target) -> None:
-        """A `var` lands in the body of its function, or is the parameter of the same name there;
-        `catch (e) { var e = 1 }` writes to both."""
+        """Declare a `var` in the body of its function, or merge it with the parameter of the same
+        name; `catch (e) { var e = 1 }` writes to both."""
         name, scope = self._tree.name(target.node), self._scope
         while not scope.holds_var:
             if name in scope.names:
@@ -196,7 +188,8 @@ class _Resolver:
             given = _UNKNOWN
 
     def _named(self, node: Node, kind: BindingKind, part: Part, *, declared: bool) -> None:
-        """Enter a function or class; its name is known round it if declared, else inside it."""
+        """Enter a function or class; a declaration is named in the outer scope, an expression
+        inside itself."""
         name = node.child("name")
         if name is not None and declared:
             self._declare(name, kind, (part,), self._scope)
@@ -213,15 +206,16 @@ class _Resolver:
         self._assign(node["left"], (Part(node["right"]),))
 
     def _augmented(self, node: Node) -> None:
-        kept = () if node["operator"].kind in _DEFAULTING else (_UNKNOWN,)
-        self._assign(node["left"], (*kept, Part(node["right"])))
+        old = () if node["operator"].kind in _DEFAULTING else (_UNKNOWN,)
+        self._assign(node["left"], (*old, Part(node["right"])))
 
     def _update(self, node: Node) -> None:
         self._assign(node["argument"], (_UNKNOWN,))
 
     def _assign(self, pattern: Node, parts: tuple[Part, ...]) -> None:
         for target in targets(self._tree, pattern, parts):
-            (self._writes if target.node.kind in _NAMES else self._member_writes).append(target)
+            is_name = target.node.kind in BINDING_NAMES
+            (self._writes if is_name else self._member_writes).append(target)
 
     _VISITORS: ClassVar[dict[str, Callable[["_Resolver", Node], None]]] = {
         "identifier": _use,
@@ -234,8 +228,8 @@ class _Resolver:
         "augmented_assignment_expression": _augmented,
         "update_expression": _update,
         **dict.fromkeys(FUNCTIONS, _function),
-        **dict.fromkeys(_CLASSES, _class),
-        **dict.fromkeys(_BLOCKS, _enter),
+        **dict.fromkeys(CLASSES, _class),
+        **dict.fromkeys(SCOPE_BLOCKS, _enter),
         "for_in_statement": _for_in,
         "catch_clause": _catch,
     }

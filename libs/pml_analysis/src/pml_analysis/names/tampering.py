@@ -1,31 +1,32 @@
 """Tampering pass: whether a program may put functions of its own into objects that it did not make.
 
-Prototypes are refused where they can be seen (see rules/prototypes.py). One that is reached unseen,
-`[Object.getPrototypeOf][0]({})`, and gets a function, has it run wherever a value is only read: it
-may change the value, so nothing stays as it is written.
+Visible ways to prototypes are refused (see rules/prototypes.py). A prototype reached in an
+invisible way, `[Object.getPrototypeOf][0]({})`, that gets a function runs it wherever a value is
+merely read: it may change the value, so no literal is certain to keep its value.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments, holds_tools
+from pml_analysis.syntax.node_kinds import CONTAINERS, FUNCTIONS, MEMBERS
 from pml_analysis.syntax.patterns import Part
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.tree import Node
 
 _DEFINING: Final = frozenset({"assign", "defineProperties", "defineProperty"})
-_MADE: Final = FUNCTIONS | {"array", "class", "class_declaration", "new_expression", "object"}
+_FRESH: Final = CONTAINERS | FUNCTIONS | {"class", "class_declaration", "new_expression"}
 
 
 def is_tampered(origins: Origins) -> bool:
-    """Whether any value may change when it is read."""
+    """Whether reading a value may change it."""
     if origins.is_tampered is None:
         origins.is_tampered = any(not _is_own(origins, node) for node in _owners(origins))
     return origins.is_tampered
 
 
 def _owners(origins: Origins) -> Iterator[Node | None]:
-    """What gets functions, or may; None: nobody knows what."""
+    """Yield the objects that get functions, or may; None for an unknown one."""
     tree = origins.tree
     for target in origins.scopes.member_writes:
         if target.node.kind in MEMBERS and any(_may_be_function(origins, p) for p in target.parts):
@@ -42,7 +43,7 @@ def _owners(origins: Origins) -> Iterator[Node | None]:
 
 
 def _may_be_function(origins: Origins, part: Part) -> bool:
-    """Whether what is written is a function, as far as can be seen."""
+    """Whether the written value may be a function."""
     value = part.value.inner if part.value is not None else None
     binding = origins.scopes.binding(value) if value is not None else None
     values = [value] if binding is None else [one.value for one in binding.parts]
@@ -72,4 +73,4 @@ def _is_made(origins: Origins, part: Part) -> bool:
         value = value.operand.inner
     if value.kind == "call_expression" and holds_tools(origins.of(value["function"])):
         return True
-    return not part.path and value.kind in _MADE
+    return not part.path and value.kind in _FRESH

@@ -1,4 +1,4 @@
-"""Where a value comes from, as data; how parts and alternatives of values combine."""
+"""Origins of values, as data, and how those of parts and alternatives combine."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ JsonType = Literal["string", "number", "boolean", "null"]
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value known before the run; null stands for undefined too."""
+    """A statically known value; null stands for undefined too."""
 
     value: Primitive
     type: JsonType
@@ -28,31 +28,31 @@ class FromTools:
 
 @dataclass(frozen=True, slots=True)
 class CallByName:
-    """`mcp.call`."""
+    """The function `mcp.call`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromCapabilities:
-    """Part of `capabilities`: () all of them, (c,) one, by the name it has there."""
+    """Part of `capabilities`: () all of them, (c,) one, by its name there."""
 
     path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyTool:
-    """A value that may be a tool or hold some; only the run can tell."""
+    """A value that may be or contain a tool, known only at run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromArguments:
-    """Part of what the caller hands in."""
+    """Part of the caller's arguments."""
 
     path: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FromCall:
-    """Part of what one call expression returns."""
+    """Part of the result of one call expression."""
 
     call: Node
     path: Path = ()
@@ -60,7 +60,7 @@ class FromCall:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value that holds no tool and of which nothing else is known."""
+    """A value that contains no tool and is otherwise unknown."""
 
 
 Origin = (
@@ -75,14 +75,14 @@ Origin = (
 )
 ANY_TOOL: Final = AnyTool()
 UNKNOWN: Final = Unknown()
-_LONGEST_PATH: Final = 60
-"""How many parts of parts a name stands for: names for parts of names would fill the memory."""
+_MAX_PATH: Final = 60
+"""Maximum length of a path: names for parts of names would exhaust the memory."""
 
 ABSENT: Final = Constant(None, "null")
 
 
 def constant(value: str | int | float | bool) -> Constant:
-    """A constant with its JSON type; two are equal when JavaScript's `===` says so."""
+    """Return a constant with its JSON type; two are equal when JavaScript's `===` holds."""
     match value:
         case bool():
             return Constant(value, "boolean")
@@ -98,7 +98,7 @@ def holds_tools(origin: Origin) -> bool:
 
 
 def part_of(origin: Origin, step: Step) -> Origin:
-    """The origin of one part of a value."""
+    """Return the origin of one part of a value."""
     match origin:
         case FromTools(path=path):
             if not isinstance(step, str) or len(path) > 1:
@@ -119,9 +119,9 @@ def part_of(origin: Origin, step: Step) -> Origin:
 
 
 def either(origins: Iterable[Origin]) -> Origin:
-    """The origin of a value that is one of several.
+    """Return the origin of a value that is one of several.
 
-    That it may be absent too is left aside, except beside constants: they are told as facts.
+    A possible absence is ignored, except beside constants, which are reported as certain.
     """
     found = list(dict.fromkeys(origins))
     if len(found) == 1:
@@ -134,11 +134,11 @@ def either(origins: Iterable[Origin]) -> Origin:
 
 
 def bounded(origin: Origin) -> Origin:
-    """An origin that a name may have, unknown where it is a part of very many parts."""
+    """Return an origin unchanged, or unknown where its path is too long."""
     is_part = isinstance(origin, FromArguments | FromCall)
-    return UNKNOWN if is_part and len(origin.path) > _LONGEST_PATH else origin
+    return UNKNOWN if is_part and len(origin.path) > _MAX_PATH else origin
 
 
 def as_key(value: Primitive) -> Step:
-    """The property key that a value stands for in `object[value]`; None for unusual ones."""
+    """Return the property key that a value stands for in `object[value]`; None for unusual ones."""
     return value if isinstance(value, str) or type(value) is int else None

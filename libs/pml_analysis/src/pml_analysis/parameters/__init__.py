@@ -1,1 +1,1 @@
-"""What the caller may hand in."""
+"""Parameters: the arguments that a caller may pass."""

@@ -1,6 +1,7 @@
-"""Exhausted values pass (A8): parameters of which all values but some end the program in an error.
+"""Allowed values pass (A8): parameters whose other values make the program fail.
 
-Only what every run comes to counts: statements of the program itself, none after one that returns.
+Only checks that every run reaches count: statements of the program itself, none after one that
+returns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,9 @@ from pydantic import JsonValue
 from pml_analysis.names.choices import condition_of
 from pml_analysis.names.constants import json_value, listed_values
 from pml_analysis.parameters.parameter_uses import ParameterUses
+from pml_analysis.syntax.node_kinds import FUNCTIONS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.tree import Node
 
 _Passing = tuple[Path, Sequence[JsonValue]]
 """A part of the arguments, and the values of it that pass a check."""
@@ -23,7 +25,7 @@ _LOOKING_UP: Final = frozenset({"has", "includes"})
 
 
 def allowed_values(uses: ParameterUses) -> Iterator[_Passing]:
-    """The parameters that are checked like that, with the values that pass."""
+    """Map such parameters to the values that pass."""
     checks = _Checks(uses)
     for statement in uses.origins.tree.root.children:
         found = checks.of(statement)
@@ -40,7 +42,7 @@ class _Checks:
         self._tree = uses.origins.tree
 
     def of(self, statement: Node) -> _Passing | None:
-        """What a statement lets pass, if it throws at everything else."""
+        """Return the values that a statement accepts, if it throws at all others."""
         if statement.kind == "switch_statement":
             return self._switch(statement)
         if statement.kind != "if_statement":
@@ -58,7 +60,7 @@ class _Checks:
         return self._all([self._equal(statement["value"], label) for label in labels])
 
     def _chain(self, statement: Node) -> _Passing | None:
-        """`if (P === "a") … else if (P === "b") … else throw …`."""
+        """Read `if (P === "a") … else if (P === "b") … else throw …`."""
         found: list[_Passing | None] = []
         while statement.kind == "if_statement":
             found.append(self._when(condition_of(statement)))
@@ -69,7 +71,7 @@ class _Checks:
         return self._all(found) if _throws(statement) else None
 
     def _when(self, condition: Node) -> _Passing | None:
-        """What makes a condition true, of one parameter alone."""
+        """Return the values that make a condition true, of one parameter alone."""
         condition = condition.inner
         if condition.kind == "binary_expression":
             left, right = condition["left"], condition["right"]
@@ -81,7 +83,7 @@ class _Checks:
         return self._looked_up(condition) if condition.kind == "call_expression" else None
 
     def _unless(self, condition: Node) -> _Passing | None:
-        """What makes a condition false, of one parameter alone."""
+        """Return the values that make a condition false, of one parameter alone."""
         condition = condition.inner
         if condition.kind == "unary_expression" and condition["operator"].kind == "!":
             return self._when(condition["argument"])
@@ -105,7 +107,7 @@ class _Checks:
         return None if value is None else (path, [value])
 
     def _looked_up(self, call: Node) -> _Passing | None:
-        """`["a", "b"].includes(P)`."""
+        """Read `["a", "b"].includes(P)`."""
         callee, given = call["function"], call["arguments"].children
         method = callee.child("property")
         if method is None or self._tree.name(method) not in _LOOKING_UP or len(given) != 1:
@@ -118,7 +120,7 @@ class _Checks:
         return paths[0] if len(paths) == 1 and paths[0] and None not in paths[0] else None
 
     def _all(self, found: Sequence[_Passing | None]) -> _Passing | None:
-        """Everything that passes, where each is about the same parameter."""
+        """Return the union of the accepted values, where all are about the same parameter."""
         known = [one for one in found if one is not None]
         if len(known) != len(found) or len({path for path, _ in known}) != 1:
             return None
@@ -126,7 +128,7 @@ class _Checks:
 
 
 def _throws(node: Node) -> bool:
-    """Whether a statement or clause ends in an error, whatever it does before."""
+    """Whether a statement or clause always ends in an error."""
     last = node.children[-1] if node.children else node
     is_throw = node.kind == "throw_statement"
     return is_throw or (last.kind == "throw_statement" and not _returns(node))

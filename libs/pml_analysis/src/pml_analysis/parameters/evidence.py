@@ -1,12 +1,13 @@
-"""Evidence pass (A8): what each use of a part of the arguments says of its value."""
+"""Evidence pass (A8): constraints on parts of the arguments, from each of their uses."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value, listed_values
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, Origin, constant
+from pml_analysis.parameters.annotations import read_annotation
 from pml_analysis.parameters.method_types import (
     ARITHMETIC,
     ASKING,
@@ -15,20 +16,13 @@ from pml_analysis.parameters.method_types import (
     METHODS,
     SUGGESTING,
 )
-from pml_analysis.parameters.parameter_uses import LONGEST_PATH, SAME_VALUE, ParameterUses
+from pml_analysis.parameters.parameter_uses import MAX_PATH, SAME_VALUE, ParameterUses
 from pml_analysis.parameters.shapes import Shape
-from pml_analysis.parameters.stated_types import stated
+from pml_analysis.syntax.node_kinds import CASTS, CONDITIONALS, MEMBERS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import CASTS, Node
+from pml_analysis.syntax.tree import Node
 
-_TESTED: Final = frozenset(
-    {
-        ("do_statement", "condition"),
-        ("if_statement", "condition"),
-        ("ternary_expression", "condition"),
-        ("while_statement", "condition"),
-    }
-)
+_TESTED: Final = frozenset((kind, "condition") for kind in CONDITIONALS)
 _DEFAULTING: Final = frozenset({"??", "||", "??=", "||="})
 _EQUAL: Final = frozenset({"==", "===", "!=", "!=="})
 _UNDEFINED: Final = constant("undefined")
@@ -37,7 +31,7 @@ _LOOKING_UP: Final = frozenset({"has", "includes", "indexOf"})
 
 
 def read_uses(uses: ParameterUses) -> Shape:
-    """All that the uses of the arguments say of them."""
+    """Collect the constraints from all uses of the arguments."""
     reader = _Reader(uses.origins)
     for node, path in uses:
         binding = uses.origins.scopes.binding(node)
@@ -58,7 +52,7 @@ class _Reader:
         self._declared = {binding.name for binding in origins.scopes.bindings}
 
     def declared(self, binding: Binding, path: Path) -> None:
-        """A name that holds a part of the arguments, or its default."""
+        """Read the declaration of a name that holds a part of the arguments, or its default."""
         start = binding.node.start
         self.arguments.at(path, start)
         for part in binding.parts:
@@ -69,8 +63,9 @@ class _Reader:
                     self.arguments.at(owner, start).has_default(value)
 
     def used(self, node: Node, path: Path) -> None:
-        """An expression that is a part of the arguments, and the members that open it further."""
-        while len(path) <= LONGEST_PATH:
+        """Read an expression that is a part of the arguments, and the members that open it
+        further."""
+        while len(path) <= MAX_PATH:
             node, casts = self._outside(node)
             above = node.above
             is_written = (above.kind, node.field) == ("assignment_expression", "left")
@@ -92,7 +87,7 @@ class _Reader:
             node, path = above, (*path, key)
 
     def _outside(self, node: Node) -> tuple[Node, list[str]]:
-        """The widest expression of the same value, and the types that it is cast to."""
+        """Return the widest expression of the same value, and the types that it is cast to."""
         casts: list[str] = []
         while node.above.kind in SAME_VALUE:
             node = node.above
@@ -111,7 +106,7 @@ class _Reader:
                 read(self, node, above, shape)
 
     def _state(self, shape: Shape, text: str) -> None:
-        found = stated(text)
+        found = read_annotation(text)
         if found is None:
             return
         shape.certain.add(found.type)
@@ -153,7 +148,7 @@ class _Reader:
             shape.is_asked = True
 
     def given(self, node: Node, above: Node, shape: Shape) -> None:
-        """What JavaScript's own functions take."""
+        """Read an argument of one of JavaScript's own functions."""
         callee = above.above.child("function") or above.above.child("constructor")
         if callee is None or callee.kind not in ("identifier", *MEMBERS):
             return
@@ -194,7 +189,7 @@ class _Reader:
             shape.is_asked |= operator == "typeof" and not self._asks_for_absence(above)
 
     def _asks_for_absence(self, asking: Node) -> bool:
-        """`typeof args.x === "undefined"`."""
+        """Whether it is `typeof args.x === "undefined"`."""
         compared = asking.above
         return compared.kind == "binary_expression" and any(
             self._origins.of(side) == _UNDEFINED for side in compared.children
@@ -221,7 +216,7 @@ _CONTEXTS: Final[Mapping[str, Callable[[_Reader, Node, Node, Shape], None]]] = {
     "update_expression": _Reader.counted,
     "variable_declarator": _Reader.named,
 }
-"""What a use says of a value, by what it stands in."""
+"""Constraints on a value, by the construct that contains it."""
 
 
 def _is_called(member: Node) -> bool:

@@ -1,6 +1,5 @@
 """Lifting (A8): literal arguments of calls become parameters, so that one program serves many
-inputs. Called without arguments it does what it did.
-"""
+inputs. Called without arguments, it behaves as before."""
 
 import json
 import re
@@ -13,10 +12,11 @@ from pydantic import JsonValue
 
 from pml_analysis.arguments.data_flow_edges import values_in
 from pml_analysis.names.constants import json_value
-from pml_analysis.names.origins import BOUND_ROOTS, SPOKEN_ROOTS, Origins
+from pml_analysis.names.origins import BOUND_ROOTS, IMPLICIT_ROOTS, Origins
 from pml_analysis.parameters.parameter_uses import ParameterUses
 from pml_analysis.structure.calls import CallSite
 from pml_analysis.syntax.edits import Wrap, apply
+from pml_analysis.syntax.node_kinds import LIFTABLE, USE_NAMES
 from pml_analysis.syntax.tree import Node
 
 _INHERITED: Final = frozenset(
@@ -37,25 +37,13 @@ _INHERITED: Final = frozenset(
 )
 """Names that every object has a value for."""
 
-_LITERALS: Final = frozenset(
-    {
-        "array",
-        "false",
-        "number",
-        "string",
-        "template_string",
-        "true",
-        "unary_expression",
-    }
-)
-_NAMES: Final = frozenset({"identifier", "shorthand_property_identifier"})
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
-_MOST_NAMES: Final = 10
+_MAX_NAMES: Final = 10
 
 
 @dataclass(frozen=True)
 class LiftedParameter:
-    """A parameter made from literals: the calls that take it, and what it is if not given."""
+    """A parameter made from literals: the calls that use it, and its default."""
 
     node_ids: tuple[str, ...]
     default: JsonValue
@@ -63,7 +51,7 @@ class LiftedParameter:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A program with its literals lifted, and the parameters that this made, by name."""
+    """A program with its literals lifted, and the resulting parameters, by name."""
 
     code: str
     parameters: Mapping[str, LiftedParameter]
@@ -71,7 +59,7 @@ class Rewritten:
 
 @dataclass
 class _Place:
-    """A literal, the keys that lead to it in the first call that takes it, and all such calls."""
+    """A literal, the keys that lead to it in the first call that uses it, and all such calls."""
 
     node: Node
     to: tuple[str, ...]
@@ -86,14 +74,15 @@ def lift_literals(
     *,
     through_names: bool = True,
 ) -> Rewritten:
-    """Put `args.<key> ?? ` before every literal that a call is given; the rest of the text stays.
+    """Put `args.<key> ?? ` before every literal argument of a call; the rest of the text is
+    unchanged.
 
-    `calls` are the call sites by node id; `taken` the names of parameters that are there. A new one
-    has the last key that leads to its literal, numbered if that is taken: `path`, `path_2`. Those
-    with the same keys and value are one. Lists are lifted whole, objects field by field; with
-    `through_names` a constant is lifted where it is declared. Null is not lifted: nothing could be
-    handed in for it. Where all arguments are used at once nothing is lifted, because what is handed
-    in by any name has a use already.
+    `calls` are the call sites by node id; `taken` the names of existing parameters. A new one is
+    named after the last key that leads to its literal, numbered if that is taken: `path`, `path_2`.
+    Those with the same keys and value are one. Lists are lifted whole, objects field by field; with
+    `through_names` a constant is lifted where it is declared. Null is not lifted: no argument could
+    replace it. Where all arguments are used at once nothing is lifted, because an argument of any
+    name has a use already.
     """
     origins = uses.origins
     root = _root(origins) if uses.all_known() else None
@@ -109,22 +98,22 @@ def lift_literals(
 
 
 def _root(origins: Origins) -> str | None:
-    """A name that is the caller's arguments wherever it stands."""
+    """Return a name that denotes the caller's arguments in every scope."""
     scopes, tree = origins.scopes, origins.tree
     declared = {binding.name for binding in scopes.bindings}
-    used = {tree.name(node) for node in scopes.free} - origins.spoken_roots
-    possible = [*BOUND_ROOTS, *(name for name in SPOKEN_ROOTS if name not in used)]
+    used = {tree.name(node) for node in scopes.free} - origins.implicit_roots
+    possible = [*BOUND_ROOTS, *(name for name in IMPLICIT_ROOTS if name not in used)]
     return next((name for name in possible if name not in declared), None)
 
 
 def _places(
     origins: Origins, calls: Iterable[tuple[str, CallSite]], *, through_names: bool
 ) -> list[_Place]:
-    """The literals that calls are given, in the order that the calls come to them."""
+    """Yield the literal arguments of calls, in the order of the calls."""
     found: dict[int, _Place] = {}
     for node_id, site in calls:
         for value in values_in(origins, site.argument):
-            node = _written_out(origins, value.node.inner, through_names=through_names)
+            node = _literal_of(origins, value.node.inner, through_names=through_names)
             default = json_value(origins, node) if node is not None else None
             if node is not None and default is not None and value.place == "field":
                 place = found.setdefault(node.index, _Place(node, value.to, default, {}))
@@ -132,9 +121,9 @@ def _places(
     return list(found.values())
 
 
-def _written_out(origins: Origins, node: Node, *, through_names: bool) -> Node | None:
-    """The literal that a value is, or that the constant stands for which it names."""
-    for _ in range(_MOST_NAMES if through_names else 0):
+def _literal_of(origins: Origins, node: Node, *, through_names: bool) -> Node | None:
+    """Return the literal that a value is, or that the constant it names is."""
+    for _ in range(_MAX_NAMES if through_names else 0):
         binding = origins.scopes.binding(node)
         if binding is None or binding.kind != "const" or len(binding.parts) != 1:
             break
@@ -142,18 +131,18 @@ def _written_out(origins: Origins, node: Node, *, through_names: bool) -> Node |
         if value is None or path:
             return None
         node = value.inner
-    has_names = any(part.kind in _NAMES for part in origins.tree.subtree(node))
+    has_names = any(part.kind in USE_NAMES for part in origins.tree.subtree(node))
     return node if _is_literal(node) and not has_names else None
 
 
 def _is_literal(node: Node) -> bool:
-    """Whether it is one, or a sum of some; `??` may stand before that, not before `&&`."""
+    """Whether it is one, or a sum of some; `??` may precede that, but not `&&`."""
     is_sum = node.kind == "binary_expression" and node["operator"].kind == "+"
-    return is_sum or node.kind in _LITERALS
+    return is_sum or node.kind in LIFTABLE
 
 
 def _named(places: Iterable[_Place], taken: set[str]) -> dict[str, list[_Place]]:
-    """Places by the name of their parameter."""
+    """Group places by the name of their parameter."""
     names: dict[tuple[tuple[str, ...], str], str] = {}
     found: dict[str, list[_Place]] = {}
     for place in places:

@@ -1,4 +1,4 @@
-"""JavaScript's own methods and functions: which type a value must have that is used with them."""
+"""Types that JavaScript's own methods and functions require of values."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,10 +20,10 @@ METHODS: Final[Mapping[str, str]] = {
     **dict.fromkeys(_OF_LISTS.split(), "array"),
     **dict.fromkeys(_OF_NUMBERS.split(), "number"),
 }
-"""By method, the type that has it; those that several types have are left out."""
+"""The type that has each method; methods of several types are left out."""
 
 DEMANDING: Final[Mapping[str, str]] = {"JSON.parse": "string", "Math": "number", "URL": "string"}
-"""By function, owner of functions or class: the type of what it is given."""
+"""By function, owner of functions or class: the required type of its argument."""
 
 SUGGESTING: Final[Mapping[str, str]] = {
     **dict.fromkeys(("Object.entries", "Object.keys", "Object.values"), "object"),
@@ -34,10 +34,10 @@ SUGGESTING: Final[Mapping[str, str]] = {
     **dict.fromkeys(("decodeURI", "decodeURIComponent"), "string"),
     **dict.fromkeys(("encodeURI", "encodeURIComponent"), "string"),
 }
-"""The same, where other types would do."""
+"""The same, where other types work too."""
 
 ASKING: Final = frozenset({"Array.isArray"})
-"""Functions that ask for the type of what they are given."""
+"""Functions that test the type of their argument."""
 
 ARITHMETIC: Final = frozenset(["-", "*", "/", "%", "**", "&", "|", "^", "<<", ">>", ">>>"])
 COMPARING: Final = frozenset(["==", "===", "!=", "!==", "<", "<=", ">", ">="])

@@ -1,4 +1,4 @@
-"""Parameter uses pass (A8): every name that holds a part of what the caller hands in."""
+"""Parameter uses pass (A8): every name that holds a part of the caller's arguments."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -6,29 +6,29 @@ from typing import Final
 from pml_analysis.arguments.parameter_binding import arguments_of, parameters_of
 from pml_analysis.arguments.parameter_paths import parameter_path
 from pml_analysis.names.bindings import Binding, Scopes
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.structure.units import Unit
+from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Part, Path, Step, targets
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.syntax.tree import Node
 
 SAME_VALUE: Final = WRAPPERS | {"await_expression"}
 """Kinds whose value is that of the expression inside them, once awaited."""
 
-_FUNCTIONS: Final = frozenset({"arrow_function", "function_expression"})
 _ROUNDS: Final = 4
-"""Through how many functions that hand on a value it is followed."""
+"""Through how many forwarding functions a value is followed."""
 
-LONGEST_PATH: Final = 30
-_MOST_PATHS: Final = 8
+MAX_PATH: Final = 30
+_MAX_PATHS: Final = 8
 
 
 class ParameterUses:
-    """Answers which part of the caller's arguments an expression is; `units` are the local
-    functions, whose parameters may be some too."""
+    """Maps expressions to the parts of the caller's arguments that they are; `units` are the local
+    functions, whose parameters may be such parts too."""
 
     def __init__(self, origins: Origins, units: Sequence[Unit]) -> None:
         self.origins = origins
-        self._handed_on: dict[int, dict[Path, None]] = {}
+        self._forwarded: dict[int, dict[Path, None]] = {}
         """By the parameter's name, where it is declared."""
 
         calls = [(unit.function, entry) for unit in units for entry in unit.entries]
@@ -42,13 +42,13 @@ class ParameterUses:
         known = -1
         for _ in range(_ROUNDS):
             for function, entry in outer:
-                self._hand_on(function, entry)
-            before, known = known, sum(map(len, self._handed_on.values()))
+                self._forward(function, entry)
+            before, known = known, sum(map(len, self._forwarded.values()))
             if known == before:
                 break
 
     def __iter__(self) -> Iterator[tuple[Node, Path]]:
-        """Every identifier, declared or used, that is a part of the arguments."""
+        """Yield every identifier, declared or used, that is a part of the arguments."""
         scopes = self.origins.scopes
         for node in scopes.free:
             path = parameter_path(self.origins, node)
@@ -60,7 +60,7 @@ class ParameterUses:
                     yield node, path
 
     def paths(self, node: Node) -> Iterable[Path]:
-        """The parts that an expression may be; a default for it left aside."""
+        """Return the parts that an expression may be; a default for it left aside."""
         path = parameter_path(self.origins, node)
         if path is not None:
             return [path]
@@ -70,11 +70,11 @@ class ParameterUses:
                 keys.append(self.origins.key(node))
             node = node.operand
         binding = self.origins.scopes.binding(node)
-        known = self._handed_on.get(binding.node.index, ()) if binding is not None else ()
+        known = self._forwarded.get(binding.node.index, ()) if binding is not None else ()
         return [(*path, *reversed(keys)) for path in known]
 
     def all_known(self) -> bool:
-        """Whether it is known which parts of the arguments are used: never all of them at once."""
+        """Whether all used parts of the arguments are known: never all of them at once."""
         scopes = self.origins.scopes
         return all(
             path or _declares(scopes, node) or self._is_opened(outermost(node))
@@ -90,9 +90,9 @@ class ParameterUses:
 
     def _paths(self, binding: Binding) -> Iterable[Path]:
         path = parameter_path(self.origins, binding.node)
-        return self._handed_on.get(binding.node.index, ()) if path is None else [path]
+        return self._forwarded.get(binding.node.index, ()) if path is None else [path]
 
-    def _hand_on(self, function: Node, entry: Node) -> None:
+    def _forward(self, function: Node, entry: Node) -> None:
         given = arguments_of(self.origins.tree, entry)
         for (pattern, _), part in zip(parameters_of(function), given, strict=False):
             if part is not None and part.value is not None and pattern.kind != "rest_pattern":
@@ -103,14 +103,14 @@ class ParameterUses:
         for target in targets(self.origins.tree, pattern, (part,)):
             binding = self.origins.scopes.binding(target.node)
             path = target.parts[0].path
-            if binding is not None and len(path) <= LONGEST_PATH:
-                known = self._handed_on.setdefault(binding.node.index, {})
-                if len(known) < _MOST_PATHS:
+            if binding is not None and len(path) <= MAX_PATH:
+                known = self._forwarded.setdefault(binding.node.index, {})
+                if len(known) < _MAX_PATHS:
                     known[path] = None
 
 
 def outermost(node: Node) -> Node:
-    """The widest expression with the value of this one."""
+    """Return the widest expression with the value of this one."""
     while node.above.kind in SAME_VALUE:
         node = node.above
     return node
@@ -126,6 +126,6 @@ def _collects(function: Node) -> bool:
 
 
 def _called_where_written(origins: Origins) -> list[tuple[Node, Node]]:
-    """`(async ({ path }) => …)(args)`: functions and the calls of them."""
+    """Yield `(async ({ path }) => …)(args)`: functions and the calls of them."""
     calls = [(call["function"].inner, call) for call in origins.tree.of("call_expression")]
-    return [(function, call) for function, call in calls if function.kind in _FUNCTIONS]
+    return [(function, call) for function, call in calls if function.kind in INLINE_FUNCTIONS]

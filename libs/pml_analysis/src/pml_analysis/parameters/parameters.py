@@ -1,4 +1,4 @@
-"""Parameters pass (A8): what the caller may hand in, as a JSON Schema."""
+"""Parameters pass (A8): the caller's arguments, as a JSON Schema."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from pml_analysis.names.values import FromArguments
 from pml_analysis.parameters.allowed_values import allowed_values
 from pml_analysis.parameters.evidence import read_uses
 from pml_analysis.parameters.parameter_uses import ParameterUses
-from pml_analysis.parameters.schema_hints import ToldByTools
+from pml_analysis.parameters.schema_hints import SchemaHints
 from pml_analysis.parameters.shape_schemas import object_schema
 from pml_analysis.structure.units import Unit
 from pml_common.contracts.structure import Argument
@@ -16,7 +16,7 @@ from pml_common.provides.json_schema import Described
 
 
 def free_parameters(origins: Origins) -> list[str]:
-    """Free names that stand for parameters, in the order they are met."""
+    """Return the free names that stand for parameters, in the order they are met."""
     names: dict[str, None] = {}
     for node in origins.scopes.free:
         origin = origins.of(node)
@@ -30,18 +30,18 @@ def parameters_schema(
     units: Sequence[Unit],
     given: Iterable[tuple[Described, Mapping[str, Argument]]],
 ) -> JsonObject:
-    """The schema of the program's arguments; `given` are what its calls' tools take, and their
-    arguments.
+    """Build the schema of the program's arguments; `given` are the inputs of its calls' tools, and
+    their arguments.
 
-    What is not needed, or has a default, is not required. Nothing is said that could reject what
-    the program can do with: types that uses contradict are left out, and the values that it asks
-    for are `examples` unless every other one fails.
+    A parameter that has a default, or is not needed, is not required. The schema rejects nothing
+    that the program can handle: contradictory types are left out, and compared values are
+    `examples` unless every other value fails.
     """
     uses = ParameterUses(origins, units)
     arguments = read_uses(uses)
     for path, values in allowed_values(uses):
         arguments.at(path, len(origins.tree.source.text)).allow(values)
-    tools = ToldByTools(arguments, origins)
-    for wanted, given_to in given:
-        tools.add(wanted, given_to)
+    tools = SchemaHints(arguments, origins)
+    for inputs, given_to in given:
+        tools.add(inputs, given_to)
     return object_schema(arguments)

@@ -1,4 +1,4 @@
-"""Told pass (A8): what the tools that parameters go to say of them."""
+"""Schema hints pass (A8): the schemas of the tool fields that parameters become."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Final
 from pml_analysis.decision.spreads import SPREAD
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments
-from pml_analysis.parameters.shapes import Shape, Told
+from pml_analysis.parameters.shapes import Shape, ToolField
 from pml_common.contracts.structure import (
     Argument,
     ArrayArgument,
@@ -20,8 +20,8 @@ from pml_common.provides.json_schema import Described
 _INDEX: Final = re.compile(r"\[\d+\]")
 
 
-class ToldByTools:
-    """Adds to the shapes of parameters what the fields of tools that they become say."""
+class SchemaHints:
+    """Adds the schemas of tool fields to the shapes of the parameters that become them."""
 
     def __init__(self, arguments: Shape, origins: Origins) -> None:
         self._arguments = arguments
@@ -31,9 +31,9 @@ class ToldByTools:
         for name, shape in _named("", arguments):
             self._named.setdefault(name, []).append(shape)
 
-    def add(self, wanted: Described, given: Mapping[str, Argument]) -> None:
-        """Read one call's arguments; `wanted` is what its tool takes."""
-        self._object(given, wanted)
+    def add(self, inputs: Described, given: Mapping[str, Argument]) -> None:
+        """Read one call's arguments; `inputs` are the inputs of its tool."""
+        self._object(given, inputs)
 
     def _object(self, given: Mapping[str, Argument], value: Described) -> None:
         for key, argument in given.items():
@@ -52,18 +52,18 @@ class ToldByTools:
         return isinstance(argument, ParameterArgument) and argument.path == ()
 
     def _all(self, given: Mapping[str, Argument], value: Described) -> None:
-        """The arguments as a whole are handed on, but for those that stand beside them."""
+        """Handle the arguments passed as a whole, less the fields written beside them."""
         for name, inner in value.properties.items():
             if name not in given:
                 shape = self._arguments.at((name,), self._end)
-                shape.told.append(Told(inner, name in value.required))
+                shape.tool_fields.append(ToolField(inner, name in value.required))
 
     def _value(self, argument: Argument, value: Described, *, required: bool) -> None:
         match argument:
             case ParameterArgument(parameter_name=name, path=path) if path != ():
                 shapes = self._named.get(_INDEX.sub("[]", name), ())
                 for shape in shapes if len(shapes) == 1 else ():
-                    shape.told.append(Told(value, required))
+                    shape.tool_fields.append(ToolField(value, required))
             case ObjectArgument(fields=fields):
                 self._object(fields, value)
             case ArrayArgument(items=items):
@@ -74,7 +74,7 @@ class ToldByTools:
 
 
 def _roots(origins: Origins) -> frozenset[str]:
-    """The names that always are the arguments as a whole."""
+    """Return the names that always are the arguments as a whole."""
     free = {
         origins.tree.name(node)
         for node in origins.scopes.free
@@ -84,7 +84,7 @@ def _roots(origins: Origins) -> frozenset[str]:
 
 
 def _named(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """A value and its parts by the names that arguments have for them: `user.name`, `rows[]`."""
+    """Yield a value and its parts by their argument names: `user.name`, `rows[]`."""
     if name:
         yield name, shape
     for key, inner in shape.fields.items():

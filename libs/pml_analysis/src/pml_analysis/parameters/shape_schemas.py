@@ -1,27 +1,27 @@
-"""The JSON Schema of a value, from what its uses say of it (A8).
+"""JSON Schemas of values, derived from their uses (A8).
 
-Uses that contradict each other make no type rather than a wrong one; an `enum` is there only where
-every other value fails, in the program or in the tool that the value goes to.
+Contradictory uses make no type rather than a wrong one; an `enum` appears only where every other
+value fails, in the program or in the tool that gets the value.
 """
 
 from typing import Final
 
 from pydantic import JsonValue
 
-from pml_analysis.parameters.shapes import Shape, Told, is_among
+from pml_analysis.parameters.shapes import Shape, ToolField, is_among
 from pml_common.contracts.tool import JsonObject
 from pml_common.provides.json_schema import Described, described
 
 _AGREED: Final = ("type", "description", "enum", "format")
-"""What is kept of several tools' schemas, where they say the same."""
+"""Keywords copied from tools' schemas, where they agree."""
 
 _OF_THE_TOOL: Final = frozenset({"$defs", "$schema", "default", "definitions", "examples", "title"})
-"""What a schema says of the tool's field, not of the values that it takes."""
+"""Keywords that describe the tool's field, not its values."""
 
 
 def schema_of(shape: Shape) -> JsonObject:
-    """The schema of one value."""
-    found = _told(shape.told)
+    """Build the schema of one value."""
+    found = _tool_constraints(shape.tool_fields)
     types = types_of(shape)
     known = described(found).types
     if known and not types <= known:
@@ -40,7 +40,7 @@ def schema_of(shape: Shape) -> JsonObject:
 
 
 def types_of(shape: Shape) -> set[str]:
-    """The types that uses say it has: one, or several that contradict each other."""
+    """Return the types that uses require: one, or several that contradict each other."""
     if shape.is_asked:
         return set()
     certain = set(shape.certain)
@@ -52,7 +52,7 @@ def types_of(shape: Shape) -> set[str]:
 
 
 def object_schema(shape: Shape) -> JsonObject:
-    """The schema of an object with the fields that are met, in their order."""
+    """Build the schema of an object from the fields that are met, in their order."""
     ordered = sorted(shape.fields.items(), key=lambda item: item[1].offset)
     properties: JsonObject = {name: schema_of(inner) for name, inner in ordered}
     required: list[JsonValue] = [name for name, inner in ordered if inner.required]
@@ -67,9 +67,9 @@ def _typed(name: str, shape: Shape) -> JsonObject:
     return {"type": name, "items": items} if items else {"type": name}
 
 
-def _told(told: list[Told]) -> JsonObject:
-    """What tools say of the value, as far as they agree."""
-    said = [_portable(one.value) for one in told]
+def _tool_constraints(fields: list[ToolField]) -> JsonObject:
+    """Return the constraints of tools on the value, as far as they agree."""
+    said = [_portable(one.value) for one in fields]
     if not said or all(schema == said[0] for schema in said):
         return dict(said[0]) if said else {}
     found: JsonObject = {}
@@ -81,7 +81,7 @@ def _told(told: list[Told]) -> JsonObject:
 
 
 def _portable(value: Described) -> JsonObject:
-    """A schema that says the same outside of its document."""
+    """Return a schema without references into its document."""
     schema = value.schema
     if not _refers(schema):
         return {key: said for key, said in schema.items() if key not in _OF_THE_TOOL}

@@ -1,4 +1,4 @@
-"""What the uses of a value say of it (A8)."""
+"""Shapes: the uses of a value, as constraints on it (A8)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from pml_common.provides.json_schema import Described
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A field of a tool's input that a value becomes; `required`: the tool cannot do without."""
+class ToolField:
+    """A field of a tool's input that a value becomes; `required`: the tool needs it."""
 
     value: Described
     required: bool
@@ -19,10 +19,10 @@ class Told:
 
 @dataclass(slots=True)
 class Shape:
-    """A value that the caller hands in, or a part of one; `offset` is where it is first met.
+    """A value that the caller passes, or a part of one; `offset` is its first use.
 
-    `certain` are the types that some use demands, `likely` those that a use suggests;
-    `is_asked`: the program asks which type it has. `indexed`: read as lists, and texts, are.
+    `certain` are the types that some use demands, `likely` those that a use suggests; `is_asked`:
+    the program tests its type. `indexed`: read by index, as lists and texts are.
     """
 
     offset: int
@@ -37,20 +37,19 @@ class Shape:
     allowed: list[JsonValue] | None = None
     """All the values with which the program does not fail."""
 
-    told: list[Told] = field(default_factory=list[Told])
+    tool_fields: list[ToolField] = field(default_factory=list[ToolField])
     fields: "dict[str, Shape]" = field(default_factory=lambda: {})
     items: "Shape | None" = None
 
     @property
     def required(self) -> bool:
-        """Whether it must be given: not if all that is done with it is to hand it on to arguments
-        that may be left out."""
+        """Whether it must be passed: not if it is only forwarded to optional arguments."""
         if self.may_be_absent or self.defaults:
             return False
-        return self.needed or not self.told or any(told.required for told in self.told)
+        return self.needed or not self.tool_fields or any(one.required for one in self.tool_fields)
 
     def at(self, path: Path, offset: int) -> "Shape":
-        """A part of it that is met here."""
+        """Return the shape of a part, met at this offset."""
         found = self
         for step in path:
             if isinstance(step, str):
@@ -65,7 +64,7 @@ class Shape:
         return found
 
     def has_default(self, value: JsonValue) -> None:
-        """It may be left out; `value` is what it is then, None where that is not known."""
+        """Record that it may be left out; `value` is the default, None where that is unknown."""
         self.may_be_absent = True
         if value is not None:
             self.certain.add(type_of(value))
@@ -73,7 +72,7 @@ class Shape:
                 self.defaults.append(value)
 
     def is_compared(self, value: JsonValue) -> None:
-        """The program asks whether it is this value."""
+        """Record a comparison with this value."""
         if value is None:
             self.may_be_absent = True
             return
@@ -82,7 +81,7 @@ class Shape:
             self.compared.append(value)
 
     def allow(self, values: Iterable[JsonValue]) -> None:
-        """All other values make the program fail."""
+        """Record that all other values make the program fail."""
         self.allowed = []
         for value in values:
             if not is_among(value, self.allowed):
@@ -90,7 +89,7 @@ class Shape:
 
 
 def type_of(value: JsonValue) -> str:
-    """The JSON type of a value that is not null."""
+    """Return the JSON type of a value that is not null."""
     match value:
         case bool():
             return "boolean"

@@ -1,5 +1,5 @@
-; Constructs that no program may use, whatever their parts are bound to. The name of the capture is
-; the reason (domain/forbidden.py).
+; Constructs that no program may use, whatever their parts are bound to. The name of the capture
+; selects the message (rules/forbidden.py).
 (import_statement) @import
 (import_alias) @import
 (export_statement) @export

@@ -1,4 +1,4 @@
-; Where characters are not code: in literals and in comments.
+; Text that is not code: literals and comments.
 (string_fragment) @literal
 (escape_sequence) @literal
 (regex_pattern) @literal

@@ -1,1 +1,1 @@
-"""What is refused, and what is warned about."""
+"""Rules: refused constructs, and warnings."""

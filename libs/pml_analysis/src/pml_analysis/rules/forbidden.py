@@ -9,17 +9,18 @@ from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.globals import FORBIDDEN, GLOBAL_OBJECTS, GLOBALS
 from pml_analysis.names.origins import BOUND_ROOTS, Origins
 from pml_analysis.names.values import Constant, holds_tools
-from pml_analysis.rules.identifiers import faulty_names
-from pml_analysis.rules.prototypes import prototype_tricks
+from pml_analysis.rules.identifiers import invalid_names
+from pml_analysis.rules.prototypes import prototype_accesses
+from pml_analysis.syntax.node_kinds import FUNCTIONS, WRAPPERS
 from pml_analysis.syntax.queries import captures
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.well_formedness import misformed
+from pml_analysis.text.well_formedness import well_formedness_errors
 
-_MOST: Final = 100
-"""How many problems of one sort are looked for: no more are told."""
+_MAX_PROBLEMS: Final = 100
+"""Maximum number of problems of one sort that are looked for: no more are reported."""
 
 _CONSTRUCTS: Final[dict[str, str]] = {
     "decorator": "Decorators are not supported: call the function yourself.",
@@ -37,7 +38,7 @@ _CONSTRUCTS: Final[dict[str, str]] = {
 _SIGNS: Final = (
     *("#!", "-->", "<!--", "@", "export", "import", "module", "namespace", "using", "with"),
 )
-"""One of them is in every text that holds such a construct; most texts hold none."""
+"""Substrings of which every text contains one that has such a construct; most texts have none."""
 
 _CALLING: Final = frozenset(
     {
@@ -50,23 +51,24 @@ _TIMERS: Final = (("setInterval",), ("setTimeout",))
 
 
 def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
-    """Constructs that no program may use, in source order; of several in one place the first."""
+    """Return the constructs that no program may use, in source order; of several in one place the
+    first."""
     builtins = Builtins(origins)
     sorts = (
         _constructs(tree),
         iter(misplaced_characters(tree.raw, tree.source)),
         _names(tree, scopes, origins),
-        faulty_names(tree, scopes),
+        invalid_names(tree, scopes),
         early_errors(tree),
-        misformed(tree),
+        well_formedness_errors(tree),
         _writes(tree, scopes),
-        prototype_tricks(origins, builtins),
+        prototype_accesses(origins, builtins),
         _misused_tools(tree, origins),
         _timers(tree, origins, builtins),
     )
     found: dict[int, Problem] = {}
     for sort in sorts:
-        for problem in islice(sort, _MOST):
+        for problem in islice(sort, _MAX_PROBLEMS):
             found.setdefault(problem.offset, problem)
     return [found[at] for at in sorted(found)]
 
@@ -78,11 +80,11 @@ def _constructs(tree: Tree) -> Iterator[Problem]:
 
 
 def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
-    """Free names that no program may use, or not so."""
+    """Return the free names that no program may use, or not so."""
     for node in scopes.free:
         name = tree.name(node)
         if name in FORBIDDEN:
-            if not _is_asked_for(node):
+            if not _is_existence_test(node):
                 how = _global_access(node, origins) if name in GLOBAL_OBJECTS else ""
                 yield Problem(node.start, f"{name} is not allowed: {how}{FORBIDDEN[name]}.")
         elif _is_called(node) and name not in GLOBALS and name not in ("mcp", "capabilities"):
@@ -95,14 +97,14 @@ def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
             yield Problem(node.start, "arguments is not there: the caller's arguments are args.")
 
 
-def _is_asked_for(node: Node) -> bool:
-    """`typeof process` only asks whether there is one."""
+def _is_existence_test(node: Node) -> bool:
+    """Whether it is `typeof process`, which only tests for existence."""
     above = node.above
     return above.kind == "unary_expression" and above["operator"].kind == "typeof"
 
 
 def _global_access(node: Node, origins: Origins) -> str:
-    """`globalThis["ev" + "al"]`: what is reached, where that is composed."""
+    """Return the name that `globalThis["ev" + "al"]` reaches, where that is composed."""
     above = node.above
     while above.kind in WRAPPERS:
         node, above = above, above.above
@@ -118,7 +120,7 @@ def _is_called(node: Node) -> bool:
 
 
 def _is_in_function(node: Node) -> bool:
-    """Whether an `arguments` object of the program's own is in reach."""
+    """Whether an `arguments` object of the program's own is in scope."""
     parent = node.parent
     while parent is not None:
         if parent.kind in FUNCTIONS and parent.kind != "arrow_function":
@@ -139,7 +141,7 @@ def _writes(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
 
 
 def _misused_tools(tree: Tree, origins: Origins) -> Iterator[Problem]:
-    """Tools that are not called as `mcp.fs.read({ … })`."""
+    """Return tools that are not called as `mcp.fs.read({ … })`."""
     for call in tree.of("call_expression"):
         given = call["arguments"]
         if given.kind == "template_string" and holds_tools(origins.of(call["function"])):
@@ -148,7 +150,7 @@ def _misused_tools(tree: Tree, origins: Origins) -> Iterator[Problem]:
 
 
 def _timers(tree: Tree, origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Timers that are given text to make code from."""
+    """Return timers that get text to compile."""
     if not any(name in tree.source.text for (name,) in _TIMERS):
         return
     for call in tree.of("call_expression"):

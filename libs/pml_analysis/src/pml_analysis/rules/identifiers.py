@@ -1,26 +1,18 @@
-"""Names pass: what the grammar takes for a name and JavaScript does not."""
+"""Identifiers pass: names that the grammar accepts and JavaScript does not."""
 
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 from pml_analysis.names.bindings import Scopes
+from pml_analysis.syntax.node_kinds import IDENTIFIERS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import ODD, named
-from pml_analysis.text.confusables import disguise, disguised, read_as
+from pml_analysis.text.confusables import confusable_character, imitated_name, read_as
 from pml_analysis.text.problems import Problem
 
-NAMES: Final = (
-    "identifier",
-    "private_property_identifier",
-    "property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
-    "type_identifier",
-)
 RESERVED: Final = "__pml"
-"""How the names begin that instrumentation adds."""
+"""Prefix of the names that instrumentation adds."""
 
 _WORDS: Final = """
     await break case catch class const continue debugger default delete do else enum export
@@ -38,17 +30,18 @@ _ALSO_CONTINUING: Final = (
     "\u00b7\u0387\u1369\u136a\u136b\u136c\u136d\u136e\u136f\u1370\u1371\u19da\u30fb\uff65"
 )
 _NEVER: Final = "\u2e2f"
-"""By Unicode's ID_Start and ID_Continue; Python's own names have a few characters less."""
+"""Complement of Unicode's ID_Start and ID_Continue; Python's own names have a few characters
+less."""
 
 _UNKNOWN: Final = "Cn"
-"""Characters newer than this Python's Unicode; the compiler knows."""
+"""Characters newer than this Python's Unicode, left to the compiler."""
 
 _BOUND_ELSEWHERE: Final = ("arguments", "eval")
 _ROOTS: Final = ("mcp", "capabilities")
 
 
-def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
-    """Names that hold what no name can, that are reserved, or that pass for `mcp`."""
+def invalid_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
+    """Return names with illegal characters, reserved names, and names that imitate `mcp`."""
     declared = [binding.node for binding in scopes.bindings]
     is_plain = _is_plain(tree)
     for node in [*scopes.free, *declared, *tree.of("statement_identifier")]:
@@ -58,14 +51,14 @@ def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
         elif name.startswith(RESERVED):
             message = f"Names that begin with {RESERVED} are reserved: use another name."
             yield Problem(node.start, message)
-        elif not is_plain and name not in _ROOTS and disguised(name) in _ROOTS:
-            message = f"{name} is not {disguised(name)}: it has {disguise(name)}."
+        elif not is_plain and name not in _ROOTS and imitated_name(name) in _ROOTS:
+            message = f"{name} is not {imitated_name(name)}: it has {confusable_character(name)}."
             yield Problem(node.start, message)
     for binding in scopes.bindings:
         if binding.name in _BOUND_ELSEWHERE:
             yield Problem(binding.node.start, f"{binding.name} cannot be a name of yours.")
     for node in _unusual(tree):
-        char = _foreign(tree.name(node).removeprefix("#"))
+        char = _invalid_character(tree.name(node).removeprefix("#"))
         text = tree.text(node)
         if char is not None and "\\" in text:
             yield Problem(node.start, f"{text} is no name: it stands for what no name may hold.")
@@ -74,7 +67,7 @@ def faulty_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
 
 
 def escaped_names(tree: Tree) -> Iterator[Problem]:
-    """Names that are written with escapes, so that they read as other than they are."""
+    """Return names written with escapes, which read as other than they are."""
     for node in _unusual(tree):
         if "\\" in tree.text(node):
             message = f"This name is {tree.name(node)}, written with escapes: write it out."
@@ -88,25 +81,26 @@ def _is_plain(tree: Tree) -> bool:
 
 
 def _unusual(tree: Tree) -> Iterator[Node]:
-    """Names that are not plain ASCII."""
+    """Return names that are not plain ASCII."""
     if _is_plain(tree):
         return
-    for node in tree.of(*NAMES):
+    for node in tree.of(*IDENTIFIERS):
         name = tree.text(node)
         if not name.isascii() or "\\" in name:
             yield node
 
 
-def _foreign(name: str) -> str | None:
-    """The first character that cannot stand in a name; one that nobody sees is told elsewhere."""
+def _invalid_character(name: str) -> str | None:
+    """Return the first character that is illegal in a name; invisible ones are reported
+    elsewhere."""
     for index, char in enumerate(name):
-        if not (char in _ALSO or _may_stand(char, index) or ODD.match(char)):
+        if not (char in _ALSO or _is_allowed(char, index) or ODD.match(char)):
             return char
     return None
 
 
-def _may_stand(char: str, index: int) -> bool:
-    """Whether a character may begin a name, or stand at a later place of one."""
+def _is_allowed(char: str, index: int) -> bool:
+    """Whether a character may begin a name, or continue one."""
     category = unicodedata.category(char)
     if category in _BEGINNING or char in _ALSO_BEGINNING:
         return char not in _NEVER

@@ -1,11 +1,11 @@
-"""Prototypes pass: ways to what objects inherit, and to the function that makes code from text."""
+"""Prototypes pass: access to inherited objects, and to the constructor that compiles text."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.names.builtins import Builtins, is_prototype
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import (
     AnyTool,
     CallByName,
@@ -16,12 +16,13 @@ from pml_analysis.names.values import (
     Origin,
 )
 from pml_analysis.syntax.literals import string_value
-from pml_analysis.syntax.tree import FUNCTIONS, Node
+from pml_analysis.syntax.node_kinds import FUNCTIONS, KEY_NAMES, MEMBERS
+from pml_analysis.syntax.tree import Node
 from pml_analysis.text.problems import Problem
 
 _OTHERS: Final = "it reaches into objects that are not the program's"
 _PROTOTYPES: Final = "prototypes are not for programs; use a class, a Map, or Object.create(null)"
-KEYS: Final[dict[str, str]] = {
+_REFUSED_KEYS: Final[dict[str, str]] = {
     "__defineGetter__": f"{_OTHERS}; write a getter in the object",
     "__defineSetter__": f"{_OTHERS}; write a setter in the object",
     "__lookupGetter__": _OTHERS,
@@ -41,7 +42,7 @@ _CHANGING: Final = frozenset(
         ("Reflect", "set"),
     }
 )
-"""Functions that change what they are given first."""
+"""Functions that change their first argument."""
 
 _OPENING: Final = frozenset(
     {
@@ -59,18 +60,13 @@ _UNCHANGEABLE: Final = (
     "prototype cannot be changed: other code relies on it; use a class of your own, or a function."
 )
 _SIGNS: Final = ("__", "constructor", "rototype", "\\")
-"""One of them is in every text that writes such a key out."""
+"""Substrings of which every text contains one that writes such a key out."""
 
-_KEY_KINDS: Final = (
-    "property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-)
 _METHODS: Final = frozenset(name for _, name in _CHANGING | _OPENING)
 
 
-def prototype_tricks(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Every way that can be seen."""
+def prototype_accesses(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
+    """Return every visible access."""
     yield from _members(origins, builtins)
     yield from _parts(origins)
     yield from _own_keys(origins)
@@ -86,17 +82,18 @@ def _members(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
         if key == "prototype":
             call = member.above.parent
             if member.above.kind == "arguments" and call is not None:
-                yield from _handed_on(member, call, builtins)
-        elif isinstance(key, str) and key in KEYS:
+                yield from _passed_prototypes(member, call, builtins)
+        elif isinstance(key, str) and key in _REFUSED_KEYS:
             operand = member.children[0]
             if key != "constructor" or not (
-                _only_tells(member, origins) or _is_data(origins.of(operand), origins)
+                _only_tests_type(member, origins) or _is_data(origins.of(operand), origins)
             ):
                 yield _refused(member.children[-1], key)
 
 
-def _only_tells(member: Node, origins: Origins) -> bool:
-    """`value.constructor.name`, `value.constructor === Map`: what a value is, no way further."""
+def _only_tests_type(member: Node, origins: Origins) -> bool:
+    """Whether it is `value.constructor.name` or `value.constructor === Map`: a test of a type that
+    leads no further."""
     node, above = member, member.above
     while above.kind == "parenthesized_expression":
         node, above = above, above.above
@@ -108,7 +105,7 @@ def _only_tells(member: Node, origins: Origins) -> bool:
 
 
 def _is_data(origin: Origin, origins: Origins) -> bool:
-    """Whether a value is JSON, or a part of it: what a tool returns, what the caller hands in."""
+    """Whether a value is JSON, or a part of it: a tool's result, the caller's arguments."""
     match origin:
         case FromArguments(path=path):
             return "constructor" not in path
@@ -120,8 +117,8 @@ def _is_data(origin: Origin, origins: Origins) -> bool:
             return False
 
 
-def _handed_on(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem]:
-    """A prototype of the language's that a function of the program's is given."""
+def _passed_prototypes(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem]:
+    """Return prototypes of the language that are passed to a function of the program."""
     callee = call.child("function") or call.child("constructor")
     if callee is not None and builtins.path(callee) is None and builtins.path(member) is not None:
         message = "prototype cannot be handed on: other code relies on it; hand on a value."
@@ -129,24 +126,24 @@ def _handed_on(member: Node, call: Node, builtins: Builtins) -> Iterator[Problem
 
 
 def _parts(origins: Origins) -> Iterator[Problem]:
-    """Keys that destructuring opens."""
+    """Return keys that destructuring opens."""
     scopes = origins.scopes
     found = [(binding.node, binding.parts) for binding in scopes.bindings]
     found += [(target.node, list(target.parts)) for target in scopes.member_writes]
     for node, parts in found:
         for part in parts:
             for step in part.path:
-                if isinstance(step, str) and step in KEYS and step != "__proto__":
+                if isinstance(step, str) and step in _REFUSED_KEYS and step != "__proto__":
                     value = origins.of(part.value) if part.value is not None else None
                     if value is None or step != "constructor" or not _is_data(value, origins):
                         yield _refused(node, step)
 
 
 def _own_keys(origins: Origins) -> Iterator[Problem]:
-    """`__proto__` as a key that is written: in objects, classes and patterns."""
+    """Return `__proto__` as a written key: in objects, classes and patterns."""
     tree = origins.tree
     if any(sign in tree.source.text for sign in _SIGNS):
-        for node in tree.of(*_KEY_KINDS):
+        for node in tree.of(*KEY_NAMES):
             if node.above.kind not in MEMBERS and tree.name(node) == "__proto__":
                 yield _refused(node, "__proto__")
         for node in tree.of("string"):
@@ -156,12 +153,13 @@ def _own_keys(origins: Origins) -> Iterator[Problem]:
         written = node.children[0].inner
         key = _constant(written, origins)
         is_step = node.above.kind == "pair_pattern" and written.kind != "string"
-        if key == "__proto__" or (is_step and key in KEYS):
+        if key == "__proto__" or (is_step and key in _REFUSED_KEYS):
             yield _refused(node, key)
 
 
 def _changes(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Writes to the language's own objects, and to prototypes of whatever is not the program's."""
+    """Return writes to the language's own objects, and to prototypes of anything that is not the
+    program's."""
     removed = [
         node["argument"].inner
         for node in origins.tree.of("unary_expression")
@@ -185,8 +183,7 @@ def _change(target: Node, origins: Origins, builtins: Builtins) -> Iterator[Prob
 
 
 def _is_own(node: Node, origins: Origins) -> bool:
-    """Whether it is a class or function of the program, under the name that it was declared by,
-    or data."""
+    """Whether it is a class or function of the program, under its declared name, or data."""
     if _is_data(origins.of(node), origins):
         return True
     binding = origins.scopes.binding(node) if node.kind == "identifier" else None
@@ -201,7 +198,7 @@ def _is_made_here(binding: Binding) -> bool:
 
 
 def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
-    """Functions of `Object` and `Reflect` that do what members do."""
+    """Return calls of the functions of `Object` and `Reflect` that work like members."""
     text = origins.tree.source.text
     if not any(sign in text for sign in ("Object", "Reflect", "\\")):
         return
@@ -214,22 +211,22 @@ def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
         if path in _CHANGING and first is not None and is_prototype(builtins.path(first)):
             yield Problem(first.start, _UNCHANGEABLE)
         key = _constant(second, origins) if path in _OPENING and second is not None else ""
-        if second is not None and key in KEYS:
+        if second is not None and key in _REFUSED_KEYS:
             yield _refused(second, key)
 
 
 def _may_be(callee: Node, origins: Origins) -> bool:
-    """Whether a callee may be one of these functions, at a glance."""
+    """Whether a callee may be one of these functions; a cheap test."""
     callee = callee.inner
     is_method = callee.kind in MEMBERS and origins.key(callee) in _METHODS
     return is_method or callee.kind == "identifier"
 
 
 def _constant(node: Node, origins: Origins) -> str:
-    """The text that an expression is known to be; an empty one else."""
+    """Return the constant text of an expression; an empty one if unknown."""
     value = origins.of(node)
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 
 
 def _refused(node: Node, key: str) -> Problem:
-    return Problem(node.start, f"{key} is not allowed: {KEYS[key]}.")
+    return Problem(node.start, f"{key} is not allowed: {_REFUSED_KEYS[key]}.")

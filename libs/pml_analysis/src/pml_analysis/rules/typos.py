@@ -1,4 +1,4 @@
-"""Typos pass: names that are declared nowhere and nearly are one that is."""
+"""Typos pass: undeclared names that nearly are a declared one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
@@ -10,30 +10,30 @@ from pml_analysis.names.origins import Origins
 from pml_analysis.text.problems import Problem
 
 _ROOTS: Final = ("args", "capabilities", "context", "mcp")
-_SHORTEST: Final = 4
-_LONGEST: Final = 40
-_MOST: Final = 2_000
-"""Names beyond which none are compared: nobody wrote that."""
+_MIN_LENGTH: Final = 4
+_MAX_LENGTH: Final = 40
+_MAX_NAMES: Final = 2_000
+"""Number of names beyond which none are compared: generated code."""
 
 _OWN: Final = frozenset({"class", "const", "function", "let"})
 
 
 def mistyped_names(origins: Origins, free: Sequence[str]) -> Iterator[Problem]:
-    """The first use of each such name; `free` are the names taken for parameters."""
+    """Return the first use of each such name; `free` are the names taken for parameters."""
     bindings = origins.scopes.bindings
-    if not free or len(free) > _MOST or len(bindings) > _MOST:
+    if not free or len(free) > _MAX_NAMES or len(bindings) > _MAX_NAMES:
         return
     near = _Neighbours(binding.name for binding in bindings)
     inner = {binding.name: binding for binding in bindings if binding.kind in _OWN}
-    wanted = set(free)
+    unseen = set(free)
     for node in origins.scopes.free:
         name = origins.tree.name(node)
-        if name not in wanted:
+        if name not in unseen:
             continue
-        wanted.remove(name)
-        meant = _elsewhere(origins, inner[name]) if name in inner else near.of(name)
-        if meant is not None:
-            message = f"{name} is declared nowhere here, the caller has to hand it in: {meant}"
+        unseen.remove(name)
+        intended = _elsewhere(origins, inner[name]) if name in inner else near.of(name)
+        if intended is not None:
+            message = f"{name} is declared nowhere here, the caller has to hand it in: {intended}"
             yield Problem(node.start, message)
 
 
@@ -44,7 +44,7 @@ def _elsewhere(origins: Origins, binding: Binding) -> str:
 
 @cache
 def _given() -> "tuple[Set[str], Mapping[str, Sequence[str]]]":
-    """The names that every program knows, and themselves by what they are shortened."""
+    """Map the names that every program knows by their forms with one character left out."""
     names = {*GLOBALS, *_ROOTS}
     return names, _by_shortened(names)
 
@@ -58,17 +58,18 @@ def _by_shortened(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 class _Neighbours:
-    """Names by what they are with one character left out: those of a program, and those given."""
+    """Names by their forms with one character left out: those of a program, and the built-in
+    ones."""
 
     def __init__(self, own: Iterable[str]) -> None:
         given, self._near_given = _given()
-        mine = {name for name in own if len(name) <= _LONGEST}
+        mine = {name for name in own if len(name) <= _MAX_LENGTH}
         self._names = given | mine
         self._near_own = _by_shortened(mine - given)
 
     def of(self, name: str) -> str | None:
-        """The name that another is most likely a slip for, as a question."""
-        if len(name) > _LONGEST or name in self._names:
+        """Return, as a question, the name that another most likely is a typo of."""
+        if len(name) > _MAX_LENGTH or name in self._names:
             return None
         keys = (name, name.lower(), *_shortened(name))
         found = [
@@ -77,31 +78,31 @@ class _Neighbours:
             for known in sorted([*self._near_given.get(key, ()), *self._near_own.get(key, ())])
         ]
         found += [short for short in _shortened(name) if short in self._names]
-        meant = next((known for known in found if _is_slip(name, known)), None)
-        return f"is {meant} meant?" if meant is not None else None
+        intended = next((known for known in found if _is_typo(name, known)), None)
+        return f"is {intended} meant?" if intended is not None else None
 
 
 def _shortened(name: str) -> list[str]:
     return list(dict.fromkeys(name[:at] + name[at + 1 :] for at in range(len(name))))
 
 
-def _is_slip(name: str, meant: str) -> bool:
-    """Two characters in the wrong order, one too many or too few, or another case; not what names
-    differ by on purpose: a number, an ending, what is put before."""
-    if meant in GLOBALS and name.lower() == meant.lower():
+def _is_typo(name: str, intended: str) -> bool:
+    """Whether two names differ by two characters swapped, one too many or too few, or case; not by
+    what names differ in on purpose: a number, an ending, a prefix."""
+    if intended in GLOBALS and name.lower() == intended.lower():
         return False  # a date is not Date
-    if name.lower() == meant.lower():
+    if name.lower() == intended.lower():
         return True
-    if meant not in _ROOTS and max(len(name), len(meant)) < _SHORTEST:
+    if intended not in _ROOTS and max(len(name), len(intended)) < _MIN_LENGTH:
         return False
-    if len(name) == len(meant):
-        at = next(at for at in range(len(name)) if name[at] != meant[at])
+    if len(name) == len(intended):
+        at = next(at for at in range(len(name)) if name[at] != intended[at])
         swapped = name[:at] + name[at + 1 : at + 2] + name[at] + name[at + 2 :]
-        return swapped == meant
-    longer, shorter = sorted((name, meant), key=len, reverse=True)
+        return swapped == intended
+    longer, shorter = sorted((name, intended), key=len, reverse=True)
     at = next((at for at in range(len(shorter)) if longer[at] != shorter[at]), len(shorter))
     if longer[:at] + longer[at + 1 :] != shorter or longer[at].isdigit():
         return False
     is_inside = 0 < at < len(shorter)
     is_doubled = at > 0 and longer[at] == longer[at - 1]
-    return is_inside or is_doubled or (meant in _ROOTS and name != f"{meant}s")
+    return is_inside or is_doubled or (intended in _ROOTS and name != f"{intended}s")

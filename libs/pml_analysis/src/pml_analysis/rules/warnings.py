@@ -1,4 +1,5 @@
-"""Warnings pass: what may run, and is likely not what its author meant or its reader sees."""
+"""Warnings pass: code that may run, but likely differs from what its author meant or its reader
+sees."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,16 +16,16 @@ from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.reachability import unreachable_calls
 from pml_analysis.syntax.tree import Node
 from pml_analysis.text.characters import unseen_characters
-from pml_analysis.text.confusables import disguise, disguised
+from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 
-_MOST: Final = 20
+_MAX_WARNINGS: Final = 20
 
 
 def warnings(
     origins: Origins, calls: Calls, marks: Sequence[Mark], free: Sequence[str]
 ) -> list[Problem]:
-    """What a person should look at, in source order; `free` are the names taken for parameters."""
+    """Return the warnings, in source order; `free` are the names taken for parameters."""
     tree = origins.tree
     called = [mark.node for mark in marks if mark.kind in ("call", "entry")]
     sorts = (
@@ -34,15 +35,15 @@ def warnings(
         iter(unseen_characters(tree.raw, tree.source)),
         escaped_names(tree),
         _changed_constants(origins),
-        _disguised_names(origins),
-        _disguised_tools(calls.sites),
+        _confusable_names(origins),
+        _confusable_tools(calls.sites),
     )
-    found = {problem: None for sort in sorts for problem in islice(sort, _MOST)}
-    return sorted(found, key=lambda problem: problem.offset)[:_MOST]
+    found = {problem: None for sort in sorts for problem in islice(sort, _MAX_WARNINGS)}
+    return sorted(found, key=lambda problem: problem.offset)[:_MAX_WARNINGS]
 
 
 def _changed_constants(origins: Origins) -> Iterator[Problem]:
-    """Writes that fail when they are reached."""
+    """Return writes to constants, which fail when they are reached."""
     for index in sorted(origins.scopes.written):
         node = origins.tree.nodes[index]
         binding = origins.scopes.binding(node)
@@ -51,8 +52,8 @@ def _changed_constants(origins: Origins) -> Iterator[Problem]:
             yield Problem(node.start, message)
 
 
-def _disguised_names(origins: Origins) -> Iterator[Problem]:
-    """Names that pass for another name of the program."""
+def _confusable_names(origins: Origins) -> Iterator[Problem]:
+    """Return names that imitate another name of the program."""
     scopes = origins.scopes
     if origins.tree.source.text.isascii():
         return
@@ -60,16 +61,17 @@ def _disguised_names(origins: Origins) -> Iterator[Problem]:
     for node in [*(binding.node for binding in scopes.bindings), *scopes.free]:
         named.setdefault(origins.tree.name(node), node)
     for name, node in named.items():
-        seen = disguised(name) if len(name) > 1 else None  # Greek ones are honest
+        seen = imitated_name(name) if len(name) > 1 else None  # Greek ones are honest
         if seen is not None and (seen in named or seen in GLOBALS or seen in BOUND_ROOTS):
-            yield Problem(node.start, f"{name} is not {seen}: it has {disguise(name)}.")
+            yield Problem(node.start, f"{name} is not {seen}: it has {confusable_character(name)}.")
 
 
-def _disguised_tools(sites: Sequence[CallSite]) -> Iterator[Problem]:
-    """Tools whose names pass for others."""
+def _confusable_tools(sites: Sequence[CallSite]) -> Iterator[Problem]:
+    """Return tools whose names imitate others."""
     for site in sites:
         for name in (site.server, site.tool):
-            seen = disguised(name)
+            seen = imitated_name(name)
             if seen is not None:
-                message = f"{site.tool_id} is not what it looks like: {name} has {disguise(name)}."
+                character = confusable_character(name)
+                message = f"{site.tool_id} is not what it looks like: {name} has {character}."
                 yield Problem(site.callee.start, message)

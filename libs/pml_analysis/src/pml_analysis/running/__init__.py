@@ -1,1 +1,1 @@
-"""What runs, and what it is the same as."""
+"""The program that runs, and its identity."""

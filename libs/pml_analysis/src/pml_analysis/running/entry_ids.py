@@ -1,7 +1,8 @@
-"""Rows: how a function that is entered in several ways knows, as it runs, which nodes it makes.
+"""Entry ids: node ids at run time for functions that are entered in several ways.
 
-Each way is a row of node ids, one for each of the function's slots; a slot that enters another such
-function holds the number of that function's row. A function that is entered in one way needs none.
+Each way in is a row of node ids, one for each of the function's slots; a slot that enters another
+such function holds the number of that function's row. A function that is entered in one way needs
+none.
 """
 
 import json
@@ -15,36 +16,39 @@ from pml_analysis.structure.units import Unit
 
 TABLE: Final = "__pml_nodes"
 _RECURSION: Final = -1
-"""The slot of the loop that a function makes which enters itself."""
+"""The slot of the loop that a self-entering function makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Of one function: its position among those with rows, its ways in, slots by syntax index."""
+    """The slots of one function: its position among those with rows, its instances, slots by syntax
+    index."""
 
     number: int
     instances: Sequence[Instance]
     slots: dict[int, int]
 
 
-class Rows:
-    """Says, for every mark, the JavaScript expression of what it stands for."""
+class EntryIds:
+    """Builds, for every mark, the JavaScript expression of the node id it stands for."""
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
-        self._ways: dict[int | None, list[Instance]] = {}
+        self._instances: dict[int | None, list[Instance]] = {}
         for instance in expansion.instances:
-            self._ways.setdefault(_function(instance), []).append(instance)
-        several = [function for function, ways in self._ways.items() if len(ways) > 1]
+            self._instances.setdefault(_function(instance), []).append(instance)
+        several = [
+            function for function, instances in self._instances.items() if len(instances) > 1
+        ]
         self._slots = {
-            function: _Slots(number, self._ways[function], self._slots_of(function))
+            function: _Slots(number, self._instances[function], self._slots_of(function))
             for number, function in enumerate(several)
         }
-        with_rows = [way for slots in self._slots.values() for way in slots.instances]
+        with_rows = [one for slots in self._slots.values() for one in slots.instances]
         self._row = {instance.number: row for row, instance in enumerate(with_rows)}
 
     def table(self) -> str:
-        """The declaration of all rows; empty where none are needed."""
+        """Return the declaration of all rows; empty where none are needed."""
         if not self._slots:
             return ""
         rows = [
@@ -55,30 +59,30 @@ class Rows:
         return f"const {TABLE} = {json.dumps(rows, separators=(',', ':'))}; "
 
     def node(self, mark: Mark, function: int | None) -> str:
-        """The id of the node that a mark of a function makes."""
+        """Return the id of the node that a mark of a function makes."""
         return self._read(mark.node.index, function)
 
     def recursion(self, function: int) -> str | None:
-        """The id of the loop of a function that enters itself; None where it never does."""
+        """Return the id of the loop of a function that enters itself; None where it never does."""
         loops = self._expansion.loops
-        if not any(way.number in loops for way in self._ways[function]):
+        if not any(instance.number in loops for instance in self._instances[function]):
             return None
         return self._read(_RECURSION, function)
 
     def entering(self, mark: Mark, function: int | None) -> tuple[str, str] | None:
-        """The row with which a mark of one function enters another, and that one's key."""
+        """Return the row with which a mark of one function enters another, and that one's key."""
         callee = self._slots.get(None if mark.unit is None else mark.unit.function.index)
         if callee is None:
             return None
         return self._read(mark.node.index, function), str(callee.number)
 
     def entry(self, unit: Unit) -> tuple[str, str, str] | None:
-        """For the body of a function with rows: the name that holds its row, its key, and the row
-        when it is entered by a way that is not known."""
+        """Return, for the body of a function with rows, the name that holds its row, its key, and
+        the row when it is entered in an unknown way."""
         slots = self._slots.get(unit.function.index)
         if slots is None:
             return None
-        loose = next((way for way in slots.instances if not way.is_invoked), None)
+        loose = next((one for one in slots.instances if not one.is_invoked), None)
         caller = None if loose is None else loose.caller
         otherwise = (
             str(self._row[slots.instances[0].number])
@@ -95,11 +99,11 @@ class Rows:
     def _read(self, place: int, function: int | None) -> str:
         slots = self._slots.get(function)
         if slots is None:
-            return json.dumps(self._entry(place, self._ways[function][0]))
+            return json.dumps(self._entry(place, self._instances[function][0]))
         return f"{TABLE}[{_variable(slots.number)}][{slots.slots[place]}]"
 
     def _entry(self, place: int, instance: Instance) -> str | int | None:
-        """What a slot holds: a node id, or the number of a row."""
+        """Return the content of a slot: a node id, or the number of a row."""
         if place == _RECURSION:
             return self._expansion.loops.get(instance.number)
         key = (place, instance.number)

@@ -9,7 +9,7 @@ from pml_common.contracts.capability import InjectedCapability, NestedCapability
 def injected(
     nested: Iterable[NestedCapability], reached: Iterable[Reached]
 ) -> tuple[InjectedCapability, ...]:
-    """Each of `nested`, which are among those `reached`, with its program as it runs."""
+    """Return each of `nested`, all of them among `reached`, with its program as it runs."""
     programs = {one.capability.id: one.capability.runs for one in reached}
     return tuple(
         InjectedCapability(

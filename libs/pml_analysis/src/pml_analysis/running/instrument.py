@@ -1,7 +1,7 @@
 """Instrumentation pass (A10): the author's text, with node ids at calls and outcomes at decisions.
 
-Nothing is taken away and no line is added, so that lines in errors stay the author's. A program
-can tell only by the text of its own functions (`f.toString()`).
+Nothing is removed and no line is added, so that lines in errors stay the author's. A program can
+detect it only by the text of its own functions (`f.toString()`).
 """
 
 import json
@@ -12,12 +12,13 @@ from typing import ClassVar, Final
 from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.choices import case_outcome, condition_of
 from pml_analysis.names.origins import BOUND_ROOTS
-from pml_analysis.running.entry_ids import Rows
+from pml_analysis.running.entry_ids import EntryIds
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion
-from pml_analysis.structure.marks import INLINE, Mark
+from pml_analysis.structure.marks import Mark
 from pml_analysis.structure.units import Unit
 from pml_analysis.syntax.edits import Edited, Wrap, apply
+from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS
 from pml_analysis.syntax.tree import Node, Tree
 
 _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
@@ -25,55 +26,58 @@ _GIVEN: Final = "__pml_given"
 
 
 def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
-    """The program that runs; `bindings` come before it, on its first line."""
-    rows = Rows(expansion)
+    """Build the program that runs; `bindings` come before it, on its first line."""
+    entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
-    writer = _Writer(tree, rows, sites, {unit.function.index for unit in units})
+    writer = _Writer(tree, entry_ids, sites, {unit.function.index for unit in units})
     wraps: list[Wrap] = []
     for function, marks in expansion.marks.items():
         for mark in marks:
             wraps += writer.mark(mark, function)
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
-    return apply(tree.source.text, wraps, first=bindings + rows.table())
+    return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
 def prologue(free: Sequence[str], spoken: Sequence[str], arguments: str) -> str:
-    """Binds, on the author's first line, the names that the caller's arguments are read by."""
+    """Build the bindings, on the author's first line, of the names that the caller's arguments are
+    read by."""
     whole = "".join(f"const {name} = {arguments}; " for name in spoken)
     parts = f"const {{ {', '.join(free)} }} = {arguments}; " if free else ""
     return parts + whole
 
 
 def arguments_name(top: Container[str]) -> str | None:
-    """A name that the caller's arguments have in spite of the author's own declarations."""
+    """Return a name for the caller's arguments that the author's own declarations do not shadow."""
     return next((name for name in BOUND_ROOTS if name not in top), None)
 
 
 class _Writer:
     def __init__(
-        self, tree: Tree, rows: Rows, sites: Mapping[int, CallSite], named: Container[int]
+        self, tree: Tree, entry_ids: EntryIds, sites: Mapping[int, CallSite], named: Container[int]
     ) -> None:
         self._tree = tree
-        self._rows = rows
+        self._entry_ids = entry_ids
         self._sites = sites
         self._named = named
-        """Functions that more than one place may run, by index."""
+        """Functions with more than one possible caller, by index."""
 
     def mark(self, mark: Mark, function: int | None) -> Iterator[Wrap]:
-        """What is put in for one mark of a function."""
+        """Return the edits for one mark of a function."""
         match mark.kind:
             case "call":
-                yield from self._call(self._sites[mark.node.index], self._rows.node(mark, function))
+                yield from self._call(
+                    self._sites[mark.node.index], self._entry_ids.node(mark, function)
+                )
             case "decision":
                 yield from self._DECISIONS[mark.node.kind](
-                    self, mark.node, self._rows.node(mark, function)
+                    self, mark.node, self._entry_ids.node(mark, function)
                 )
             case "loop":
-                yield self._loop(mark.node, self._rows.node(mark, function))
+                yield self._loop(mark.node, self._entry_ids.node(mark, function))
             case "entry":
-                entering = self._rows.entering(mark, function)
+                entering = self._entry_ids.entering(mark, function)
                 if entering is not None:
                     row, key = entering
                     is_call = mark.node.kind == "call_expression"
@@ -83,8 +87,8 @@ class _Writer:
                 pass
 
     def body(self, unit: Unit) -> Iterator[Wrap]:
-        """What is put at the beginning of a local function's body."""
-        entry, loop = self._rows.entry(unit), self._rows.recursion(unit.function.index)
+        """Return the text at the beginning of a local function's body."""
+        entry, loop = self._entry_ids.entry(unit), self._entry_ids.recursion(unit.function.index)
         first = ""
         if entry is not None:
             name, key, otherwise = entry
@@ -95,10 +99,10 @@ class _Writer:
             yield _at_start(unit.function["body"], first)
 
     def _call(self, site: CallSite, node_id: str) -> Iterator[Wrap]:
-        """`E(…)` → `__pml.at("n1", E)(…)`.
+        """Rewrite `E(…)` → `__pml.at("n1", E)(…)`.
 
-        A callee that an optional chain may leave undefined stays so: `a?.b(…)` →
-        `__pml.at("n1", a?.b)?.(…)`.
+        A callee that an optional chain may leave undefined stays so: `a?.b(…)` → `__pml.at("n1",
+        a?.b)?.(…)`.
         """
         callee, text = site.callee, self._tree.source.text
         yield _round(callee, f"__pml.at({node_id}, ", ")")
@@ -109,19 +113,20 @@ class _Writer:
                 yield Wrap(follows.start, follows.start, "?.")
 
     def _condition(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        """`if (C)` → `if (__pml.decide("d1", C))`; the same round the condition of `C ? a : b`."""
-        yield _handed(condition_of(node), f"__pml.decide({node_id}, ")
+        """Rewrite `if (C)` → `if (__pml.decide("d1", C))`, and the condition of `C ? a : b`
+        likewise."""
+        yield _as_last_argument(condition_of(node), f"__pml.decide({node_id}, ")
 
     def _short_circuit(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        yield _handed(node["left"], f"__pml.{_asking(node)}({node_id}, ")
+        yield _as_last_argument(node["left"], f"__pml.{_report_of(node)}({node_id}, ")
 
     def _assignment(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        """`a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
+        """Rewrite `a ||= B` → `__pml.last(__pml.decide("d1", a), a ||= B)`."""
         left = self._plain_text(node["left"])
-        yield _round(node, f"__pml.last(__pml.{_asking(node)}({node_id}, {left}), ", ")")
+        yield _round(node, f"__pml.last(__pml.{_report_of(node)}({node_id}, {left}), ", ")")
 
     def _plain_text(self, node: Node) -> str:
-        """A name and its members, on one line."""
+        """Return a name and its members, on one line."""
         names: list[str] = []
         node = node.inner
         while node.kind == "member_expression":
@@ -130,7 +135,7 @@ class _Writer:
         return ".".join([self._tree.text(node), *reversed(names)])
 
     def _switch(self, node: Node, node_id: str) -> Iterator[Wrap]:
-        yield _handed(node["value"].children[0], f"__pml.subject({node_id}, ")
+        yield _as_last_argument(node["value"].children[0], f"__pml.subject({node_id}, ")
         clauses = node["body"].children
         for clause in clauses:
             value = clause.child("value")
@@ -149,12 +154,13 @@ class _Writer:
         yield _at_start(node["handler"]["body"], f'__pml.took({node_id}, "error"); ')
 
     def _loop(self, node: Node, node_id: str) -> Wrap:
-        """A report at the beginning of each round; a function that others may run too is put into
-        one that reports, `f` → `function (...given) { return (report, f).apply(this, given); }`."""
+        """Put a report at the beginning of each round; a callback with other possible callers is
+        wrapped in one that reports, `f` → `function (...given) { return (report, f).apply(this,
+        given); }`."""
         if node.kind != "call_expression":
             return _at_start(node["body"], f"__pml.round({node_id}); ", is_statement=True)
         function = given_function(self._tree, node) or node
-        if function.inner.kind in INLINE and function.inner.index not in self._named:
+        if function.inner.kind in INLINE_FUNCTIONS and function.inner.index not in self._named:
             return _at_start(function.inner["body"], f"__pml.round({node_id}); ")
         before = f"function (...{_GIVEN}) {{ return (__pml.round({node_id}), "
         return _round(function, before, f").apply(this, {_GIVEN}); }}")
@@ -169,13 +175,13 @@ class _Writer:
     }
 
 
-def _asking(node: Node) -> str:
-    """What reports the outcome of a short circuit."""
+def _report_of(node: Node) -> str:
+    """Return the report of the outcome of a short circuit."""
     return "absent" if node["operator"].kind.startswith("??") else "decide"
 
 
-def _handed(node: Node, before: str) -> Wrap:
-    """An expression as the last argument of a call."""
+def _as_last_argument(node: Node, before: str) -> Wrap:
+    """Wrap an expression as the last argument of a call."""
     opening, closing = ("(", ")") if node.kind == "sequence_expression" else ("", "")
     return _round(node, f"{before}{opening}", f"{closing})")
 
@@ -185,8 +191,8 @@ def _round(node: Node, before: str, after: str) -> Wrap:
 
 
 def _at_start(body: Node, statements: str, *, is_statement: bool = False) -> Wrap:
-    """Statements before all others of a body, which may be a block, one statement, or the value of
-    an arrow function."""
+    """Put statements before all others of a body, which may be a block, one statement, or the value
+    of an arrow function."""
     if body.kind == "statement_block":
         return Wrap(body.start + 1, body.start + 1, f" {statements}")
     if is_statement:

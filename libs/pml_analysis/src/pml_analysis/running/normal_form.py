@@ -1,7 +1,7 @@
 """Normal form pass (A9): a hash that layout, comments, types and local names do not change.
 
-The form is the tree, one line per node: depth, place in the parent, kind, text. Layout is gone
-with the tokens that carry it: semicolons, quotes, redundant parentheses, trailing commas. So is
+The form is the tree, one line per node: depth, place in the parent, kind, text. Layout is gone with
+the tokens that carry it: semicolons, quotes, redundant parentheses, trailing commas. So is
 shorthand: `{a}` reads `{a: a}`, or renaming a local would show.
 """
 
@@ -12,26 +12,31 @@ from typing import ClassVar, Final
 
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.syntax.literals import number_value, string_value
-from pml_analysis.syntax.tree import CASTS, TYPES, WRAPPERS, Node, Tree
+from pml_analysis.syntax.node_kinds import (
+    CASTS,
+    CHAIN_LINKS,
+    SILENT,
+    TYPES,
+    UNBOUND_NAMES,
+    VERBATIM,
+    WRAPPERS,
+)
+from pml_analysis.syntax.tree import Node, Tree
 
 _KEYS: Final = frozenset({"key", "name"})
-_WORDS: Final = frozenset(
-    {"private_property_identifier", "property_identifier", "statement_identifier"}
-)
-_TEXTS: Final = frozenset({"escape_sequence", "meta_property", "regex", "string_fragment"})
-_LEFT_OUT: Final = TYPES | {"accessibility_modifier", "empty_statement", "override_modifier"}
-_CHAINED: Final = frozenset({"call_expression", "member_expression", "subscript_expression"})
+_LEFT_OUT: Final = TYPES.union(SILENT)
+_CHAINED: Final = CHAIN_LINKS - WRAPPERS
 _CHAINING: Final = frozenset({"function", "object"})
 
 
 def code_hash(tree: Tree, scopes: Scopes) -> str:
-    """SHA-256 of the program's normal form, in hex."""
+    """Return the SHA-256 of the program's normal form, in hex."""
     form = normal_form(tree, scopes)
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normal_form(tree: Tree, scopes: Scopes) -> str:
-    """The normal form itself."""
+    """Return the normal form itself."""
     return "\n".join(_Writer(tree, scopes).write())
 
 
@@ -44,12 +49,12 @@ class _Writer:
         self._depth = [0] * len(tree.nodes)
         """By node: the depth of its children."""
         self._inherited: dict[int, str | None] = {}
-        """By wrapper that is not written: the place that its operand has instead."""
+        """By omitted wrapper: the place that its operand has instead."""
 
     def write(self) -> list[str]:
-        """Write every node; the depth of its children follows from what was written."""
+        """Write every node; the depth of its children follows from the lines written."""
         depths, inherited, unusual = self._depth, self._inherited, self._UNUSUAL
-        names, word = self._tree.name, _WORDS
+        names, word = self._tree.name, UNBOUND_NAMES
         add = self.lines.append
         depth = 0
         for node in self._tree.nodes:
@@ -70,7 +75,7 @@ class _Writer:
         return self.lines
 
     def _wrapper(self, node: Node, depth: int, place: str | None) -> int:
-        """Wrappers change nothing, but for the parentheses that end an optional chain."""
+        """Write a wrapper: nothing, but for the parentheses that end an optional chain."""
         is_parenthesis = node.kind == "parenthesized_expression"
         if is_parenthesis and place in _CHAINING and node.inner.kind in _CHAINED:
             self.lines.append(f"{depth} {place} {node.kind}")
@@ -98,7 +103,7 @@ class _Writer:
         return depth
 
     def _string(self, node: Node, depth: int, place: str | None) -> int:
-        """As a key, `"a"` is `a`."""
+        """Write a string; as a key, `"a"` is `a`."""
         value = string_value(self._tree.text(node))
         if place in _KEYS:
             self.lines.append(f"{depth} {place} property_identifier {_key(value)}")
@@ -111,7 +116,7 @@ class _Writer:
         return depth + 1
 
     def _shorthand(self, node: Node, depth: int, place: str | None) -> int:
-        """`{a}` as `{a: a}`."""
+        """Write `{a}` as `{a: a}`."""
         if node.above.kind == "object_assignment_pattern":
             return self._identifier(node, depth, place)
         pair = "pair_pattern" if node.kind.endswith("_pattern") else "pair"
@@ -120,7 +125,7 @@ class _Writer:
         return self._identifier(node, depth + 1, "value")
 
     def _default(self, node: Node, depth: int, place: str | None) -> int:
-        """`{a = 1}` as `{a: a = 1}`."""
+        """Write `{a = 1}` as `{a: a = 1}`."""
         key = self._tree.name(node.children[0])
         self.lines.append(f"{depth} {place} pair_pattern")
         self.lines.append(f"{depth + 1} key property_identifier {key}")
@@ -132,20 +137,20 @@ class _Writer:
         return depth + 1
 
     def _hole(self, comma: Node, depth: int, place: str | None) -> int:
-        """A comma that stands for an item that is not there: `[, a]`, `[a, , b]`."""
+        """Write a comma that stands for a missing item: `[, a]`, `[a, , b]`."""
         before = self._tree.nodes[comma.index - 1]
         if before is comma.parent or (before.kind == "," and before.parent is comma.parent):
             self.lines.append(f"{depth} {place} ,")
         return depth
 
     def _nothing(self, _: Node, depth: int, __: str | None) -> int:
-        """What says nothing of what the program does; always a leaf of the tree."""
+        """Skip a leaf that has no effect on the program."""
         return depth
 
     _UNUSUAL: ClassVar[dict[str, Callable[["_Writer", Node, int, str | None], int]]] = {
         **dict.fromkeys(WRAPPERS, _wrapper),
         **dict.fromkeys(_LEFT_OUT, _nothing),
-        **dict.fromkeys(_TEXTS, _text),
+        **dict.fromkeys(VERBATIM, _text),
         ",": _hole,
         "identifier": _identifier,
         "number": _number,
@@ -156,9 +161,9 @@ class _Writer:
         "string": _string,
         "type_identifier": _identifier,
     }
-    """Kinds that are not written as they are: how they are."""
+    """Writers of the kinds that are not written verbatim."""
 
 
 def _key(value: str) -> str:
-    """A key as an identifier is written, or quoted where it is none."""
+    """Return a key as an identifier is written, or quoted where it is none."""
     return value if value.isidentifier() else json.dumps(value)

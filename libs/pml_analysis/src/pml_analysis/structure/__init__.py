@@ -1,1 +1,1 @@
-"""What calls what, in which order: the nodes and edges of a program."""
+"""Structure: the nodes and edges of a program, from its calls and their order."""

@@ -1,5 +1,4 @@
-"""Calls pass: every place that calls a tool or a capability, and every place that may without
-saying which."""
+"""Calls pass: every call of a tool or a capability, and every call that may be one."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,14 +16,14 @@ from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
 
 CAPABILITY_SERVER: Final = "cap"
-"""Heads the names by which capabilities are called as tools are: `cap:fs:read_json`."""
+"""Server name under which capabilities are called as tools: `cap:fs:read_json`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallSite:
     """One call of one tool, or of the capability that the program names so (`fs_read_json`,
-    `fs:read_json`); `argument` is the expression it is given, if any, and `spread` the list
-    that holds it, perhaps, in `f(...list)`."""
+    `fs:read_json`); `argument` is its argument expression, if any, and `spread` the list that holds
+    it, maybe, in `f(...list)`."""
 
     call: Node
     callee: Node
@@ -36,13 +35,13 @@ class CallSite:
 
     @property
     def tool_id(self) -> str:
-        """`server:tool`; of a capability, `cap:` and the name in the program."""
+        """Return `server:tool`; of a capability, `cap:` and the name in the program."""
         return f"{self.server}:{self.tool}"
 
 
 @dataclass
 class Calls:
-    """What was found, each in source order."""
+    """The calls found, each sort in source order."""
 
     sites: list[CallSite] = field(default_factory=list[CallSite])
     dynamic: list[Node] = field(default_factory=list[Node])
@@ -50,7 +49,7 @@ class Calls:
 
 
 def find_calls(tree: Tree, origins: Origins) -> Calls:
-    """Classify every call expression by where its callee comes from."""
+    """Classify every call expression by the origin of its callee."""
     calls = Calls()
     for call in tree.of("call_expression"):
         callee = call["function"]
@@ -77,7 +76,7 @@ def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: 
 
 
 def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
-    """`mcp.call("server:tool", arguments)`, `mcp.call("cap:namespace:action", arguments)`."""
+    """Read `mcp.call("server:tool", arguments)`, `mcp.call("cap:namespace:action", arguments)`."""
     first = _argument(call, 0)
     name = origins.of(first) if first is not None else None
     if not isinstance(name, Constant):
@@ -92,7 +91,7 @@ def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
 
 
 def _site(call: Node, callee: Node, server: str, tool: str, position: int) -> CallSite:
-    """A call that is given its arguments in this position."""
+    """Build the site of a call whose arguments are in this position."""
     capability = tool if server == CAPABILITY_SERVER else None
     argument, given = _argument(call, position), call["arguments"].children
     spread = next((node for node in given[: position + 1] if node.kind == "spread_element"), None)
@@ -100,7 +99,7 @@ def _site(call: Node, callee: Node, server: str, tool: str, position: int) -> Ca
 
 
 def _argument(call: Node, position: int) -> Node | None:
-    """One argument; None when it is missing, or a spread makes its place uncertain."""
+    """Return one argument; None when it is missing, or a spread makes its place uncertain."""
     arguments = call["arguments"]
     given = arguments.children[: position + 1] if arguments.kind == "arguments" else []
     if len(given) <= position or any(node.kind == "spread_element" for node in given):

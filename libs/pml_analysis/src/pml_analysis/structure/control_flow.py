@@ -19,15 +19,16 @@ from pml_analysis.structure.flow import (
     Routine,
     Switch,
     in_order,
-    perhaps,
+    maybe,
 )
 from pml_analysis.structure.flow import Sequence as InOrder
-from pml_analysis.structure.marks import LOOPS, Mark
+from pml_analysis.structure.marks import Mark
+from pml_analysis.syntax.node_kinds import FUNCTIONS, LOOPS, PATTERNS
 from pml_analysis.syntax.parser import TooDeep
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
-DEEPEST = 150
-"""How many constructs may stand inside each other: what a recursive pass can follow."""
+MAX_NESTING = 150
+"""Maximum nesting of constructs: the limit of a recursive pass."""
 
 _JUMPS: dict[str, JumpKind] = {
     "break_statement": "break",
@@ -35,15 +36,14 @@ _JUMPS: dict[str, JumpKind] = {
     "return_statement": "return",
     "throw_statement": "throw",
 }
-_PATTERNS: Final = ("array_pattern", "object_pattern")
 _RUNS_ON: Final = {"&&": True, "||": False, "??": True}
 """By operator: the outcome of its decision on which the right side runs."""
 
 
 def control_flow(tree: Tree, marks: Sequence[Mark]) -> Mapping[int | None, Flow]:
-    """The flow of the program (None) and of each local function, by the function's index.
+    """Return the flow of the program (None) and of each local function, by the function's index.
 
-    Raises TooDeep where constructs stand inside each other beyond what later passes follow.
+    Raises TooDeep where constructs nest deeper than later passes follow.
     """
     reducer = _Reducer(tree, marks)
     for index in sorted(_relevant(tree, marks), reverse=True):
@@ -55,7 +55,7 @@ class _Reducer(CallFlow):
     """Reduces nodes one by one, children before their parents."""
 
     def reduce(self, node: Node) -> None:
-        """What a node does, in the order it is evaluated."""
+        """Return the flow of a node, in evaluation order."""
         below = [self._done[child.index] for child in node.children if child.index in self._done]
         case = self._CASES.get(node.kind)
         if case is None and len(below) == 1 and node.index not in self._marks:
@@ -65,7 +65,7 @@ class _Reducer(CallFlow):
         level = max((inner for _, inner in below), default=0) + _nests(
             flow, [inner for inner, _ in below]
         )
-        if level > DEEPEST:
+        if level > MAX_NESTING:
             raise TooDeep(node.start)
         self._done[node.index] = (flow, level)
 
@@ -75,7 +75,7 @@ class _Reducer(CallFlow):
         return Enter(node.index, certain=False) if self._is(node, "entry") else inside
 
     def _with_default(self, node: Node) -> Flow:
-        return in_order(*map(self.flow, node.children[:1]), perhaps(self._rest(node)))
+        return in_order(*map(self.flow, node.children[:1]), maybe(self._rest(node)))
 
     def _rest(self, node: Node) -> Flow:
         return self._in_order(node.children[1:])
@@ -85,7 +85,7 @@ class _Reducer(CallFlow):
 
     def _assignment(self, node: Node) -> Flow:
         left, right = self._in(node, "left"), self._in(node, "right")
-        opens = node["left"].kind in _PATTERNS  # defaults and keys come after the value
+        opens = node["left"].kind in PATTERNS  # defaults and keys come after the value
         return in_order(right, left) if opens else in_order(left, right)
 
     def _short_circuit(self, node: Node) -> Flow:
@@ -93,10 +93,10 @@ class _Reducer(CallFlow):
         if not arms(node):
             return in_order(left, right)
         if not self._is(node, "decision"):
-            return in_order(left, perhaps(right))
+            return in_order(left, maybe(right))
         runs_on = _RUNS_ON[node["operator"].kind.removesuffix("=")]
-        ways = (right, NOTHING) if runs_on else (NOTHING, right)
-        return Branch(node.index, left, *ways)
+        branches = (right, NOTHING) if runs_on else (NOTHING, right)
+        return Branch(node.index, left, *branches)
 
     def _branch(self, node: Node) -> Flow:
         places = ("condition", "consequence", "alternative")
@@ -104,7 +104,7 @@ class _Reducer(CallFlow):
         return Branch(node.index, *parts) if self._is(node, "decision") else in_order(*parts)
 
     def _field(self, node: Node) -> Flow:
-        """A field is made with each object, a static one with the class."""
+        """Return the flow of a field: with each object, or with the class if it is static."""
         made = self._in_order(node.children)
         return made if any(child.kind == "static" for child in node.children) else Routine(made)
 
@@ -126,7 +126,7 @@ class _Reducer(CallFlow):
                 before, tail = self._in(node, "initializer"), self._in(node, "increment")
             case "for_in_statement":
                 # What is opened to names is, before the round is told of.
-                before, head = self._in(node, "right"), perhaps(self._in(node, "left"))
+                before, head = self._in(node, "right"), maybe(self._in(node, "left"))
             case "do_statement":
                 head, tail = NOTHING, head
             case _:
@@ -146,7 +146,7 @@ class _Reducer(CallFlow):
         if not self._is(node, "decision"):
             return NOTHING
         clauses = node["body"].children
-        tests = [perhaps(self._in(clause, "value")) for clause in clauses]
+        tests = [maybe(self._in(clause, "value")) for clause in clauses]
         subject = in_order(self._in(node, "value"), *tests)
         cases = tuple(
             (
@@ -191,7 +191,7 @@ class _Reducer(CallFlow):
 
 
 def _nests(flow: Flow, below: Iterable[Flow]) -> bool:
-    """Whether a flow puts others inside a new construct, not just one after the other."""
+    """Whether a flow nests others in a new construct, not just in a sequence."""
     if isinstance(flow, LEAVES) or flow is NOTHING:
         return False
     known = {id(part) for inner in below for part in _parts(inner)}
@@ -203,7 +203,7 @@ def _parts(flow: Flow) -> tuple[Flow, ...]:
 
 
 def _is_endless(loop: Node) -> bool:
-    """`for (;;)`, `while (true)`."""
+    """Whether it is `for (;;)` or `while (true)`."""
     condition = loop.child("condition")
     if loop.kind == "for_statement":
         return condition is None or condition.kind == "empty_statement"
@@ -211,7 +211,7 @@ def _is_endless(loop: Node) -> bool:
 
 
 def _relevant(tree: Tree, marks: Iterable[Mark]) -> set[int]:
-    """The nodes with a call, a decision or a jump in them."""
+    """Return the nodes that contain a call, a decision or a jump."""
     found: set[int] = set()
     marked = (mark.node for mark in marks)
     for start in (*marked, *tree.of(*_JUMPS)):

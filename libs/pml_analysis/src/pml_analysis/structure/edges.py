@@ -1,11 +1,11 @@
-"""Edges pass: the flow, drawn as sequence, conditional and loop edges.
+"""Edges pass: the flow as sequence, conditional and loop edges.
 
-Every way through the program that ends is a way through these edges.
+Every path through the program that ends is a path along these edges.
 """
 
 from collections.abc import Mapping
 
-from pml_analysis.structure.edge_set import Drawn
+from pml_analysis.structure.edge_set import EdgeSet
 from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.structure.flow import (
     NOTHING,
@@ -16,8 +16,8 @@ from pml_analysis.structure.flow import (
     Jump,
     Labelled,
     Loop,
+    Maybe,
     Parallel,
-    Perhaps,
     Rescue,
     Routine,
     Sequence,
@@ -34,36 +34,36 @@ from pml_analysis.structure.frontiers import (
 )
 from pml_common.contracts.structure import Edge
 
-_Part = Perhaps | Rescue | Switch | Attempt | Routine | Labelled
+_Part = Maybe | Rescue | Switch | Attempt | Routine | Labelled
 
 
 def edges_of(flows: Mapping[int | None, Flow], expansion: Expansion, *, limit: int) -> list[Edge]:
-    """Edges in program order, each once. Raises TooManyEdges beyond `limit`."""
-    drawing = _Drawing(flows, expansion, limit)
-    drawing.draw(flows[None], {}, expansion.instances[0])
+    """Return the edges in program order, each once. Raises TooManyEdges beyond `limit`."""
+    builder = _EdgeBuilder(flows, expansion, limit)
+    builder.build(flows[None], {}, expansion.instances[0])
     return [
         Edge.model_validate(
             {"from": exit_.node_id, "to": to, "type": exit_.type, "outcome": exit_.outcome}
         )
-        for exit_, to in drawing.edges.real(drawing.placeholders)
+        for exit_, to in builder.edges.real(builder.placeholders)
     ]
 
 
-class _Drawing:
+class _EdgeBuilder:
     def __init__(self, flows: Mapping[int | None, Flow], expansion: Expansion, limit: int) -> None:
         self._flows = flows
         self._expansion = expansion
-        self.edges = Drawn(limit)
+        self.edges = EdgeSet(limit)
         self._made: list[Exit] = []
-        """Every exit so far, in the order of drawing: after any of them something may fail."""
+        """Every exit so far, in the order they were added: after any of them something may fail."""
         self.placeholders = Placeholders()
         self._returns: dict[int, Exit] = {}
-        """The placeholder for a recursive instance's end, while it is drawn."""
+        """The placeholder for a recursive instance's end, while it is being built."""
         self._failures: dict[int, Exit] = {}
         """The same for everything after which it may fail."""
 
-    def draw(self, flow: Flow, entry: Frontier, at: Instance) -> Exits:
-        """Draw a flow that is entered from a frontier; tells how it is left."""
+    def build(self, flow: Flow, entry: Frontier, at: Instance) -> Exits:
+        """Add the edges of a flow entered from a frontier; return its exits."""
         match flow:
             case Step():
                 return Exits(self._pass(self._id(flow.at, at), entry))
@@ -84,9 +84,9 @@ class _Drawing:
 
     def _part(self, flow: _Part, entry: Frontier, at: Instance) -> Exits:
         match flow:
-            case Perhaps():
-                ways = self.draw(flow.part, entry, at)
-                return Exits(merged([entry, ways.end]), ways.jumps)
+            case Maybe():
+                exits = self.build(flow.part, entry, at)
+                return Exits(merged([entry, exits.end]), exits.jumps)
             case Rescue():
                 return self._rescue(flow, entry, at)
             case Switch():
@@ -94,16 +94,16 @@ class _Drawing:
             case Attempt():
                 return self._attempt(flow, entry, at)
             case Routine():
-                return self.draw(flow.body, entry, at).left(entry, certain=flow.certain)
+                return self.build(flow.body, entry, at).left(entry, certain=flow.certain)
             case _:
-                ways = self.draw(flow.body, entry, at)
-                return Exits(ways.land(("break", flow.label)), ways.jumps)
+                exits = self.build(flow.body, entry, at)
+                return Exits(exits.land(("break", flow.label)), exits.jumps)
 
     def _id(self, syntax: int, at: Instance) -> str:
         return self._expansion.ids[syntax, at.number]
 
     def _pass(self, node_id: str, entry: Frontier | None) -> Frontier:
-        """Reach a node that has one way on."""
+        """Reach a node with a single exit."""
         self.edges.reach(node_id, entry)
         return self._leave(Exit(node_id))
 
@@ -112,49 +112,49 @@ class _Drawing:
         return {exit_: None}
 
     def _sequence(self, flow: Sequence, entry: Frontier, at: Instance) -> Exits:
-        all_ways = Exits(entry)
+        all_exits = Exits(entry)
         for part in flow.parts:
-            if all_ways.end is None:  # its nodes are shown, but nothing leads in or out
-                self.draw(part, {}, at)
+            if all_exits.end is None:  # its nodes are shown, but nothing leads in or out
+                self.build(part, {}, at)
                 continue
-            ways = self.draw(part, all_ways.end, at)
-            all_ways.take(ways)
-            all_ways.end = ways.end
-        return all_ways
+            exits = self.build(part, all_exits.end, at)
+            all_exits.take(exits)
+            all_exits.end = exits.end
+        return all_exits
 
     def _branch(self, flow: Branch, entry: Frontier, at: Instance) -> Exits:
-        condition = self.draw(flow.condition, entry, at)
+        condition = self.build(flow.condition, entry, at)
         node_id = self._id(flow.at, at)
         self.edges.reach(node_id, condition.end)
-        chosen = self.draw(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
-        other = self.draw(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
-        ways = Exits(merged([chosen.end, other.end]), condition.jumps)
-        ways.take(chosen, other)
-        return ways
+        chosen = self.build(flow.if_true, self._leave(Exit(node_id, "conditional", "true")), at)
+        other = self.build(flow.if_false, self._leave(Exit(node_id, "conditional", "false")), at)
+        exits = Exits(merged([chosen.end, other.end]), condition.jumps)
+        exits.take(chosen, other)
+        return exits
 
     def _loop(self, flow: Loop, entry: Frontier, at: Instance) -> Exits:
         again = self.placeholders.fresh()
-        head = self.draw(flow.head, {**entry, again: None}, at)
+        head = self.build(flow.head, {**entry, again: None}, at)
         node_id = self._id(flow.at, at)
         after = self._pass(node_id, head.end)
-        ways = self.draw(flow.body, self._leave(Exit(node_id, "loop_body")), at)
+        exits = self.build(flow.body, self._leave(Exit(node_id, "loop_body")), at)
         continues: list[Target] = [("continue", label) for label in (None, *flow.labels)]
-        round_ = self.draw(flow.tail, ways.land(*continues) or {}, at)
+        round_ = self.build(flow.tail, exits.land(*continues) or {}, at)
         self.placeholders.resolve(again, round_.end)
-        ways.take(head, round_)
-        ways.end = None if flow.is_endless else after
-        return Exits(ways.land(("break", None)), ways.jumps)
+        exits.take(head, round_)
+        exits.end = None if flow.is_endless else after
+        return Exits(exits.land(("break", None)), exits.jumps)
 
     def _switch(self, flow: Switch, entry: Frontier, at: Instance) -> Exits:
-        subject = self.draw(flow.subject, entry, at)
+        subject = self.build(flow.subject, entry, at)
         node_id = self._id(flow.at, at)
         self.edges.reach(node_id, subject.end)
         leaving = Exits(None, subject.jumps)
         for outcome, body in flow.cases:
             chosen = self._leave(Exit(node_id, "conditional", outcome))
-            ways = self.draw(body, merged([leaving.end, chosen]) or {}, at)
-            leaving.end = ways.end
-            leaving.take(ways)
+            exits = self.build(body, merged([leaving.end, chosen]) or {}, at)
+            leaving.end = exits.end
+            leaving.take(exits)
         if not flow.has_default:
             default = self._leave(Exit(node_id, "conditional", "default"))
             leaving.end = merged([leaving.end, default])
@@ -162,59 +162,60 @@ class _Drawing:
 
     def _attempt(self, flow: Attempt, entry: Frontier, at: Instance) -> Exits:
         before = len(self._made)
-        ways = self.draw(flow.body, entry, at)
+        exits = self.build(flow.body, entry, at)
         failing: list[Frontier | None] = [entry, dict.fromkeys(self._made[before:])]
         if flow.handler is not None:
-            failing.append(ways.jumps.pop(("throw", None), None))
-            failing = [self._handle(flow, flow.handler, ways, merged(failing) or {}, at)]
+            failing.append(exits.jumps.pop(("throw", None), None))
+            failing = [self._handle(flow, flow.handler, exits, merged(failing) or {}, at)]
         if flow.finalizer is None or flow.finalizer == NOTHING:
-            return ways
-        into = merged([ways.end, *ways.jumps.values(), *failing]) or {}
-        finalizer = self.draw(flow.finalizer, into, at)
-        if finalizer.end == into:  # no node in it: every way goes on as it was
-            ways.take(finalizer)
-            return ways
+            return exits
+        into = merged([exits.end, *exits.jumps.values(), *failing]) or {}
+        finalizer = self.build(flow.finalizer, into, at)
+        if finalizer.end == into:  # no node in it: every exit goes on as it was
+            exits.take(finalizer)
+            return exits
         after = finalizer.end or {}
-        jumps = {**dict.fromkeys(ways.jumps, after), **finalizer.jumps}
-        return Exits(None if ways.end is None else finalizer.end, jumps)
+        jumps = {**dict.fromkeys(exits.jumps, after), **finalizer.jumps}
+        return Exits(None if exits.end is None else finalizer.end, jumps)
 
     def _handle(
-        self, flow: Attempt, handler: Flow, ways: Exits, failing: Frontier, at: Instance
+        self, flow: Attempt, handler: Flow, exits: Exits, failing: Frontier, at: Instance
     ) -> Frontier:
-        """Draw the decision of a try, and its handler; tells where the handler itself may fail."""
+        """Add the decision of a try and its handler; return the exits where the handler itself may
+        fail."""
         before = len(self._made)
         if flow.at is not None:
             node_id = self._id(flow.at, at)
-            self.edges.reach(node_id, merged([ways.end, failing]))
-            if ways.end is not None:
-                ways.end = self._leave(Exit(node_id, "conditional", "ok"))
+            self.edges.reach(node_id, merged([exits.end, failing]))
+            if exits.end is not None:
+                exits.end = self._leave(Exit(node_id, "conditional", "ok"))
             before = len(self._made)
             failing = self._leave(Exit(node_id, "conditional", "error"))
-        handled = self.draw(handler, failing, at)
-        ways.end = merged([ways.end, handled.end])
-        ways.take(handled)
+        handled = self.build(handler, failing, at)
+        exits.end = merged([exits.end, handled.end])
+        exits.take(handled)
         return {**failing, **dict.fromkeys(self._made[before:])}
 
     def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Exits:
         started = self._pass(self._id(flow.at, at), entry)
-        ways = [self.draw(part, started, at) for part in flow.parts]
+        exits = [self.build(part, started, at) for part in flow.parts]
         # What makes no call is over at once: the others are waited for, unless the first ends it.
-        ends = [way.end for way in ways if way.end != started or flow.first_ends]
+        ends = [one.end for one in exits if one.end != started or flow.first_ends]
         if flow.settles:
-            ends += [way.jumps.pop(("throw", None), None) for way in ways]
+            ends += [one.jumps.pop(("throw", None), None) for one in exits]
         ends += [started] if flow.is_repeated or not ends else []
         over = merged(ends)
         # A join that nothing reaches leads nowhere.
         end = over and self._pass(self._expansion.joins[flow.at, at.number], over)
         leaving = Exits(end)
-        leaving.take(*ways)
+        leaving.take(*exits)
         return leaving
 
     def _rescue(self, flow: Rescue, entry: Frontier, at: Instance) -> Exits:
         before = len(self._made)
-        promise = self.draw(flow.promise, entry, at)
+        promise = self.build(flow.promise, entry, at)
         into = merged([promise.end, dict.fromkeys(self._made[before:])])
-        callbacks = self.draw(flow.callbacks, into or {}, at)
+        callbacks = self.build(flow.callbacks, into or {}, at)
         end = callbacks.end if flow.goes_on or flow.callbacks != NOTHING else promise.end
         return Exits(end, {} if flow.goes_on else promise.jumps)
 
@@ -233,9 +234,9 @@ class _Drawing:
             self._failures[callee.number] = self.placeholders.fresh()
         function = callee.unit.function.index if callee.unit is not None else None
         body = self._flows.get(function, NOTHING)
-        ways = self.draw(body, inside, callee).left(entry, certain=True)
-        self.placeholders.resolve(returns, ways.end)
+        exits = self.build(body, inside, callee).left(entry, certain=True)
+        self.placeholders.resolve(returns, exits.end)
         if self._returns.pop(callee.number, None) is not None:
             failures = dict.fromkeys(self._made[before:])
             self.placeholders.resolve(self._failures.pop(callee.number), failures)
-        return ways if flow.certain else Exits(merged([entry, ways.land(*ways.jumps)]))
+        return exits if flow.certain else Exits(merged([entry, exits.land(*exits.jumps)]))

@@ -1,4 +1,4 @@
-"""Escapes pass: tools used as values where no later call can be traced back to them."""
+"""Escapes pass: tools used as values where later calls cannot be traced back to them."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from pml_analysis.names.choices import arms
 from pml_analysis.names.origins import CHAIN, Origins
 from pml_analysis.names.values import either, holds_tools
 from pml_analysis.structure.calls import Calls
+from pml_analysis.syntax.node_kinds import CONDITIONALS, DISCARDING
 from pml_analysis.syntax.tree import Node
 
 _FOLLOWED = frozenset(
@@ -19,27 +20,24 @@ _FOLLOWED = frozenset(
         ("variable_declarator", "value"),
     }
 )
-"""Places whose value other passes follow: names, and callees."""
+"""Positions whose value other passes follow: names, and callees."""
 
 _HARMLESS = frozenset(
     {
-        ("do_statement", "condition"),
+        *((kind, "condition") for kind in CONDITIONALS),
         ("for_statement", "condition"),
-        ("if_statement", "condition"),
         ("subscript_expression", "index"),
-        ("ternary_expression", "condition"),
-        ("while_statement", "condition"),
     }
 )
-"""Places that only ask whether there is a value, or make a text of it."""
+"""Positions that only test the value, or make a text of it."""
 
-_HARMLESS_IN = frozenset({"expression_statement", "sequence_expression"})
-_HANDING_ON = frozenset({"delete", "instanceof"})
-"""Operators that are more than a look at a value: what follows may be asked about it."""
+_FORWARDING = frozenset({"delete", "instanceof"})
+"""Operators that pass the value on: the result may be tested in turn."""
 
 
 def add_escapes(calls: Calls, origins: Origins) -> None:
-    """Add to the dynamic calls every value that holds tools and goes where nothing follows it."""
+    """Add to the dynamic calls every value that contains tools and goes where nothing follows
+    it."""
     escaped = {node.index: node for node in _escapes(origins)}
     calls.dynamic.extend(escaped.values())
     calls.dynamic.sort(key=lambda node: node.start)
@@ -48,7 +46,7 @@ def add_escapes(calls: Calls, origins: Origins) -> None:
 def _escapes(origins: Origins) -> Iterator[Node]:
     for use in _uses(origins):
         value = _carrier(use)
-        if not _is_kept_track_of(value):
+        if not _is_followed(value):
             yield value
     for target in origins.scopes.member_writes:
         if holds_tools(either(map(origins.part, target.parts))):
@@ -56,7 +54,7 @@ def _escapes(origins: Origins) -> Iterator[Node]:
 
 
 def _uses(origins: Origins) -> Iterator[Node]:
-    """Every identifier whose value may hold tools, where it is read."""
+    """Yield every read of an identifier whose value may contain tools."""
     scopes = origins.scopes
     for node in scopes.free:
         if origins.tree.name(node) in ("mcp", "capabilities"):
@@ -67,20 +65,20 @@ def _uses(origins: Origins) -> Iterator[Node]:
 
 
 def _carrier(node: Node) -> Node:
-    """The widest expression whose value is that of `node`, or a part of it."""
+    """Return the widest expression whose value is that of `node`, or a part of it."""
     above = node.above
     while (above.kind in CHAIN and above.operand is node) or node in arms(above):
         node, above = above, above.above
     return node
 
 
-def _is_kept_track_of(value: Node) -> bool:
+def _is_followed(value: Node) -> bool:
     above = value.above
     place = (above.kind, value.field or "")
-    if place in _FOLLOWED or place in _HARMLESS or above.kind in _HARMLESS_IN:
+    if place in _FOLLOWED or place in _HARMLESS or above.kind in DISCARDING:
         return True
     if above.kind == "template_substitution":
         return above.above.field != "arguments"  # a tag is handed the values themselves
     if above.kind in ("unary_expression", "binary_expression"):
-        return above["operator"].kind not in _HANDING_ON
+        return above["operator"].kind not in _FORWARDING
     return False

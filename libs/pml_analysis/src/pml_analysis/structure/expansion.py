@@ -1,8 +1,8 @@
-"""Expansion pass: local functions, brought in where they are invoked.
+"""Expansion pass: local functions, inlined at their invocations.
 
 An instance is one way a function is entered: by one invocation, itself in one instance of the
-function round it. Instance 0 is the program. What a function calls makes nodes once an instance;
-an invocation of a function from inside itself enters the instance that is running already.
+enclosing function. Instance 0 is the program. The calls of a function make nodes once per instance;
+a recursive invocation enters the instance that is already running.
 """
 
 import sys
@@ -19,15 +19,15 @@ from pml_analysis.syntax.tree import Node
 Key = tuple[int, int]
 """A syntax node's index, and an instance."""
 
-_DEEPEST: Final = 100
-"""How many functions may be entered one inside the other."""
+_MAX_DEPTH: Final = 100
+"""Maximum depth of functions that invoke each other."""
 
 _LETTERS: Final[dict[MarkKind, str]] = {"call": "n", "decision": "d", "loop": "l", "parallel": "f"}
 
 
 class TooManyNodes(Exception):
-    """The structure would have more nodes than a person can approve; with the offset of the first
-    that is too many."""
+    """The structure would have more nodes than a person can approve; `offset` is that of the first
+    node beyond the bound."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"too many nodes at offset {offset}")
@@ -36,8 +36,8 @@ class TooManyNodes(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """One way a function is entered; `place` is what invokes it, or the function itself where it
-    is written and may be run by nobody known. Unit, place and caller are None for the program."""
+    """One way a function is entered; `place` is the invocation, or the function itself where it is
+    written and may have unknown callers. Unit, place and caller are None for the program."""
 
     number: int
     unit: Unit | None = None
@@ -46,14 +46,15 @@ class Instance:
 
     @property
     def is_invoked(self) -> bool:
-        """Whether the way in is known."""
+        """Whether the invocation is known."""
         return self.unit is not None and self.place is not self.unit.function
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A node: what makes it, in which instance; a local function makes the loop of an instance that
-    enters itself. `joins` tells the end of what runs side by side from its beginning."""
+class ExpandedNode:
+    """A node: the syntax that makes it, and the instance; a local function makes the loop of an
+    instance that enters itself. `joins` distinguishes the end of a parallel part from its
+    beginning."""
 
     by: Mark | Unit
     instance: Instance
@@ -64,13 +65,13 @@ class Made:
 class Expansion:
     """All instances and the nodes that they make.
 
-    `nodes` by id, in source order with functions where they are entered; the rest are ids by what
-    makes them: `ids` by syntax and instance, `joins` for forks, `loops` by recursive instance;
-    `entered` the instance by what enters it.
+    `nodes` by id, in source order with functions where they are entered; the rest are ids by their
+    syntax: `ids` by syntax and instance, `joins` for forks, `loops` by recursive instance;
+    `entered` the instance by the syntax that enters it.
     """
 
     instances: list[Instance] = field(default_factory=list[Instance])
-    nodes: dict[str, Made] = field(default_factory=dict[str, Made])
+    nodes: dict[str, ExpandedNode] = field(default_factory=dict[str, ExpandedNode])
     ids: dict[Key, str] = field(default_factory=dict[Key, str])
     joins: dict[Key, str] = field(default_factory=dict[Key, str])
     loops: dict[int, str] = field(default_factory=dict[int, str])
@@ -79,7 +80,8 @@ class Expansion:
     """By index of the function that they belong to; None: the program's own."""
 
     def enclosing(self, node: Node, instance: Instance) -> Instance:
-        """The instance that syntax belongs to, seen from one inside of which it is in scope."""
+        """Return the instance that syntax belongs to, seen from an inner one where it is in
+        scope."""
         found = instance
         while found.unit is not None and not (
             found.unit.function.index <= node.index < found.unit.function.stop
@@ -89,7 +91,7 @@ class Expansion:
 
 
 def expand(marks: Sequence[Mark], *, limit: int) -> Expansion:
-    """Enter every function wherever it is invoked, and give ids.
+    """Enter every function at each of its invocations, and assign ids.
 
     Raises TooManyNodes beyond `limit`, TooDeep where functions invoke each other too far.
     """
@@ -100,9 +102,9 @@ def expand(marks: Sequence[Mark], *, limit: int) -> Expansion:
 
 
 def _owned(marks: Sequence[Mark]) -> dict[int | None, list[Mark]]:
-    """Marks by the innermost local function that they stand in, in source order.
+    """Group marks by their innermost local function, in source order.
 
-    Functions that only enter each other are drawn where the first of them is written.
+    Functions that only enter each other are placed where the first of them is written.
     """
     functions = {mark.unit.function.index: mark.unit for mark in marks if mark.unit is not None}
     owned: dict[int | None, list[Mark]] = {None: [], **{index: [] for index in functions}}
@@ -142,23 +144,23 @@ class _Walk:
         self.expansion = Expansion(marks=owned)
         self._limit = limit
         self._count = 0
-        self._made: list[Made] = []
+        self._made: list[ExpandedNode] = []
         self._recursive: set[int] = set()
 
     def enter(self, instance: Instance, running: Mapping[int, Instance], depth: int) -> None:
-        """Visit what an instance makes, and what it enters; `running` by function."""
+        """Visit the marks of an instance, and the instances it enters; `running` is by function."""
         unit = instance.unit
         self.expansion.instances.append(instance)
         if unit is not None:
             running = {**running, unit.function.index: instance}
-            self._made.append(Made(unit, instance))
+            self._made.append(ExpandedNode(unit, instance))
         side_by_side: list[Mark] = []
         for mark in self.expansion.marks[None if unit is None else unit.function.index]:
             self._join(side_by_side, mark.node.index, instance)
             if mark.unit is not None:
                 self._follow(mark, mark.unit, instance, running, depth)
                 continue
-            self._made.append(Made(mark, instance))
+            self._made.append(ExpandedNode(mark, instance))
             self._count += 1
             if self._count > self._limit:
                 raise TooManyNodes(mark.node.start)
@@ -167,9 +169,9 @@ class _Walk:
         self._join(side_by_side, sys.maxsize, instance)
 
     def _join(self, side_by_side: list[Mark], before: int, instance: Instance) -> None:
-        """End what ends before an index."""
+        """Close parallel parts that end before an index."""
         while side_by_side and side_by_side[-1].node.stop <= before:
-            self._made.append(Made(side_by_side.pop(), instance, joins=True))
+            self._made.append(ExpandedNode(side_by_side.pop(), instance, joins=True))
 
     def _follow(
         self,
@@ -185,7 +187,7 @@ class _Walk:
             self._recursive.add(already.number)
             self.expansion.entered[key] = already
             return
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             raise TooDeep(mark.node.start)
         if len(self.expansion.instances) > self._limit:
             raise TooManyNodes(mark.node.start)
@@ -194,7 +196,7 @@ class _Walk:
         self.enter(fresh, running, depth + 1)
 
     def number(self) -> None:
-        """Give ids in the order of the visit, one counter per letter."""
+        """Assign ids in the order of the visit, one counter per letter."""
         counts = dict.fromkeys("ndlf", 0)
 
         def fresh(letter: str) -> str:

@@ -1,8 +1,8 @@
-"""Control flow as data: what a program may do in which order, reduced to what makes nodes.
+"""Control flow as data: the possible orders of everything that makes nodes.
 
-`at` is the index of the syntax that makes the node; which node that is depends on the instance.
-A construct that gets its own kind of node becomes a class here, a case in `control_flow.py` that
-builds it and one in `edges.py` that draws it.
+`at` is the index of the syntax that makes the node; the node itself depends on the instance. A
+construct that gets its own kind of node becomes a class here, a case in `control_flow.py` that
+builds it and one in `edges.py` that builds its edges.
 """
 
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ JumpKind = Literal["return", "throw", "break", "continue"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call is made."""
+    """A call."""
 
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part after the other."""
+    """Parts one after the other."""
 
     parts: "tuple[Flow, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A decision between two ways."""
+    """A decision between two paths."""
 
     at: int
     condition: "Flow"
@@ -36,7 +36,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Perhaps:
+class Maybe:
     """A part that may not run: a default value."""
 
     part: "Flow"
@@ -44,7 +44,7 @@ class Perhaps:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop: `head` runs before each look whether there is one more round, then `body`, `tail`.
+    """A loop: `head` runs before each test, then `body`, `tail`.
 
     `labels` are those that `continue` may name; an endless one is left by jumps only.
     """
@@ -59,7 +59,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One case after the subject, by outcome, and those that follow it until a break."""
+    """One case after the subject, by outcome, and the cases that follow it until a break."""
 
     at: int
     subject: "Flow"
@@ -80,7 +80,7 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class Parallel:
     """Parts side by side; a repeated one runs once for each of some items, if there are any.
-    `first_ends`: what follows waits for one of them only; `settles`: also for what fails."""
+    `first_ends`: the continuation waits for one of them only; `settles`: also for failed ones."""
 
     at: int
     parts: "tuple[Flow, ...]"
@@ -101,8 +101,8 @@ class Rescue:
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """The body of a function: no jump but a throw leaves it. Not `certain`: it may not run, and
-    when is not known."""
+    """The body of a function: no jump but a throw leaves it. Not `certain`: whether and when it
+    runs is unknown."""
 
     body: "Flow"
     certain: bool = False
@@ -110,7 +110,7 @@ class Routine:
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A local function is entered."""
+    """Entry of a local function."""
 
     at: int
     certain: bool = True
@@ -126,7 +126,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """What follows is not reached from here."""
+    """A jump: the following part is not reached from here."""
 
     kind: JumpKind
     label: str | None = None
@@ -136,7 +136,7 @@ Flow = (
     Step
     | Sequence
     | Branch
-    | Perhaps
+    | Maybe
     | Loop
     | Switch
     | Attempt
@@ -148,13 +148,13 @@ Flow = (
     | Jump
 )
 LEAVES = (Step, Enter, Jump)
-"""Flows that hold no others."""
+"""Flows without parts."""
 
 NOTHING = Sequence()
 
 
 def in_order(*parts: Flow) -> Flow:
-    """The parts as one flow, without a level of its own where none is needed."""
+    """Join parts to one flow, flattened where possible."""
     flat: list[Flow] = []
     for part in parts:
         if isinstance(part, Sequence):
@@ -164,6 +164,6 @@ def in_order(*parts: Flow) -> Flow:
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat)) if flat else NOTHING
 
 
-def perhaps(part: Flow) -> Flow:
-    """The part as one that may not run."""
-    return part if part == NOTHING else Perhaps(part)
+def maybe(part: Flow) -> Flow:
+    """Mark the part as one that may not run."""
+    return part if part == NOTHING else Maybe(part)

@@ -1,4 +1,4 @@
-"""Frontiers: what the edges pass knows of the places that the next edge leaves from."""
+"""Frontiers: the open ends from which the edges pass draws the next edge."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from pml_analysis.structure.flow import JumpKind
 
 
 class Exit(NamedTuple):
-    """An edge that still looks for its end. With a number for `node_id` it is a placeholder: it
-    stands for the exits of something that is still being drawn."""
+    """An edge without its end. With a number for `node_id` it is a placeholder for the exits of a
+    part that is still being built."""
 
     node_id: str | int
     type: Literal["sequence", "conditional", "loop_body"] = "sequence"
@@ -24,18 +24,18 @@ Target = tuple[JumpKind, str | None]
 
 @dataclass
 class Exits:
-    """How a part is left: by its end, unless that is never reached, or by jumps."""
+    """The exits of a part: its end, unless that is never reached, and its jumps."""
 
     end: Frontier | None
     jumps: dict[Target, Frontier] = field(default_factory=dict[Target, Frontier])
 
     def land(self, *targets: Target) -> Frontier | None:
-        """Where the jumps to these targets join the end; they are jumps no more."""
+        """Turn the jumps to these targets into exits at the end."""
         landed = [self.jumps.pop(target) for target in targets if target in self.jumps]
         return merged(landed if self.end is None else [self.end, *landed])
 
     def left(self, entry: Frontier, *, certain: bool) -> "Exits":
-        """Out of a function; from one that nobody is known to wait for, nothing is thrown."""
+        """Leave a function; one that is not known to be awaited throws nothing."""
         if not certain:
             return Exits(merged([entry, self.land(*self.jumps)]))
         thrown = self.jumps.pop(("throw", None), None)
@@ -43,7 +43,7 @@ class Exits:
         return Exits(end, {} if thrown is None else {("throw", None): thrown})
 
     def take(self, *others: "Exits") -> None:
-        """Leave by the jumps of other parts too."""
+        """Add the jumps of other parts."""
         for other in others:
             for target, frontier in other.jumps.items():
                 self.jumps[target] = {**self.jumps.get(target, {}), **frontier}
@@ -53,20 +53,20 @@ class Placeholders:
     """Exits that stand for others, which are known later."""
 
     def __init__(self) -> None:
-        self._meant: list[Frontier] = []
+        self._exits: list[Frontier] = []
         self._real: dict[str | int, Frontier] = {}
 
     def fresh(self) -> Exit:
-        """A placeholder that stands for nothing yet."""
-        self._meant.append({})
-        return Exit(len(self._meant) - 1)
+        """Return a new, unresolved placeholder."""
+        self._exits.append({})
+        return Exit(len(self._exits) - 1)
 
     def resolve(self, placeholder: Exit, exits: Frontier | None) -> None:
-        """Say what a placeholder stands for; placeholders among it may be resolved later."""
-        self._meant[int(placeholder.node_id)] = exits or {}
+        """Set the exits of a placeholder, which may contain unresolved placeholders."""
+        self._exits[int(placeholder.node_id)] = exits or {}
 
     def real(self, exit_: Exit) -> Frontier:
-        """What an exit stands for, once everything is drawn."""
+        """Return the exits that one stands for, once everything is resolved."""
         if isinstance(exit_.node_id, str):
             return {exit_: None}
         known = self._real.get(exit_.node_id)
@@ -77,17 +77,17 @@ class Placeholders:
     def _follow(self, start: int) -> Frontier:
         found: Frontier = {}
         seen = {start}
-        waiting = list(self._meant[start])
-        for meant in waiting:  # grows while it is read
-            if isinstance(meant.node_id, str):
-                found[meant] = None
-            elif meant.node_id not in seen:
-                seen.add(meant.node_id)
-                waiting.extend(self._meant[meant.node_id])
+        waiting = list(self._exits[start])
+        for exit_ in waiting:  # grows while it is read
+            if isinstance(exit_.node_id, str):
+                found[exit_] = None
+            elif exit_.node_id not in seen:
+                seen.add(exit_.node_id)
+                waiting.extend(self._exits[exit_.node_id])
         return found
 
 
 def merged(frontiers: Iterable[Frontier | None]) -> Frontier | None:
-    """All exits of several frontiers; None when none of them is reached."""
+    """Merge the exits of several frontiers; None when none of them is reached."""
     found = [frontier for frontier in frontiers if frontier is not None]
     return {exit_: None for frontier in found for exit_ in frontier} if found else None

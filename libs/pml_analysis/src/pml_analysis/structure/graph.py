@@ -14,8 +14,8 @@ FLOW: Final[Collection[EdgeType]] = ("sequence", "conditional", "loop_body")
 
 
 def digraph(structure: StaticStructure, types: Collection[EdgeType] | None = None) -> Graph:
-    """Node ids, each with its contract as `node`; one edge for each pair that is related, with the
-    contract edges of these types (None: all) between the two as `edges`, in their order.
+    """Build a graph of node ids, each with its contract as `node`; one edge for each related pair,
+    with the contract edges of these types (None: all) between the two as `edges`, in their order.
 
     Ids that only edges name are left out with these edges.
     """
@@ -35,12 +35,12 @@ def digraph(structure: StaticStructure, types: Collection[EdgeType] | None = Non
 def layers(
     structure: StaticStructure, types: Collection[EdgeType] = FLOW
 ) -> tuple[tuple[str, ...], ...]:
-    """Ids by how many others at most must come first, each layer in source order.
+    """Return ids by the maximum number of predecessors, each layer in source order.
 
-    The ways back of loops are left out; what nothing leads to stands in the first layer.
+    Back edges of loops are left out; nodes without predecessors are in the first layer.
     """
     graph = digraph(structure, types)
-    graph.remove_edges_from(list(_ways_back(graph)))
+    graph.remove_edges_from(list(_back_edges(graph)))
     place = {node_id: position for position, node_id in enumerate(graph)}
     found = nx.topological_generations(graph)
     return tuple(tuple(sorted(layer, key=place.__getitem__)) for layer in found)
@@ -49,7 +49,7 @@ def layers(
 def reachable(
     structure: StaticStructure, node_id: str, types: Collection[EdgeType] = FLOW
 ) -> frozenset[str]:
-    """What may come after a node, itself too where a loop leads back to it.
+    """Return the nodes that may follow a node, itself too where a loop leads back to it.
 
     Raises KeyError on an unknown id.
     """
@@ -60,7 +60,7 @@ def reachable(
 
 
 def dominators(structure: StaticStructure) -> Mapping[str, str | None]:
-    """For each id the nearest node that every way to it passes; None: the start alone."""
+    """Return for each id its immediate dominator; None: the start alone."""
     graph, start = _with_start(digraph(structure, FLOW))
     nearest = nx.immediate_dominators(graph, start)
     return {
@@ -68,8 +68,8 @@ def dominators(structure: StaticStructure) -> Mapping[str, str | None]:
     }
 
 
-def _ways_back(graph: Graph) -> Iterator[tuple[str, str]]:
-    """Edges to a node that is still open when everything is visited in depth from the entries."""
+def _back_edges(graph: Graph) -> Iterator[tuple[str, str]]:
+    """Return the back edges of a depth-first visit from the entries."""
     graph, start = _with_start(graph)
     open_: set[str] = set()
     for begin, end, step in nx.dfs_labeled_edges(graph, start):
@@ -82,7 +82,7 @@ def _ways_back(graph: Graph) -> Iterator[tuple[str, str]]:
 
 
 def _with_start(graph: Graph) -> tuple[Graph, str]:
-    """The graph with a node of no contract before its entries, and that node's id."""
+    """Return the graph with an extra start node before its entries, and that node's id."""
     start = "start"
     while start in graph:
         start += "_"
@@ -93,8 +93,8 @@ def _with_start(graph: Graph) -> tuple[Graph, str]:
 
 
 def _entries(graph: Graph) -> Iterator[str]:
-    """Where it begins: what nothing leads to, then what is not reached yet, loops before others
-    and outer ones before inner ones, as they stand in the source."""
+    """Return the entries: nodes without predecessors, then unreached ones, loops before others and
+    outer ones before inner ones, in source order."""
 
     def rank(node_id: str) -> int:
         if graph.in_degree(node_id) == 0:

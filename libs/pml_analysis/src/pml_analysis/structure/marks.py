@@ -1,8 +1,8 @@
-"""Marks pass: which syntax makes nodes.
+"""Marks pass: the syntax that makes nodes.
 
-Drawn is what calls, and what decides which calls follow: every if and switch, and every loop, try,
-conditional expression and short circuit with a call in it. A function or loop that makes no call
-and cannot leave the program only computes: nothing in it is drawn.
+Calls, and decisions about calls: every if and switch, and every loop, try, conditional expression
+and short circuit with a call in it. A function or loop that makes no call and cannot leave the
+program only computes and makes no node.
 """
 
 from bisect import bisect_left
@@ -14,15 +14,20 @@ from pml_analysis.names.callbacks import given_function, looping_method, method_
 from pml_analysis.names.choices import arms, is_plain
 from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import Calls
-from pml_analysis.structure.units import Unit, runs_by_itself
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.structure.units import Unit, has_implicit_calls
+from pml_analysis.syntax.node_kinds import (
+    BRANCHES,
+    EXITS,
+    FUNCTIONS,
+    INLINE_FUNCTIONS,
+    JUMPS,
+    LOOPS,
+    SHORT_CIRCUITS,
+)
+from pml_analysis.syntax.tree import Node, Tree
 
 MarkKind = Literal["call", "decision", "loop", "parallel", "entry", "written"]
 
-LOOPS: Final = ("for_statement", "for_in_statement", "while_statement", "do_statement")
-INLINE: Final = frozenset({"arrow_function", "function_expression"})
-_STATEMENTS: Final = ("if_statement", "switch_statement")
-_LEAVING: Final = ("return_statement", "throw_statement", "break_statement", "continue_statement")
 Combinator = Literal["all", "allSettled", "race", "any"]
 _COMBINATORS: Final[dict[str, Combinator]] = {
     "all": "all",
@@ -30,12 +35,11 @@ _COMBINATORS: Final[dict[str, Combinator]] = {
     "any": "any",
     "race": "race",
 }
-_CHOOSING: Final = ("binary_expression", "augmented_assignment_expression")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """Syntax that makes a node, or (`entry`, `written`) brings in the nodes of a local function:
+    """Syntax that makes a node, or (`entry`, `written`) inlines the nodes of a local function:
     where it is invoked, and where it is written."""
 
     node: Node
@@ -44,19 +48,19 @@ class Mark:
 
 
 class Places:
-    """Positions of some syntax, to ask whether a range holds any."""
+    """Positions of some syntax, for range queries."""
 
     def __init__(self, indexes: Iterable[int]) -> None:
         self._indexes = sorted(indexes)
 
     def within(self, node: Node) -> bool:
-        """Whether any stands in this node."""
+        """Whether this node contains any."""
         first = bisect_left(self._indexes, node.index)
         return first < len(self._indexes) and self._indexes[first] < node.stop
 
 
 def find_marks(tree: Tree, origins: Origins, calls: Calls, units: Sequence[Unit]) -> list[Mark]:
-    """Every mark, in source order."""
+    """Return every mark, in source order."""
     direct = [*(site.call.index for site in calls.sites), *(node.index for node in calls.dynamic)]
     calling = _calling(units, direct)
     places = Places([*direct, *(entry.index for unit in calling for entry in unit.entries)])
@@ -73,7 +77,7 @@ def find_marks(tree: Tree, origins: Origins, calls: Calls, units: Sequence[Unit]
 
 
 def _calling(units: Sequence[Unit], direct: Iterable[int]) -> list[Unit]:
-    """The local functions that make calls, directly or through each other."""
+    """Return the local functions that make calls, directly or through each other."""
     places = Places(direct)
     by_function = {unit.function.index: unit for unit in units}
     found = {unit for unit in units if places.within(unit.function)}
@@ -102,23 +106,23 @@ class _Finder:
         self._places = places
         self._leaving = Places(
             node.index
-            for node in tree.of(*_LEAVING)
-            if node.kind in _LEAVING[:2] or node.child("label") is not None
+            for node in tree.of(*JUMPS)
+            if node.kind in EXITS or node.child("label") is not None
         )
         self._computing = self._computing_regions()
 
     def _computing_regions(self) -> list[tuple[int, int]]:
-        """Functions and loops that only compute, outermost ones, as ranges of indexes."""
+        """Return the outermost functions and loops that only compute, as ranges of indexes."""
         regions: list[tuple[int, int]] = []
         end = 0
         found = self._tree.of(*FUNCTIONS, *LOOPS)
         for node in sorted(found, key=lambda node: node.index):
-            if node.index >= end and not self._is_drawn(node):
+            if node.index >= end and not self._makes_nodes(node):
                 regions.append((node.index, node.stop))
                 end = node.stop
         return regions
 
-    def _is_drawn(self, node: Node) -> bool:
+    def _makes_nodes(self, node: Node) -> bool:
         if self._places.within(node):
             return True
         return node.kind in LOOPS and self._leaving.within(node)
@@ -130,9 +134,9 @@ class _Finder:
     def decisions(self) -> list[Node]:
         tree, calls = self._tree, self._places.within
         return [
-            *(node for node in tree.of(*_STATEMENTS) if not self._only_computes(node)),
+            *(node for node in tree.of(*BRANCHES) if not self._only_computes(node)),
             *(node for node in tree.of("ternary_expression") if any(map(calls, arms(node)))),
-            *(node for node in tree.of(*_CHOOSING) if self._is_short_circuit(node)),
+            *(node for node in tree.of(*SHORT_CIRCUITS) if self._is_short_circuit(node)),
             *(node for node in tree.of("try_statement") if self._is_attempt(node)),
         ]
 
@@ -141,7 +145,7 @@ class _Finder:
             return False
         if node.kind == "binary_expression" or node["left"].inner.kind == "identifier":
             return True
-        return is_plain(node["left"]) and not runs_by_itself(self._tree)  # it is read twice
+        return is_plain(node["left"]) and not has_implicit_calls(self._tree)  # it is read twice
 
     def _is_attempt(self, node: Node) -> bool:
         handler = node.child("handler")
@@ -164,7 +168,7 @@ class _Finder:
         return not self._is_combined(call)
 
     def _is_combined(self, call: Node) -> bool:
-        """`Promise.all(items.map(…))` is a fork, not a loop."""
+        """Whether it is `Promise.all(items.map(…))`: a fork, not a loop."""
         given = call
         while given.above.kind == "parenthesized_expression":
             given = given.above
@@ -188,13 +192,14 @@ class _Finder:
 
 
 def runs_calls(function: Node, places: Places) -> bool:
-    """Whether a function handed to a method is written there, or a local one, and makes calls."""
+    """Whether a callback is an inline or local function that makes calls."""
     inner = function.inner
-    return (inner.kind in INLINE or inner.kind == "identifier") and places.within(function)
+    is_known = inner.kind in INLINE_FUNCTIONS or inner.kind == "identifier"
+    return is_known and places.within(function)
 
 
 def combinator(tree: Tree, call: Node) -> Combinator | None:
-    """`all` of `Promise.all(…)`, and its likes."""
+    """Return `all` for `Promise.all(…)`, and so on."""
     name = method_of(tree, call) if call.kind == "call_expression" else None
     found = _COMBINATORS.get(name or "")
     owner = call["function"]["object"] if found is not None else None
@@ -203,6 +208,6 @@ def combinator(tree: Tree, call: Node) -> Combinator | None:
 
 
 def combined(call: Node) -> Node | None:
-    """What `Promise.all` waits for: its only argument, without parentheses."""
+    """Return the only argument of `Promise.all`, without parentheses."""
     given = call["arguments"].children
     return given[0].inner if len(given) == 1 else None

@@ -1,4 +1,4 @@
-"""Promises pass: calls whose result nobody waits for, or that is used before it is there."""
+"""Promises pass: calls whose result is never awaited, or is used before it is there."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -6,21 +6,21 @@ from typing import Final
 from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.callbacks import given_function, looping_method
 from pml_analysis.names.choices import arms
-from pml_analysis.names.origins import MEMBERS, Origins
+from pml_analysis.names.origins import Origins
 from pml_analysis.structure.calls import Calls
-from pml_analysis.structure.marks import INLINE, Mark, Places
-from pml_analysis.syntax.tree import WRAPPERS, Node
+from pml_analysis.structure.marks import Mark, Places
+from pml_analysis.syntax.node_kinds import CONDITIONALS, INLINE_FUNCTIONS, MEMBERS, WRAPPERS
+from pml_analysis.syntax.tree import Node
 from pml_analysis.text.problems import Problem
 
 _CHAINING: Final = frozenset({"catch", "finally", "then"})
 _ASKING: Final = frozenset(
     {"every", "filter", "find", "findIndex", "findLast", "findLastIndex", "some"}
 )
-"""Methods that take what a function returns for a yes or no."""
+"""Methods that use a callback's result as a condition."""
 
 _CHOOSING: Final = frozenset({"&&", "||", "??", "instanceof"})
 _READING: Final = frozenset({"JSON", "Math", "Number", "Object", "String", "console", "parseInt"})
-_TESTS: Final = frozenset({"do_statement", "if_statement", "ternary_expression", "while_statement"})
 _DROPPED: Final = (
     "Nothing waits for this call: the program may end before it, and its failure is not seen; "
     "write await."
@@ -29,7 +29,7 @@ _UNREADY: Final = "The result of this call is not there yet: write await before 
 
 
 class Promises:
-    """The calls of a program that give promises, and what becomes of them."""
+    """The calls of a program that return promises, and their uses."""
 
     def __init__(
         self, origins: Origins, builtins: Builtins, calls: Calls, marks: Sequence[Mark]
@@ -54,7 +54,7 @@ class Promises:
         ]
 
     def problems(self) -> Iterator[Problem]:
-        """Each call at most once."""
+        """Yield each call at most once."""
         for call in self._promised:
             why = self._misuse(call)
             if why is not None:
@@ -63,9 +63,13 @@ class Promises:
             yield from self._callback(call)
 
     def _runs_async(self, call: Node) -> bool:
-        """`(async () => { … })()` with calls in it."""
+        """Whether it is `(async () => { … })()` with calls in it."""
         function = call["function"].inner
-        return function.kind in INLINE and _is_async(function) and self._places.within(function)
+        return (
+            function.kind in INLINE_FUNCTIONS
+            and _is_async(function)
+            and self._places.within(function)
+        )
 
     def _misuse(self, call: Node) -> str | None:
         value = self._last_link(call)
@@ -85,7 +89,7 @@ class Promises:
         return None
 
     def _last_link(self, call: Node) -> Node:
-        """The end of `call.then(…).catch(…)`: a promise as well."""
+        """Return the end of `call.then(…).catch(…)`: a promise as well."""
         while True:
             value = _wrapped(call)
             member = value.above
@@ -97,8 +101,8 @@ class Promises:
             call = above
 
     def _use(self, node: Node) -> str:
-        """How a promise is used as if it were its result: what to add to the advice, or `.`; empty
-        when it is not."""
+        """Describe how a promise is misused as its result: the addition to the advice, or `.`;
+        empty when it is not."""
         node = _wrapped(node)
         above = node.above
         if above.kind in MEMBERS and above.operand is node:
@@ -125,7 +129,7 @@ class Promises:
                 is_read = path is not None and path[0] in _READING
                 return is_read or self._is_given(node)
             case kind:
-                return (kind in _TESTS and node.field == "condition") or self._is_given(node)
+                return (kind in CONDITIONALS and node.field == "condition") or self._is_given(node)
 
     def _is_given(self, node: Node) -> bool:
         """Whether it is a value in the arguments of a tool."""
@@ -135,10 +139,10 @@ class Promises:
         return above.kind == "arguments" and above.above.index in self._sites
 
     def _callback(self, call: Node) -> Iterator[Problem]:
-        """Async functions given to methods that do not wait for them."""
+        """Return async functions passed to methods that do not await them."""
         method = looping_method(self._tree, call)
         function = given_function(self._tree, call) if method is not None else None
-        if method is None or function is None or function.kind not in INLINE:
+        if method is None or function is None or function.kind not in INLINE_FUNCTIONS:
             return
         if not self._places.within(function) or not self._gives_promise(function):
             return
@@ -169,14 +173,14 @@ def _is_async(function: Node) -> bool:
 
 
 def _wrapped(node: Node) -> Node:
-    """The widest wrapper round an expression, the parentheses of a condition included."""
+    """Return the widest wrapper of an expression, the parentheses of a condition included."""
     while node.above.kind in WRAPPERS:
         node = node.above
     return node
 
 
 def _is_dropped(node: Node) -> bool:
-    """Whether the value of an expression goes nowhere."""
+    """Whether the value of an expression is dropped."""
     node = _wrapped(node)
     while True:
         above = node.above
@@ -190,7 +194,7 @@ def _is_dropped(node: Node) -> bool:
 
 
 def _named(node: Node) -> Node | None:
-    """The name that a declaration gives to a value."""
+    """Return the name that a declaration gives to a value."""
     node = _wrapped(node)
     above = node.above
     if above.kind != "variable_declarator" or above["name"].kind != "identifier":

@@ -1,34 +1,24 @@
-"""Reachability pass: calls after what always leaves."""
+"""Reachability pass: calls after statements that always leave."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from pml_analysis.structure.marks import Places
+from pml_analysis.syntax.node_kinds import BRANCH_PARTS, HOISTED, JUMPS, STATEMENT_LISTS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
 
-_LEAVING: Final = (
-    "break_statement",
-    "continue_statement",
-    "return_statement",
-    "throw_statement",
-)
-_LISTS: Final = ("program", "statement_block", "switch_case", "switch_default")
-_HOISTED: Final = frozenset({"function_declaration", "generator_function_declaration"})
-_JOINED: Final = ("catch_clause", "else_clause", "finally_clause", "if_statement", "try_statement")
-
 
 def unreachable_calls(tree: Tree, calls: Iterable[Node]) -> Iterator[Problem]:
-    """The first call of each stretch of statements that is never reached."""
+    """Return the first call of each unreachable run of statements."""
     starts = {call.index: call for call in calls}
     places = Places(starts)
-    leaving: set[int] = {node.index for node in tree.of(*_LEAVING)}
-    around = tree.of(*_LISTS, *_JOINED)
+    leaving: set[int] = {node.index for node in tree.of(*JUMPS)}
+    around = tree.of(*STATEMENT_LISTS, *BRANCH_PARTS)
     around.sort(key=lambda node: -node.index)  # inner ones first
     dead_until = 0
     found: list[tuple[Node, Node]] = []
     for node in around:
-        if node.kind in _LISTS:
+        if node.kind in STATEMENT_LISTS:
             first = next((child for child in node.children if child.index in leaving), None)
             if first is not None:
                 leaving.add(node.index)
@@ -36,7 +26,7 @@ def unreachable_calls(tree: Tree, calls: Iterable[Node]) -> Iterator[Problem]:
         elif _always_leaves(node, leaving):
             leaving.add(node.index)
     for first, late in sorted(found, key=lambda pair: pair[1].index):
-        if late.index >= dead_until and late.kind not in _HOISTED and places.within(late):
+        if late.index >= dead_until and late.kind not in HOISTED and places.within(late):
             call = next(starts[at] for at in range(late.index, late.stop) if at in starts)
             line = tree.position(first).line
             message = f"This is never reached: what begins on line {line} always leaves before it."

@@ -1,21 +1,23 @@
-"""Repeats pass: which calls a run certainly reaches at most once."""
+"""Repeats pass: calls that a run certainly reaches at most once."""
 
 from typing import Final
 
 from pml_analysis.structure.expansion import Expansion, Instance
-from pml_analysis.structure.marks import INLINE
-from pml_analysis.syntax.tree import FUNCTIONS, WRAPPERS, Node
+from pml_analysis.syntax.node_kinds import (
+    CLASS_BODIES,
+    FUNCTIONS,
+    INLINE_FUNCTIONS,
+    LOOPS,
+    WRAPPERS,
+)
+from pml_analysis.syntax.tree import Node
 
 _ONCE: Final = {"for_in_statement": ("right",), "for_statement": ("initializer",)}
-"""By kind of loop: what of it runs before its first round."""
-
-_LOOPS: Final = frozenset({*_ONCE, "do_statement", "while_statement"})
-_BODIES: Final = frozenset({"class_body", "class_static_block"})
-"""What may run with each object, or whenever a class is made."""
+"""By kind of loop: the parts that run before its first round."""
 
 
 def repeats(expansion: Expansion, call: Node, instance: Instance) -> bool:
-    """Whether a call may be reached more than once in a run; in doubt it may."""
+    """Whether a call may be reached more than once in a run; true in doubt."""
     node = call
     while not _is_repeated(node, instance):
         place, caller = instance.place, instance.caller
@@ -28,22 +30,22 @@ def repeats(expansion: Expansion, call: Node, instance: Instance) -> bool:
 
 
 def _is_repeated(node: Node, instance: Instance) -> bool:
-    """Whether something may run a node again on the way up to the function that is entered in a
-    known way, or to the program."""
+    """Whether a node may run again, up to the function that is entered in a known way, or to the
+    program."""
     function = None if instance.unit is None else instance.unit.function
     while node is not function and node.parent is not None:
         above = node.parent
-        is_loop = above.kind in _LOOPS and node.field not in _ONCE.get(above.kind, ())
-        is_called_elsewhere = node.kind in FUNCTIONS and not _is_run_on_the_spot(node)
-        if is_loop or is_called_elsewhere or node.kind in _BODIES:
+        is_loop = above.kind in LOOPS and node.field not in _ONCE.get(above.kind, ())
+        is_called_elsewhere = node.kind in FUNCTIONS and not _is_invoked_in_place(node)
+        if is_loop or is_called_elsewhere or node.kind in CLASS_BODIES:
             return True
         node = above
     return False
 
 
-def _is_run_on_the_spot(function: Node) -> bool:
-    """`(() => …)()`."""
-    if function.kind not in INLINE or function.child("name") is not None:
+def _is_invoked_in_place(function: Node) -> bool:
+    """Whether it is `(() => …)()`."""
+    if function.kind not in INLINE_FUNCTIONS or function.child("name") is not None:
         return False
     value = function
     while value.above.kind in WRAPPERS:

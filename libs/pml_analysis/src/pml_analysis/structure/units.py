@@ -1,4 +1,4 @@
-"""Units pass: local functions that are known by one name, and every place that runs them."""
+"""Units pass: local functions with one fixed name, and every place that runs them."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -6,32 +6,30 @@ from typing import Final
 from pml_analysis.names.bindings import Binding, Scopes
 from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.globals import GLOBALS
-from pml_analysis.syntax.tree import WRAPPERS, Node, Tree
+from pml_analysis.syntax.node_kinds import GENERATORS, PLAIN_FUNCTIONS, WRAPPERS
+from pml_analysis.syntax.tree import Node, Tree
 
-_NAMEABLE: Final = frozenset({"function_declaration", "function_expression", "arrow_function"})
-"""Functions whose body runs when they are called; a generator's runs later."""
-
-_LATE: Final = frozenset({"await_expression", "new_expression"}) | _NAMEABLE
-"""What a parameter's default must not hold: it would run before the body begins. Nor may it call
-anything but what the language has."""
+_LATE: Final = frozenset({"await_expression", "new_expression"}) | PLAIN_FUNCTIONS
+"""Constructs excluded from a parameter's default, which would run before the body begins. It may
+call only built-ins, too."""
 
 
-_SELF_RUNNING: Final = (
+_IMPLICIT_CALLS: Final = (
     *("Proxy", "Symbol", "definePropert", "toPrimitive", "toString", "valueOf", "\\u"),
 )
-"""One of them is in texts whose values run functions when they are read; getters aside."""
+"""Substrings of which a text contains one if its values run functions when they are read; getters
+aside."""
 
 
-_GENERATORS: Final = ("generator_function", "generator_function_declaration")
 _MARKS: Final = frozenset({"get", "*"})
-"""Say that a method is a getter, or a generator."""
+"""Tokens that make a method a getter, or a generator."""
 
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """A local function. `entries` are the calls that run it, and the uses of its name that hand it
-    to a method which does; `is_loose` when it may be run from elsewhere too (where it is written),
-    or never."""
+    """A local function. `entries` are the calls that run it, and the uses of its name as the
+    callback of a method that runs it; `is_loose` when it may have other callers (then it counts
+    where it is written), or never runs."""
 
     function: Node
     name: str
@@ -40,7 +38,7 @@ class Unit:
 
 
 def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
-    """Every local function that always is what its name says, in source order."""
+    """Return every local function whose name is never anything else, in source order."""
     units: dict[int, Unit] = {}
     known_outside: set[int] = set()
     for binding in scopes.bindings:
@@ -63,7 +61,7 @@ def find_units(tree: Tree, scopes: Scopes) -> list[Unit]:
 
 
 def _is_own_name(binding: Binding, function: Node) -> bool:
-    """Whether only the function itself knows the name: `(function f() { f(); })()`."""
+    """Whether the name is visible inside the function only: `(function f() { f(); })()`."""
     return function.kind == "function_expression" and binding.node.above is function
 
 
@@ -74,7 +72,7 @@ def _function_of(tree: Tree, binding: Binding, scopes: Scopes) -> Node | None:
     if part.value is None or part.path or part.is_default or _is_written(binding, scopes):
         return None
     function = part.value.inner
-    if function.kind not in _NAMEABLE or _has_late_defaults(tree, function, scopes):
+    if function.kind not in PLAIN_FUNCTIONS or _has_late_defaults(tree, function, scopes):
         return None
     return function
 
@@ -85,7 +83,7 @@ def _is_written(binding: Binding, scopes: Scopes) -> bool:
 
 def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
     parameters = function.child("parameters")
-    if parameters is not None and not _is_simple(parameters) and runs_by_itself(tree):
+    if parameters is not None and not _is_simple(parameters) and has_implicit_calls(tree):
         return True
     return parameters is not None and any(
         node.kind in _LATE
@@ -95,7 +93,7 @@ def _has_late_defaults(tree: Tree, function: Node, scopes: Scopes) -> bool:
 
 
 def _is_simple(parameters: Node) -> bool:
-    """Whether all parameters are names alone: taking them in runs nothing."""
+    """Whether all parameters are plain names: binding them runs nothing."""
     return all(
         one.child("value") is None
         and (pattern := one.child("pattern")) is not None
@@ -104,17 +102,17 @@ def _is_simple(parameters: Node) -> bool:
     )
 
 
-def runs_by_itself(tree: Tree) -> bool:
-    """Whether something of the program's own may run where a value is only read."""
-    is_said = any(sign in tree.source.text for sign in _SELF_RUNNING)
+def has_implicit_calls(tree: Tree) -> bool:
+    """Whether code of the program may run where a value is merely read."""
+    is_said = any(sign in tree.source.text for sign in _IMPLICIT_CALLS)
     return is_said or any(
         method.kind != "method_definition" or any(child.kind in _MARKS for child in method.children)
-        for method in tree.of("method_definition", *_GENERATORS)
+        for method in tree.of("method_definition", *GENERATORS)
     )
 
 
 def _is_built_in(tree: Tree, callee: Node, scopes: Scopes) -> bool:
-    """Whether a callee is the language's own: `Object.keys`, `String`."""
+    """Whether a callee is a built-in: `Object.keys`, `String`."""
     while callee.kind == "member_expression":
         callee = callee["object"]
     is_free = callee.kind == "identifier" and scopes.binding(callee) is None
@@ -122,7 +120,7 @@ def _is_built_in(tree: Tree, callee: Node, scopes: Scopes) -> bool:
 
 
 def _note(tree: Tree, unit: Unit, use: Node) -> None:
-    """What one use of the name does with the function."""
+    """Record the effect of one use of the name."""
     value = use
     while value.above.kind in WRAPPERS:
         value = value.above

@@ -1,4 +1,4 @@
-"""Edits that put text round ranges and keep every character of the author's."""
+"""Edits that insert text around ranges and keep every character of the author's."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Wrap:
-    """Put `before` and `after` round a range; an empty range is an insertion."""
+    """Put `before` and `after` around a range; an empty range is an insertion."""
 
     start: int
     end: int
@@ -16,16 +16,16 @@ class Wrap:
 
 
 class Edited(NamedTuple):
-    """A text after edits; `insertions` are the spans of it that were put in, in order, one for each
-    piece: without them it is what it was."""
+    """A text after edits; `insertions` are the inserted spans, in order, one for each piece:
+    without them it is the original."""
 
     text: str
     insertions: tuple[tuple[int, int], ...]
 
 
 def apply(text: str, wraps: Iterable[Wrap], *, first: str = "") -> Edited:
-    """The text with `first` before it and all wraps in it: of two ranges that start or end together
-    the wider is outside.
+    """Return the text with `first` before it and all wraps in it: of two ranges that start or end
+    together the wider is outside.
 
     Raises ValueError for ranges that cross or lie outside the text.
     """

@@ -1,4 +1,4 @@
-"""Values of literals as JavaScript reads them."""
+"""Values of literals under JavaScript's rules."""
 
 import re
 from functools import lru_cache
@@ -26,12 +26,12 @@ _PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _DECIMAL = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"0|[1-9][0-9]*")
 _LAST_CODE_POINT = 0x10FFFF
-_LONGEST_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
+_MAX_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
 _EXACT_UP_TO = 2**53
 
 
 def unescape(body: str) -> str:
-    """What the inside of a string or template stands for; lone surrogates stay as they are."""
+    """Return the value of the inside of a string or template; lone surrogates are unchanged."""
     if "\\" not in body:
         return body
     return _SURROGATES.sub(_join, _ESCAPE.sub(_character, body))
@@ -50,14 +50,14 @@ def _join(match: re.Match[str]) -> str:
 
 
 def string_value(text: str) -> str:
-    """The value of a quoted string, from its source text."""
+    """Return the value of a quoted string, from its source text."""
     return unescape(text[1:-1])
 
 
 def number_value(text: str) -> int | float | None:
-    """The value of a numeric literal; None for big integers and what JSON cannot hold."""
+    """Return the value of a numeric literal; None for big integers and values outside JSON."""
     digits = text.replace("_", "")
-    if len(digits) <= _LONGEST_PREFIXED and _PREFIXED.fullmatch(digits):
+    if len(digits) <= _MAX_PREFIXED and _PREFIXED.fullmatch(digits):
         value = float(int(digits, 0))
     elif _DECIMAL.fullmatch(digits):
         value = float(digits)
@@ -69,15 +69,16 @@ def number_value(text: str) -> int | float | None:
 
 
 def integer_text(text: str) -> str | None:
-    """The decimal digits of a big integer's literal; None for a very long or misformed one."""
+    """Return the decimal digits of a big integer's literal; None for a very long or malformed
+    one."""
     digits = text.replace("_", "").removesuffix("n")
     is_known = _INTEGER.fullmatch(digits) or _PREFIXED.fullmatch(digits)
-    return str(int(digits, 0)) if is_known and len(digits) <= _LONGEST_PREFIXED else None
+    return str(int(digits, 0)) if is_known and len(digits) <= _MAX_PREFIXED else None
 
 
 @lru_cache(maxsize=1024)
 def identifier_name(text: str) -> str:
-    """The name an identifier stands for: `\\u0061b` is `ab`."""
+    r"""Return the name of an identifier without escapes: `\u0061b` is `ab`."""
     return unescape(text)
 
 

@@ -1,4 +1,4 @@
-"""Text to tree: tree-sitter parses, the cursor walk keeps what passes read."""
+"""Text to tree: tree-sitter parses, the cursor walk keeps the nodes that passes read."""
 
 from functools import cache
 from typing import Final, NamedTuple
@@ -8,18 +8,11 @@ from tree_sitter import Language, Parser, TreeCursor
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
+from pml_analysis.syntax.node_kinds import CASTS, DROPPED, LEAVES
 from pml_analysis.syntax.source import Source
-from pml_analysis.syntax.stand_ins import name_what_stood_in, readable, second_reading
-from pml_analysis.syntax.tree import CASTS, TYPES, Node, Tree
+from pml_analysis.syntax.stand_ins import alternative_reading, restore_kinds, with_stand_ins
+from pml_analysis.syntax.tree import Node, Tree
 
-_LEAVES = TYPES | {
-    *("string", "regex", "meta_property"),
-    *("identifier", "number", "property_identifier", "shorthand_property_identifier"),
-    *("shorthand_property_identifier_pattern", "statement_identifier", "type_identifier"),
-}
-"""Kinds into which nothing looks, or that hold nothing."""
-
-_DROPPED = frozenset({"comment", "html_comment"})
 _TOKENS = frozenset({"*", ",", "accessor", "async", "await", "get", "set", "static"})
 """Tokens that say something their parent's kind does not; so do those with a field (operators)."""
 _SILENT: Final = frozenset(["(", ")", "{", "}", "[", "]", ".", ":", "=>", "`", "${", '"', "'"])
@@ -36,15 +29,15 @@ _NOTHING: list[Node] = []
 
 
 _CHUNK: Final = 16 * 1024
-_LEAST_STEPS: Final = 500
-_BYTES_A_STEP: Final = 4
-"""How many hundreds of operations the parser may spend. Most programs take one for 80 bytes, `a;`
-again and again one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four
-at 16 KiB."""
+_MIN_STEPS: Final = 500
+_BYTES_PER_STEP: Final = 4
+"""Hundreds of operations that the parser may spend. Most programs take one for 80 bytes, `a;`
+repeated one for 16; `case 1:`, where it is an error, one for each byte at 4 KiB and four at 16
+KiB."""
 
 
 class TooBroken(Exception):
-    """The text has errors, and what they are takes too long to find."""
+    """The text has errors, and locating them takes too long."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"too many errors before offset {offset}")
@@ -52,7 +45,7 @@ class TooBroken(Exception):
 
 
 class TooDeep(Exception):
-    """The text nests deeper than passes are made for."""
+    """The text nests deeper than the passes support."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"nested too deeply at offset {offset}")
@@ -66,8 +59,8 @@ def language() -> Language:
 
 
 class _Kind(NamedTuple):
-    """Of the nodes of one kind: whether they are kept, whether they may hold others, and the kinds
-    of parents in which alone they are kept, if not in all."""
+    """Properties of a node kind: whether its nodes are kept, whether they may have children, and
+    the parents to which keeping them is restricted, if any."""
 
     name: str
     is_silent: bool
@@ -78,14 +71,14 @@ class _Kind(NamedTuple):
 
 @cache
 def _kinds() -> list[_Kind]:
-    """By kind id."""
+    """Return the kinds by their id."""
     grammar = language()
     found: list[_Kind] = []
     for number in range(grammar.node_kind_count):
         name = grammar.node_kind_for_id(number) or ""
         is_named = grammar.node_kind_is_named(number)
-        is_kept = name in _TOKENS or (is_named and name not in _DROPPED)
-        is_open = is_named and name not in _LEAVES
+        is_kept = name in _TOKENS or (is_named and name not in DROPPED)
+        is_open = is_named and name not in LEAVES
         found.append(_Kind(name, name in _SILENT, is_kept, is_open, _ONLY_IN.get(name)))
     return found
 
@@ -99,17 +92,17 @@ def _fields() -> dict[int | None, str | None]:
 
 def parse(source: Source) -> RawTree:
     """Parse a text that UTF-8 can hold; errors are nodes of the result. Raises TooBroken."""
-    text = readable(source.text.encode())
+    text = with_stand_ins(source.text.encode())
     raw = _parsed(text)
-    if raw.root_node.has_error and (other := second_reading(text)) is not None:
+    if raw.root_node.has_error and (other := alternative_reading(text)) is not None:
         again = _parsed(other)
         return raw if again.root_node.has_error else again
     return raw
 
 
 def _parsed(text: bytes) -> RawTree:
-    """What the grammar makes of a text, its search for the least error bounded by the length."""
-    left, reached = _LEAST_STEPS + len(text) // _BYTES_A_STEP, 0
+    """Parse a text with the grammar; its search for the least error is bounded by the length."""
+    left, reached = _MIN_STEPS + len(text) // _BYTES_PER_STEP, 0
 
     def is_over(offset: int, _: bool) -> bool:
         nonlocal left, reached
@@ -126,7 +119,7 @@ def _parsed(text: bytes) -> RawTree:
 
 
 def code_points(text: str) -> list[int] | None:
-    """Byte offset in UTF-8 → code point; None when they are the same."""
+    """Map byte offsets in UTF-8 to code points; None when they are equal."""
     if text.isascii():
         return None
     offsets: list[int] = []
@@ -136,7 +129,7 @@ def code_points(text: str) -> list[int] | None:
 
 
 def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
-    """The tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
+    """Return the tree of a text without errors. Raises TooDeep beyond `nesting` levels."""
     offsets = code_points(source.text)
     try:
         nodes = _convert(raw, nesting)
@@ -145,12 +138,12 @@ def view(raw: RawTree, source: Source, *, nesting: int) -> Tree:
     if offsets is not None:
         for node in nodes:
             node.start, node.end = offsets[node.start], offsets[node.end]
-    name_what_stood_in(nodes, source.text)
+    restore_kinds(nodes, source.text)
     return Tree(source, nodes, raw)
 
 
 def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls would cost a tenth
-    """The nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
+    """Return the nodes that are kept, ranges in bytes. Every program passes here: keep it lean."""
     kinds, fields = _kinds(), _fields()
     cursor = raw.walk()
     enter, leave, advance = cursor.goto_first_child, cursor.goto_parent, cursor.goto_next_sibling
@@ -182,7 +175,7 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls wo
                 raise TooDeep(start)
         while not advance():
             parent.stop = count
-            if kind in _DROPPED:  # the last of its parent
+            if kind in DROPPED:  # the last of its parent
                 before = _before_comments(cursor)
                 ends[parent.end] = ends.get(before, before)
                 kind = ""
@@ -198,7 +191,8 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls wo
 
 
 def _is_deeper(leaf: RawNode, levels: int) -> bool:
-    """Whether a node into which no pass looks, a type, has more levels: who runs it, looks."""
+    """Whether a leaf of the tree, such as a type, has more levels: the engine that runs it parses
+    them too."""
     cursor, depth = leaf.walk(), 0
     while depth <= levels:
         if cursor.goto_first_child():
@@ -212,9 +206,9 @@ def _is_deeper(leaf: RawNode, levels: int) -> bool:
 
 
 def _before_comments(cursor: TreeCursor) -> int:
-    """The end of the node before the comments of which a cursor stands at the last."""
+    """Return the end of the node before the comments at whose last the cursor is."""
     while cursor.goto_previous_sibling():
         here = cursor.node
-        if here is not None and here.type not in _DROPPED:
+        if here is not None and here.type not in DROPPED:
             return here.end_byte
     return 0

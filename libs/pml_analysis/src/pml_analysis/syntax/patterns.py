@@ -1,4 +1,4 @@
-"""Destructuring: which names a pattern binds, and to which part of which value."""
+"""Destructuring: the names that a pattern binds, and the parts of values that they get."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -7,13 +7,13 @@ from pml_analysis.syntax.literals import string_value
 from pml_analysis.syntax.tree import Node, Tree
 
 Step = str | int | None
-"""One step into a value: a key, an index, or one that only the run can tell."""
+"""One step into a value: a key, an index, or None for one known only at run time."""
 
 Path = tuple[Step, ...]
 
 
 class Part(NamedTuple):
-    """A part of the value of an expression; without an expression, nobody can say of what."""
+    """A part of the value of an expression; without an expression, of an unknown value."""
 
     value: Node | None
     path: Path = ()
@@ -28,7 +28,7 @@ class Target(NamedTuple):
 
 
 def targets(tree: Tree, pattern: Node, parts: tuple[Part, ...]) -> Iterator[Target]:
-    """The targets of a pattern, in source order, when the whole of it gets one of `parts`."""
+    """Yield the targets of a pattern, in source order, when the whole of it gets one of `parts`."""
     waiting = [(pattern, parts)]
     while waiting:
         node, values = waiting.pop()
@@ -89,7 +89,7 @@ def _step(parts: tuple[Part, ...], step: Step) -> tuple[Part, ...]:
 
 
 def key_of(tree: Tree, key: Node) -> Step:
-    """The key that a property name stands for; None when only the run can tell."""
+    """Return the key of a property name; None when it is known only at run time."""
     if key.kind == "computed_property_name":
         key = key.children[0].inner
         return string_value(tree.text(key)) if key.kind == "string" else None

@@ -1,4 +1,4 @@
-"""Tree-sitter queries by name, for what a pattern says best (queries/*.scm)."""
+"""Tree-sitter queries by name, for rules that a pattern expresses best (queries/*.scm)."""
 
 from functools import cache
 from importlib.resources import files
@@ -26,7 +26,7 @@ def _query(name: str) -> Query:
 
 
 def captures(raw: RawTree, source: Source, query: str) -> list[Capture]:
-    """What a query finds, in source order."""
+    """Return the captures of a query, in source order."""
     found = QueryCursor(_query(query)).captures(raw.root_node)
     offsets = code_points(source.text) if found else None
     return sorted(

@@ -1,4 +1,4 @@
-"""The submitted text and the places in it."""
+"""The submitted text and positions in it."""
 
 import re
 from bisect import bisect_right
@@ -11,14 +11,14 @@ _ODD_END = re.compile("[\r\u2028\u2029]")
 
 
 class Position(NamedTuple):
-    """A place as people count it: both from 1, columns in code points (not UTF-16 units)."""
+    """A position as people count it: both from 1, columns in code points (not UTF-16 units)."""
 
     line: int
     column: int
 
 
 class Source:
-    """A text with offsets in code points; its lines end where JavaScript says they end."""
+    """A text with offsets in code points; lines end as in JavaScript."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -31,23 +31,24 @@ class Source:
 
     @property
     def line_count(self) -> int:
-        """How many lines there are; an empty text has one."""
+        """The number of lines; an empty text has one."""
         return len(self._starts)
 
     def position(self, offset: int) -> Position:
-        """Where an offset is."""
+        """Return the position of an offset."""
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def offset(self, line: int, units: int) -> int:
-        """Where a place is that others count: the line from 1, in it UTF-16 units from 0."""
+        """Return the offset of a position in other units: the line from 1, in it UTF-16 units from
+        0."""
         text = self.line(line)
         if not text.isascii():
             units = len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
         return self._starts[line - 1] + min(units, len(text))
 
     def line(self, number: int) -> str:
-        """The text of one line, without its end."""
+        """Return the text of one line, without its end."""
         start = self._starts[number - 1]
         found = LINE_END.search(self.text, start)
         return self.text[start : found.start() if found else len(self.text)]

@@ -1,7 +1,7 @@
-"""Stand-ins: what the grammar reads wrongly, in a form of the same length that it reads rightly.
+"""Stand-ins: replacements of the same length for text that the grammar misreads.
 
-The parser gets these bytes; nodes have the ranges that the author's text has, and read that. What
-stands in literals and comments may be exchanged, too: it makes no nodes.
+The parser gets these bytes; nodes have the ranges of the author's text, and read that. The content
+of literals and comments may be replaced, too: it makes no nodes.
 """
 
 import re
@@ -17,19 +17,19 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _LESS: Final = re.compile(rb"(<\s*)-(?!-)")
-_REAL: Final = {"~": "-", "var": "let"}
-"""Tokens that may stand in, and for what."""
+_REPLACED: Final = {"~": "-", "var": "let"}
+"""Tokens that may be stand-ins, and the tokens they replace."""
 
-_STANDING: Final = re.compile(r"<\s*-|\bfor\s+await\s*\(\s*let\b")
+_STAND_IN: Final = re.compile(r"<\s*-|\bfor\s+await\s*\(\s*let\b")
 
 
-def readable(text: bytes) -> bytes:
-    """What the grammar never reads as JavaScript does:
+def with_stand_ins(text: bytes) -> bytes:
+    r"""Replace text that the grammar always misreads:
 
     - a carriage return alone ends a line: a line feed,
     - `a?.5:b` is a choice of numbers: `a?15:b`,
     - `for await (let [a] of b)` declares: `var`,
-    - a tagged template may have any escapes, `` t`\\users` ``: some that mean nothing.
+    - a tagged template may have any escapes, `` t`\users` ``: some without a meaning.
     """
     text = _LONE_RETURN.sub(b"\n", text)
     if b"?." in text:
@@ -39,19 +39,19 @@ def readable(text: bytes) -> bytes:
     return _ESCAPE.sub(_meaningless, text) if b"\\" in text else text
 
 
-def second_reading(text: bytes) -> bytes | None:
-    """A text that the grammar could not read, in which what follows `<` is no type: `f(a < -1, b)`
-    as `f(a < ~1, b)`; None where there is nothing like it."""
+def alternative_reading(text: bytes) -> bytes | None:
+    """Return a variant of a text that does not parse, in which nothing after `<` is a type:
+    `f(a < -1, b)` as `f(a < ~1, b)`; None where no such text occurs."""
     other = _LESS.sub(rb"\1~", text)
     return None if other == text else other
 
 
-def name_what_stood_in(nodes: list[Node], text: str) -> None:
-    """Give tokens that stood in for others the kinds of these."""
-    if _STANDING.search(text) is None:
+def restore_kinds(nodes: list[Node], text: str) -> None:
+    """Give stand-in tokens the kinds of the tokens they replace."""
+    if _STAND_IN.search(text) is None:
         return
     for node in nodes:
-        real = _REAL.get(node.kind)
+        real = _REPLACED.get(node.kind)
         if real is not None and text.startswith(real, node.start):
             node.kind = real
 

@@ -1,7 +1,7 @@
 """The tree that passes read: tree-sitter's nodes, in source order, with exact ranges.
 
 Left out, because the text keeps them and no pass needs them: comments, punctuation, keywords that
-the node's kind already says, and what is inside types, strings and regular expressions.
+the node's kind implies, and everything inside types, strings and regular expressions.
 """
 
 from collections import defaultdict
@@ -11,51 +11,8 @@ from dataclasses import dataclass
 from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.literals import identifier_name
+from pml_analysis.syntax.node_kinds import TYPES, WRAPPERS
 from pml_analysis.syntax.source import Position, Source
-
-TYPES = frozenset(
-    {
-        "abstract_method_signature",
-        "ambient_declaration",
-        "asserts_annotation",
-        "adding_type_annotation",
-        "function_signature",
-        "implements_clause",
-        "index_signature",
-        "interface_declaration",
-        "method_signature",
-        "omitting_type_annotation",
-        "opting_type_annotation",
-        "type_alias_declaration",
-        "type_annotation",
-        "type_arguments",
-        "type_parameters",
-        "type_predicate_annotation",
-    }
-)
-"""Kinds that are gone once types are stripped."""
-
-CASTS = frozenset({"as_expression", "satisfies_expression"})
-"""An expression followed by a type."""
-
-WRAPPERS = CASTS | {
-    "instantiation_expression",
-    "non_null_expression",
-    "parenthesized_expression",
-    "type_assertion",
-}
-"""Kinds whose value is that of the expression inside them."""
-
-FUNCTIONS = frozenset(
-    {
-        "arrow_function",
-        "function_declaration",
-        "function_expression",
-        "generator_function",
-        "generator_function_declaration",
-        "method_definition",
-    }
-)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -75,14 +32,14 @@ class Node:
     stop: int = 0
 
     def child(self, field: str) -> "Node | None":
-        """The first child in a place of the grammar."""
+        """Return the first child in a field of the grammar."""
         for child in self.children:
             if child.field == field:
                 return child
         return None
 
     def __getitem__(self, field: str) -> "Node":
-        """The child in a place that the grammar always fills."""
+        """Return the child in a field that the grammar always fills."""
         for child in self.children:
             if child.field == field:
                 return child
@@ -105,7 +62,7 @@ class Node:
 
     @property
     def inner(self) -> "Node":
-        """The expression that a chain of wrappers encloses; the node itself if it is none."""
+        """The expression inside a chain of wrappers; the node itself if it is none."""
         node = self
         while node.kind in WRAPPERS and (inside := node.operand) is not None:
             node = inside
@@ -134,26 +91,26 @@ class Tree:
         return self.nodes[0]
 
     def of(self, *kinds: str) -> list[Node]:
-        """All nodes of these kinds, one kind after the other, each in source order."""
+        """Return all nodes of these kinds, one kind after the other, each in source order."""
         if len(kinds) == 1:
             return self._by_kind.get(kinds[0], [])
         by_kind = self._by_kind
         return [node for kind in kinds if kind in by_kind for node in by_kind[kind]]
 
     def subtree(self, node: Node) -> Iterator[Node]:
-        """A node and everything below it, in source order."""
+        """Yield a node and everything below it, in source order."""
         for index in range(node.index, node.stop):
             yield self.nodes[index]
 
     def text(self, node: Node) -> str:
-        """The author's text of a node."""
+        """Return the author's text of a node."""
         return self._text[node.start : node.end]
 
     def name(self, node: Node) -> str:
-        """The name that an identifier stands for, its Unicode escapes read."""
+        """Return the name of an identifier, its Unicode escapes decoded."""
         text = self._text[node.start : node.end]
         return identifier_name(text) if "\\" in text else text
 
     def position(self, node: Node) -> Position:
-        """Where a node starts."""
+        """Return the position where a node starts."""
         return self.source.position(node.start)

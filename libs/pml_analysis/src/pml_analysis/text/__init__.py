@@ -1,1 +1,1 @@
-"""What the text is: whether it can be read at all, and what is wrong with it."""
+"""Text: whether it can be parsed, and its syntax errors."""

@@ -1,7 +1,7 @@
-"""Characters pass: what cannot be seen in the text, or changes the order in which it is shown.
+"""Characters pass: invisible characters, and those that reorder the displayed text.
 
-What is read must be what runs (Unicode Technical Standard 55): in code no such character may stand;
-in a literal or a comment it must not reach beyond it.
+The displayed text must be the text that runs (Unicode Technical Standard 55): code contains no such
+character; in a literal or a comment its effect must not reach beyond it.
 """
 
 import re
@@ -22,7 +22,8 @@ ODD: Final = re.compile(
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Controls, and what Unicode calls default-ignorable: shown as nothing, or as a change of order."""
+"""Controls, and Unicode's default-ignorable characters: displayed as nothing, or as a
+reordering."""
 
 _LINES: Final = dict.fromkeys(map(ord, "\t\n\r"))
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -32,14 +33,14 @@ _OPENING: Final = {
     **dict.fromkeys("\u202a\u202b\u202d\u202e", _POP),
     **dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE),
 }
-"""What changes the order, and what ends it; the end of a line does too."""
+"""Characters that begin a reordering, with those that end it; the end of a line does too."""
 
 _SEPARATORS: Final = "\u2028\u2029"
 _BETWEEN_LETTERS: Final = "\u00ad\u061c\u200c\u200d\u200e\u200f"
 """Parts of words and pictures in many scripts, beside a character of theirs."""
 
 _HIDING: Final = 4
-"""How many in a row hide something, even in a comment."""
+"""Length of a run that hides something, even in a comment."""
 
 _FLAG: Final = "\U0001f3f4"
 """Begins flags that are spelled with tags."""
@@ -55,7 +56,7 @@ class _Text:
 
 
 def misplaced_characters(raw: RawTree, source: Source) -> list[Problem]:
-    """Characters that make code look other than it is."""
+    """Return characters that make code look other than it is."""
     texts, places = _texts(raw, source)
     found = [
         Problem(at, _in_code(source.text[at]))
@@ -71,7 +72,8 @@ def misplaced_characters(raw: RawTree, source: Source) -> list[Problem]:
 
 
 def unseen_characters(raw: RawTree, source: Source) -> list[Problem]:
-    """What a reader does not see in literals, and in comments that hide much: the first of each."""
+    """Return invisible characters in literals, and in comments that hide much: the first of
+    each."""
     texts, _ = _texts(raw, source)
     found: list[Problem] = []
     for text in texts:
@@ -84,12 +86,12 @@ def unseen_characters(raw: RawTree, source: Source) -> list[Problem]:
 
 
 def named(char: str) -> str:
-    """A character as messages name it: `U+200B ZERO WIDTH SPACE`."""
+    """Name a character for messages: `U+200B ZERO WIDTH SPACE`."""
     return f"U+{ord(char):04X} {unicodedata.name(char, 'CONTROL CHARACTER')}"
 
 
 def _texts(raw: RawTree, source: Source) -> tuple[list[_Text], list[int]]:
-    """The texts that hold odd characters, in source order; where such characters are at all."""
+    """Return the texts that contain odd characters, in source order."""
     if source.text.isascii() and source.text.translate(_LINES).isprintable():
         return [], []  # most are
     places = [match.start() for match in ODD.finditer(source.text)]
@@ -122,7 +124,7 @@ _RUNS: Final = re.compile(f"{ODD.pattern}+")
 
 
 def _unclosed(source: str, text: _Text) -> Iterator[int]:
-    """Where the order of showing is changed and not changed back before the line or text ends."""
+    """Return the position of a reordering that is still open when the line or text ends."""
     line = text.start
     for match in [*LINE_END.finditer(source, text.start, text.end), None]:
         end = match.start() if match else text.end
@@ -148,7 +150,7 @@ def _unclosed_in(source: str, start: int, end: int) -> list[int]:
 
 
 def _is_unseen(source: str, match: re.Match[str], text: _Text) -> bool:
-    """Whether a run of odd characters in a text is worth a word."""
+    """Whether a run of odd characters in a text deserves a warning."""
     run = match[0]
     before = source[match.start() - 1] if match.start() > text.start else ""
     after = source[match.end()] if match.end() < text.end else ""

@@ -1,27 +1,25 @@
-"""Early errors pass: what parses but no engine loads, because of where it stands.
+"""Early errors pass: syntax that parses but that engines reject because of its position.
 
-Told here, it is told before anybody approves; the grammar leaves these rules to others. What no
-engine loads wherever it stands: misformed.py.
+Reported here, it is reported before any approval; the grammar leaves these rules to others. Syntax
+that is rejected in every position: well_formedness.py.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.node_kinds import FUNCTIONS, INITIALIZERS, LOOPS
+from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
-
-_LOOPS: Final = frozenset({"do_statement", "for_in_statement", "for_statement", "while_statement"})
-_MEMBERS_OF_CLASSES: Final = frozenset({"class_static_block", "public_field_definition"})
 
 
 @dataclass(slots=True)
 class _Function:
-    """A function, or the program, and what may stand in it; places are indexes of nodes.
+    """A function, or the program, and the constructs allowed in it; places are indexes of nodes.
 
-    `inside_from` is where it begins: the name of a method stands outside. `loops_until`,
-    `breaks_until`: how far the loops reach that were entered last, and those and switches.
-    `labels` are by name: how far they reach, and whether they name a loop.
+    `inside_from` is where it begins: the name of a method is outside. `loops_until`,
+    `breaks_until`: the ends of the innermost loop, and of the innermost loop or switch. `labels`
+    are by name: their ends, and whether they name a loop.
     """
 
     stop: int
@@ -38,7 +36,7 @@ class _Function:
 
 
 def early_errors(tree: Tree) -> Iterator[Problem]:
-    """What an engine would refuse to load, where it stands."""
+    """Return the constructs that an engine would reject in their position."""
     relevant = tree.of(*_CHECKED)
     if not relevant:
         return
@@ -78,7 +76,7 @@ def _function(_: Tree, node: Node, outer: _Function) -> _Function:
 
 
 def _member(_: Tree, node: Node, outer: _Function) -> _Function:
-    """A field or static block of a class, which is run as a method is."""
+    """Enter a field or static block of a class, which runs like a method."""
     value = node if node.kind == "class_static_block" else node.child("value") or node
     return _Function(
         stop=node.stop,
@@ -106,7 +104,7 @@ def _label(tree: Tree, node: Node, inside: _Function) -> _Function:
     body = node["body"]
     while body.kind == "labeled_statement":
         body = body["body"]
-    inside.labels[tree.name(node["label"])] = (node.stop, body.kind in _LOOPS)
+    inside.labels[tree.name(node["label"])] = (node.stop, body.kind in LOOPS)
     return inside
 
 
@@ -156,8 +154,8 @@ _Enter = Callable[[Tree, Node, _Function], _Function]
 _Check = Callable[[Tree, Node, _Function], str | None]
 _ENTERED: Final[dict[str, _Enter]] = {
     **dict.fromkeys(sorted(FUNCTIONS), _function),
-    **dict.fromkeys(sorted(_MEMBERS_OF_CLASSES), _member),
-    **dict.fromkeys(sorted(_LOOPS), _loop),
+    **dict.fromkeys(sorted(INITIALIZERS), _member),
+    **dict.fromkeys(sorted(LOOPS), _loop),
     "switch_statement": _switch,
     "labeled_statement": _label,
 }

@@ -1,24 +1,15 @@
-"""Optional chains where JavaScript has none: before a template, after new, as what is written."""
+"""Optional chains where JavaScript has none: before a template, after new, as an assignment
+target."""
 
 from collections.abc import Iterator
-from typing import Final
 
+from pml_analysis.syntax.node_kinds import ASSIGNED_FIELD, CHAIN_LINKS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
 
-_CHAINED: Final = frozenset(
-    {"call_expression", "member_expression", "non_null_expression", "subscript_expression"}
-)
-_WRITTEN: Final[dict[str, str]] = {
-    "assignment_expression": "left",
-    "augmented_assignment_expression": "left",
-    "for_in_statement": "left",
-    "update_expression": "argument",
-}
-
 
 def misplaced_chains(tree: Tree) -> Iterator[Problem]:
-    """Every such chain, by where it begins; of a template, by where that does."""
+    """Return every such chain, by its start; for a template, by the template's."""
     if "?." not in tree.source.text:
         return
     for template in tree.of("template_string"):
@@ -31,8 +22,8 @@ def misplaced_chains(tree: Tree) -> Iterator[Problem]:
         made = new["constructor"]
         if _is_optional(made) or made.kind == "call_expression":  # of `new f?.()` only
             yield Problem(made.start, "new cannot make what ?. may leave out: ask before it.")
-    for node in tree.of(*_WRITTEN):
-        written = node[_WRITTEN[node.kind]]
+    for node in tree.of(*ASSIGNED_FIELD):
+        written = node[ASSIGNED_FIELD[node.kind]]
         if _is_optional(written):
             message = "What ?. leads to cannot be written: ask whether it is there first."
             yield Problem(written.start, message)
@@ -41,7 +32,7 @@ def misplaced_chains(tree: Tree) -> Iterator[Problem]:
 def _is_optional(end: Node) -> bool:
     """Whether a chain with that end may stop before it."""
     node = end
-    while node.kind in _CHAINED:
+    while node.kind in CHAIN_LINKS:
         if node.child("optional_chain") is not None:
             return True
         node = node.children[0]

@@ -1,4 +1,4 @@
-"""What is wrong with a program, before it has a line and a column."""
+"""Problems of a program, before they have a line and a column."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from pml_common.text.visible import visible
 _SHOWN = 200
 """Characters of a line that are shown at least; of a long one, half as many on each side."""
 
-_LONGEST_LINE = 2_000
+_MAX_LINE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Problem:
 def diagnostic(
     source: Source, problem: Problem, severity: Literal["error", "warning"] = "error"
 ) -> Diagnostic:
-    """The problem with its place, as the author counts it, and its line."""
+    """Return the problem with its place, as the author counts it, and its line."""
     line, column = source.position(problem.offset)
     return Diagnostic(
         severity=severity,
@@ -36,8 +36,9 @@ def diagnostic(
 
 
 def _excerpt(line: str, column: int) -> str:
-    """A line as far as a little beyond a column; of a very long one what is round it, after `…`."""
+    """Return a line up to a little beyond a column; of a very long one the surroundings, after
+    `…`."""
     beside = _SHOWN // 2
-    if column <= _LONGEST_LINE:
+    if column <= _MAX_LINE:
         return line[: max(_SHOWN, column + beside)]
     return f"…{line[column - beside : column + beside]}"

@@ -1,4 +1,4 @@
-"""Syntax errors: where the parser stumbled, in words an author can act on."""
+"""Syntax errors: where the parser failed, with messages an author can act on."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -7,47 +7,47 @@ from typing import Final
 from tree_sitter import Node as RawNode
 from tree_sitter import Tree as RawTree
 
-from pml_analysis.syntax.broken import Broken, broken, first_jsx
+from pml_analysis.syntax.parse_errors import ParseError, first_jsx, parse_errors
 from pml_analysis.syntax.parser import code_points
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.problems import Problem
 
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}", "${": "}"}
-_LONGEST_TOKEN: Final = 30
+_MAX_TOKEN: Final = 30
 _QUOTES: Final = frozenset({'"', "'", "`"})
-_MOST: Final = 3
-_LOOKED_AT: Final = 200
-_LONGEST_JSX: Final = 64 * 1024
+_MAX_ERRORS: Final = 3
+_MAX_INSPECTED: Final = 200
+_MAX_JSX: Final = 64 * 1024
 _JSX: Final = "JSX is not supported: a program is TypeScript; build a text, or an object."
 
 
 def syntax_errors(raw: RawTree, source: Source) -> list[Problem]:
-    """The first few errors of a text that does not parse, in source order; at least one.
+    """Return the first few errors of a text that does not parse, in source order; at least one.
 
-    A quote that is never closed makes everything after it look wrong, so it is told alone; so are
-    JSX, and characters that no code can hold.
+    An unclosed quote makes everything after it look wrong, so it is reported alone; so are JSX, and
+    characters that are illegal in code.
     """
     text = source.text.encode()
-    found = list(islice(broken(raw), _LOOKED_AT))
-    told = list(_open_quotes(found))[-_MOST:]
-    if not told and (odd := misplaced_characters(raw, source)):
-        return odd[:_MOST]
-    if not told and len(text) <= _LONGEST_JSX and (jsx := first_jsx(source)) is not None:
-        told = [(jsx, _JSX)]
-    if not told:
+    found = list(islice(parse_errors(raw), _MAX_INSPECTED))
+    shown = list(_open_quotes(found))[-_MAX_ERRORS:]
+    if not shown and (odd := misplaced_characters(raw, source)):
+        return odd[:_MAX_ERRORS]
+    if not shown and len(text) <= _MAX_JSX and (jsx := first_jsx(source)) is not None:
+        shown = [(jsx, _JSX)]
+    if not shown:
         end = len(text.rstrip())
-        told = [
+        shown = [
             _missing(gap, text) if gap.node.is_missing else _error(gap.node, end)
-            for gap in found[:_MOST]
+            for gap in found[:_MAX_ERRORS]
         ]
     offsets = code_points(source.text)
-    problems = (Problem(at if offsets is None else offsets[at], why) for at, why in told)
+    problems = (Problem(at if offsets is None else offsets[at], why) for at, why in shown)
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.offset)
 
 
 def _error(node: RawNode, end: int) -> tuple[int, str]:
-    """What is wrong with text that had to be skipped: offset in bytes and message."""
+    """Return offset in bytes and message for text that had to be skipped."""
     opened = _open_bracket(node)
     if opened is not None:
         return opened.start_byte, f"{_shown(opened)} is never closed."
@@ -59,8 +59,8 @@ def _error(node: RawNode, end: int) -> tuple[int, str]:
     return last.start_byte, f"Unexpected {_shown(last)}."
 
 
-def _missing(gap: Broken, text: bytes) -> tuple[int, str]:
-    """What is wrong where something had to be made up: offset in bytes and message."""
+def _missing(gap: ParseError, text: bytes) -> tuple[int, str]:
+    """Return offset in bytes and message for syntax that had to be made up."""
     node, siblings = gap
     at = node.start_byte
     if node.is_named:
@@ -68,14 +68,14 @@ def _missing(gap: Broken, text: bytes) -> tuple[int, str]:
     if node.type == ";":
         while text[at : at + 1].isspace():
             at += 1
-        word = text[at : at + _LONGEST_TOKEN].decode(errors="ignore").split(maxsplit=1)
+        word = text[at : at + _MAX_TOKEN].decode(errors="ignore").split(maxsplit=1)
         return at, f'Unexpected "{word[0] if word else "end"}".'
     opened = next((n for n in siblings if _CLOSING.get(n.type) == node.type), None)
     place = f", to close {_shown(opened)} on line {opened.start_point.row + 1}" if opened else ""
     return at, f'Expected "{node.type}"{place}.'
 
 
-def _open_quotes(found: Sequence[Broken]) -> Iterator[tuple[int, str]]:
+def _open_quotes(found: Sequence[ParseError]) -> Iterator[tuple[int, str]]:
     for node, _ in found:
         quote = _open_quote(node)
         if quote is not None:
@@ -93,7 +93,7 @@ def _open_quote(error: RawNode) -> RawNode | None:
 
 
 def _open_bracket(error: RawNode) -> RawNode | None:
-    """The innermost bracket that skipped text opens and does not close."""
+    """Return the innermost bracket that skipped text opens and does not close."""
     opened: list[RawNode] = []
     for child in error.children:
         if child.type in _CLOSING:
@@ -105,4 +105,4 @@ def _open_bracket(error: RawNode) -> RawNode | None:
 
 def _shown(token: RawNode) -> str:
     text = (token.text or b"").decode()
-    return f'"{text[:_LONGEST_TOKEN]}"'
+    return f'"{text[:_MAX_TOKEN]}"'

@@ -1,9 +1,16 @@
-"""Forms pass: what the grammar takes and no engine loads, wherever it stands."""
+"""Well-formedness pass: syntax that the grammar accepts and engines reject in every position."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
+from pml_analysis.syntax.node_kinds import (
+    ASSIGNED_FIELD,
+    CHAIN_LINKS,
+    DECLARATIONS,
+    MEMBERS,
+    PATTERNS,
+)
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.optional_chains import misplaced_chains
 from pml_analysis.text.problems import Problem
@@ -13,13 +20,11 @@ _ESCAPE: Final = re.compile(
     r"\\(?:([1-9]|0[0-9])|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{0*(?:[0-9a-fA-F]{1,5}|10[0-9a-fA-F]{4})\}"
     r"|([xu])|\r\n|[\s\S])"
 )
-"""An escape in a literal; the first group is there in an octal one, the second in an unfinished."""
+"""An escape in a literal; the first group matches in an octal one, the second in an unfinished
+one."""
 
 _FLAGS: Final = frozenset("dgimsuvy")
 _LINE_ENDS: Final = re.compile(r"\\(?:\r\n|[\s\S])|([\r\n])")
-_CHAINED: Final = frozenset(
-    {"call_expression", "member_expression", "non_null_expression", "subscript_expression"}
-)
 _LOGICAL: Final = frozenset({"&&", "||"})
 _BODIES: Final = (
     ("if_statement", "consequence"),
@@ -30,35 +35,13 @@ _BODIES: Final = (
     ("for_statement", "body"),
     ("while_statement", "body"),
 )
-_DECLARATIONS: Final = (
-    "abstract_class_declaration",
-    "class_declaration",
-    "function_declaration",
-    "generator_function_declaration",
-    "lexical_declaration",
-)
-_WRITTEN: Final = (
-    ("assignment_expression", "left"),
-    ("augmented_assignment_expression", "left"),
-    ("for_in_statement", "left"),
-    ("update_expression", "argument"),
-)
 
 
-_WRITABLE: Final = frozenset(
-    {
-        "array_pattern",
-        "identifier",
-        "member_expression",
-        "object_pattern",
-        "subscript_expression",
-        "undefined",
-    }
-)
+_WRITABLE: Final = MEMBERS | {*PATTERNS, "identifier", "undefined"}
 
 
-def misformed(tree: Tree) -> Iterator[Problem]:
-    """Each with its place."""
+def well_formedness_errors(tree: Tree) -> Iterator[Problem]:
+    """Return each with its place."""
     yield from _declarations(tree)
     yield from _statements(tree)
     yield from _operators(tree)
@@ -71,7 +54,7 @@ def _declarations(tree: Tree) -> Iterator[Problem]:
     for node in tree.of("variable_declarator"):
         if node.child("value") is None and _needs_value(node):
             yield Problem(node.start, f"{tree.text(node['name'])[:60]} needs a value: write = ….")
-    for node in tree.of(*_DECLARATIONS):
+    for node in tree.of(*DECLARATIONS):
         place = (node.above.kind, node.field)
         if place in _BODIES:
             yield Problem(node.start, "A declaration cannot stand here alone: put it in braces.")
@@ -98,10 +81,10 @@ def _statements(tree: Tree) -> Iterator[Problem]:
 
 
 def _is_object(node: Node) -> bool:
-    """Whether the grammar reads an object, or a part of one, where JavaScript reads a block; which
-    of both it reads `{ a: f() }` for changes with the layout. Nothing is in an empty one."""
-    is_opened = node.kind in _CHAINED
-    while node.kind in _CHAINED:
+    """Whether the grammar reads an object, or a part of one, where JavaScript reads a block; the
+    grammar's reading of `{ a: f() }` depends on the layout. An empty one has no content."""
+    is_opened = node.kind in CHAIN_LINKS
+    while node.kind in CHAIN_LINKS:
         node = node.children[0]
     return node.kind == "object" and (is_opened or bool(node.children))
 
@@ -114,7 +97,7 @@ def _operators(tree: Tree) -> Iterator[Problem]:
                 yield Problem(side.start, "?? beside && or || needs parentheses.")
         if sign == "**" and node["left"].kind in ("await_expression", "unary_expression"):
             yield Problem(node.start, "A sign before ** needs parentheses.")
-    for kind, field in _WRITTEN:
+    for kind, field in ASSIGNED_FIELD.items():
         for node in tree.of(kind):
             if node[field].inner.kind not in _WRITABLE:
                 yield Problem(

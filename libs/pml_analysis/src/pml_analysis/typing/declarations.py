@@ -1,4 +1,4 @@
-"""TypeScript declarations of what a program can use (A13): tools, capabilities, the sandbox."""
+"""TypeScript declarations for programs (A13): tools, capabilities, the sandbox."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ declare const capabilities: PmlCapabilities;
 _BY_NAME: Final = "call"
 """`mcp.call` is no server: the tools of one of that name are called by name alone."""
 
-_WAYS: Final = ("anyOf", "oneOf")
+_COMBINATIONS: Final = ("anyOf", "oneOf")
 NONE: Final[Mapping[str, ToolDefinition]] = {}
 _ANYTHING: Final = "{ [key: string]: any }"
 _OTHERS: Final = "readonly [name: string]: (args?: any) => Promise<any>"
@@ -45,10 +45,11 @@ _OTHERS: Final = "readonly [name: string]: (args?: any) => Promise<any>"
 def declarations(
     tools: Sequence[ToolDefinition], capabilities: Mapping[str, ToolDefinition] = NONE
 ) -> str:
-    """A `.d.ts` of everything a program can name, types of its own beginning with `Pml`.
+    """Build a `.d.ts` of everything a program can name; its own types begin with `Pml`.
 
-    Of several tools with one name the last counts. Capabilities stand under the names that programs
-    call them by, as the tools that they are to them; others may be called too, with anything.
+    Of several tools with one name the last counts. Capabilities are listed under the names that
+    programs call them by, as the tools that their callers see; others may be called too, with
+    anything.
     """
     named: dict[str, str] = {}
     servers: dict[str, dict[str, _Callable]] = {}
@@ -82,7 +83,7 @@ def declarations(
 
 
 def as_module(text: str) -> str:
-    """Declarations as a module, whose names nobody finds who does not import them."""
+    """Return declarations as a module, whose names need an import."""
     return f"{text}export {{ {', '.join(DECLARED)} }};\n"
 
 
@@ -104,10 +105,13 @@ def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]
 
 
 def _may_be_left_out(schema: JsonObject) -> bool:
-    """Whether a call may do without arguments, as far as a first look tells."""
-    every, *ways = ([schema, *_parts(schema, "allOf")], *(_parts(schema, way) for way in _WAYS))
+    """Whether a call may omit its arguments; an approximation."""
+    every, *combinations = (
+        [schema, *_parts(schema, "allOf")],
+        *(_parts(schema, one) for one in _COMBINATIONS),
+    )
     return not any(map(_requires, every)) and not any(
-        way and all(map(_requires, way)) for way in ways
+        one and all(map(_requires, one)) for one in combinations
     )
 
 

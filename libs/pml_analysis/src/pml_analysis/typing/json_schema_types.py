@@ -1,4 +1,4 @@
-"""JSON Schema as TypeScript types. What has no type, and what is no schema, is left open: a
+"""JSON Schemas as TypeScript types. Schemas without a type, and invalid ones, stay open: a
 declaration may say too little, never anything wrong."""
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from pml_analysis.typing.type_text import block, comment, key, literal, pascal, 
 from pml_common.contracts.tool import JsonObject
 
 Members = tuple[str, ...]
-"""The members of a union, each as it may stand in one."""
+"""The members of a union, each in the form that a union allows."""
 
-_DEEPEST: Final = 24
-_MOST_TYPES: Final = 2_000
-"""Types read of one schema; what lies beyond is left open."""
+_MAX_DEPTH: Final = 24
+_MAX_TYPES: Final = 2_000
+"""Types read of one schema; the rest stays open."""
 
-_MOST_DEFAULT: Final = 40
+_MAX_DEFAULT: Final = 40
 _PLAIN: Final[Mapping[str, str]] = {
     "boolean": "boolean",
     "integer": "number",
@@ -34,15 +34,16 @@ _HINTS: Final[Mapping[str, str]] = {
     "properties": "object",
     "required": "object",
 }
-"""What a schema without a type speaks of."""
+"""The types that keywords imply in a schema without a type."""
 
 
 @dataclass
 class SchemaTypes:
-    """The types of one schema. `given`: of what a program hands over, which accepts read-only
-    lists and anything where the schema is silent; else of what it gets, where silence is `any`.
+    """The types of one schema. `given`: for arguments, which accept read-only lists and anything
+    where the schema is silent; else for results, where silence is `any`.
 
-    To `definitions` it adds the types that it refers to by name, which begin with `name` and `_`.
+    Types that the schema refers to by name are added to `definitions`; their names begin with
+    `name` and `_`.
     """
 
     root: JsonValue
@@ -51,15 +52,15 @@ class SchemaTypes:
     definitions: dict[str, str]
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _unread: list[str] = field(default_factory=list[str])
-    _left: int = _MOST_TYPES
+    _left: int = _MAX_TYPES
 
     @property
     def open(self) -> Members:
-        """The type of what is not known."""
+        """The type of an unknown value."""
         return ("unknown",) if self.given else ("any",)
 
     def text(self) -> str:
-        """The type of the whole schema."""
+        """Return the type of the whole schema."""
         found = _union(self._read(self.root, _Place()))
         while self._unread:
             pointer = self._unread.pop()
@@ -68,9 +69,9 @@ class SchemaTypes:
         return found
 
     def _read(self, schema: JsonValue, place: "_Place") -> Members:
-        """The type of a part."""
+        """Return the type of a part."""
         self._left -= 1
-        if self._left < 0 or place.depth > _DEEPEST:
+        if self._left < 0 or place.depth > _MAX_DEPTH:
             return self.open
         if schema is False:
             return ("never",)
@@ -89,14 +90,14 @@ class SchemaTypes:
         if not place.inside:  # a name that stands for nothing but itself is no type
             return self._read(target, place.inline(pointer))
         if pointer not in self._named:
-            wanted = f"{self.name}_{pascal(pointer.rpartition('/')[2])}"
-            self._named[pointer] = unique(wanted, self.definitions)
+            proposed = f"{self.name}_{pascal(pointer.rpartition('/')[2])}"
+            self._named[pointer] = unique(proposed, self.definitions)
             self.definitions[self._named[pointer]] = ""
             self._unread.append(pointer)
         return (self._named[pointer],)
 
     def _combine(self, schema: JsonObject, place: "_Place") -> Members:
-        """All that a schema demands at once."""
+        """Return the intersection of all that a schema demands."""
         demands = [self._own(schema, place)]
         demands += [self._read(part, place.deeper()) for part in _list(schema, "allOf")]
         for way in ("anyOf", "oneOf"):
@@ -109,7 +110,7 @@ class SchemaTypes:
         return said[0] if said else self.open
 
     def _own(self, schema: JsonObject, place: "_Place") -> Members:
-        """What it says itself, beside the schemas that it combines."""
+        """Return the schema's own type, without the schemas that it combines."""
         values = [schema["const"]] if "const" in schema else _list(schema, "enum")
         if values:
             self._left -= len(values)
@@ -150,7 +151,7 @@ class SchemaTypes:
         return (block([f"[key: string]: {'never' if closed else 'any'}"]),)
 
     def _rest(self, schema: JsonObject, place: "_Place") -> Members:
-        """The type of members that are not named; nothing where there are none."""
+        """Return the type of members that are not named; nothing where there are none."""
         others = [*_mapping(schema, "patternProperties").values()]
         additional = schema.get("additionalProperties")
         if additional is True or isinstance(additional, dict):
@@ -185,8 +186,8 @@ class SchemaTypes:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a part stands: how deep, whether inside an object or a list, and the references that
-    were followed to get there since."""
+    """The position of a part: its depth, whether it is inside an object or a list, and the
+    references followed to get there since."""
 
     depth: int = 0
     inside: bool = False
@@ -203,7 +204,7 @@ class _Place:
 
 
 def _resolve(root: JsonValue, pointer: str) -> JsonValue:
-    """The part of a document that a local JSON pointer names; None where there is none."""
+    """Return the part of a document that a local JSON pointer names; None where there is none."""
     start, *steps = unquote(pointer).split("/")
     if start != "#":
         return None
@@ -224,7 +225,7 @@ def _documented(schema: JsonValue) -> str:
     description = schema.get("description")
     said = description if isinstance(description, str) else ""
     default = literal(schema.get("default"))
-    if default not in (None, "null", "number") and len(default) <= _MOST_DEFAULT:
+    if default not in (None, "null", "number") and len(default) <= _MAX_DEFAULT:
         said = f"{said} (default {default})".lstrip()
     return comment(said)
 
@@ -240,7 +241,7 @@ def _mapping(schema: JsonObject, name: str) -> JsonObject:
 
 
 def _operand(members: Members) -> str:
-    """A type that operators may stand beside."""
+    """Parenthesise a type for use beside operators."""
     text = _union(members)
     return f"({text})" if len(members) > 1 or text.startswith(("readonly ", "-")) else text
 

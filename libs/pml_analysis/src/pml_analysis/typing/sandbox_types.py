@@ -1,5 +1,5 @@
-"""What a program finds in its sandbox beside the language, as TypeScript declarations: the
-runtime's worker/globals.ts says what is there."""
+"""The sandbox's globals beside the language, as TypeScript declarations; defined by the runtime's
+worker/globals.ts."""
 
 import re
 from typing import Final

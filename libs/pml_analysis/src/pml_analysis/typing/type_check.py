@@ -1,5 +1,5 @@
-"""Type check (A13): the module that a checker reads of a program, and its findings told in the
-author's places."""
+"""Type check (A13): the module that a checker reads for a program, and its findings at the author's
+positions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from pml_analysis.text.problems import Problem, diagnostic
 from pml_analysis.typing.declarations import DECLARED
 from pml_common.contracts.structure import Diagnostic
 
-_LONGEST_MESSAGE: Final = 600
-_MOST_ERRORS: Final = 20
+_MAX_MESSAGE: Final = 600
+_MAX_ERRORS: Final = 20
 _IMPLICIT_ANY: Final = range(7005, 7060)
-"""TypeScript's complaints about a type that is not written down. The option that allows these
-would also make an empty list one of `never`."""
+"""TypeScript's complaints about a missing type annotation. The option that allows these would also
+make an empty list one of `never`."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CheckedModule:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a checker says of a module: the line from 0, the column in UTF-16 units from 0."""
+    """A checker's finding in a module: the line from 0, the column in UTF-16 units from 0."""
 
     line: int
     column: int
@@ -36,10 +36,10 @@ class Finding:
 
 
 def checked_module(code: str, free: Sequence[str], declared: str) -> CheckedModule:
-    """A program that the analysis let pass, as a module that imports what it finds from the
-    module `declared` and leaves what the caller hands in, the names `free`, untyped.
+    """Return a program that the analysis accepted, as a module that imports its globals from the
+    module `declared` and leaves the caller's arguments, the names `free`, untyped.
 
-    Its body stands in a block of its own, so that it may declare any name again.
+    Its body is a block of its own, so that it may redeclare any name.
     """
     parameters = ", ".join(f"{name}: any" for name in free)
     names = ", ".join(DECLARED)
@@ -50,20 +50,20 @@ def checked_module(code: str, free: Sequence[str], declared: str) -> CheckedModu
 
 
 def type_errors(code: str, prefix: int, findings: Iterable[Finding]) -> list[Diagnostic]:
-    """The findings that are about the program, in source order."""
+    """Return the findings about the program itself, in source order."""
     source = Source(code)
     problems: list[Problem] = []
     for finding in findings:
         column = finding.column - (prefix if finding.line == 0 else 0)
         if finding.code in _IMPLICIT_ANY or column < 0 or finding.line >= source.line_count:
             continue
-        message = f"{finding.message[:_LONGEST_MESSAGE]} (TypeScript {finding.code})"
+        message = f"{finding.message[:_MAX_MESSAGE]} (TypeScript {finding.code})"
         problems.append(Problem(source.offset(finding.line + 1, column), message))
-    ordered = sorted(problems, key=lambda problem: problem.offset)[:_MOST_ERRORS]
+    ordered = sorted(problems, key=lambda problem: problem.offset)[:_MAX_ERRORS]
     return [diagnostic(source, problem) for problem in ordered]
 
 
 def unchecked(why: str) -> Diagnostic:
-    """What is told of a program whose types nobody looked at."""
+    """Return the warning for a program whose types were not checked."""
     message = f"Types were not checked: {why}."
     return Diagnostic(severity="warning", message=message, line=1, column=1)

@@ -1,5 +1,5 @@
-"""Texts of others inside TypeScript declarations: names, values and comments that cannot break
-out of their places."""
+"""Foreign texts inside TypeScript declarations: names, values and comments that cannot break out of
+their places."""
 
 import json
 import re
@@ -15,30 +15,30 @@ _LINE_ENDS_OR_HALVES: Final = re.compile("[\u2028\u2029\ud800-\udfff]")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f\ufeff]")
 _TAG: Final = re.compile(r"(?<!\w)@")
 _COMMENT_WIDTH: Final = 92
-_LONGEST_COMMENT: Final = 600
+_MAX_COMMENT: Final = 600
 _LARGEST_EXACT: Final = 2**53
 _WIDTH: Final = 88
 
 
 def quoted(text: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     return json.dumps(text, ensure_ascii=_LINE_ENDS_OR_HALVES.search(text) is not None)
 
 
 def key(name: str) -> str:
-    """The name of a member: quoted where it is no identifier."""
+    """Return the name of a member: quoted where it is no identifier."""
     return name if _IDENTIFIER.fullmatch(name) else quoted(name)
 
 
 def pascal(*parts: str) -> str:
-    """The words of the parts, as one name: `FsReadNode`."""
+    """Return the words of the parts, as one name: `FsReadNode`."""
     words = (word for part in parts for word in _WORD.findall(part))
     return "".join(word[0].upper() + word[1:] for word in words)
 
 
 def literal(value: JsonValue) -> str | None:
-    """The type that only this value has, or the nearest that can be written; None of a list or
-    an object."""
+    """Return the type that only this value has, or the nearest that can be written; None for a list
+    or an object."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bool) or value is None:
@@ -49,15 +49,15 @@ def literal(value: JsonValue) -> str | None:
 
 
 def comment(text: str) -> str:
-    """A documentation comment with its line end; nothing for an empty text.
+    """Return a documentation comment with its line end; nothing for an empty text.
 
-    Neither an end of comment nor a directive (`@ts-expect-error`) in the text does anything.
+    An end of comment or a directive (`@ts-expect-error`) in the text has no effect.
     """
     flat = " ".join(_CONTROL.sub(" ", text.encode(errors="replace").decode()).split())
     if not flat:
         return ""
-    if len(flat) > _LONGEST_COMMENT:
-        flat = flat[: _LONGEST_COMMENT - 1] + "…"
+    if len(flat) > _MAX_COMMENT:
+        flat = flat[: _MAX_COMMENT - 1] + "…"
     safe = _TAG.sub(r"\\@", flat.replace("*/", "*\\/"))
     if len(safe) <= _COMMENT_WIDTH:
         return f"/** {safe} */\n"
@@ -66,7 +66,7 @@ def comment(text: str) -> str:
 
 
 def block(members: Iterable[str]) -> str:
-    """An object type: on one line where that is short, else a line for each member."""
+    """Return an object type: on one line where that is short, else a line for each member."""
     found = list(members)
     if not found:
         return "{}"
@@ -77,12 +77,12 @@ def block(members: Iterable[str]) -> str:
 
 
 def indented(text: str) -> str:
-    """Every line one step further in."""
+    """Indent every line by one step."""
     return "\n".join(f"  {line}" if line else line for line in text.split("\n"))
 
 
 def unique(name: str, taken: Container[str]) -> str:
-    """The name, with a number where it is taken."""
+    """Return the name, with a number where it is taken."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name}{number}", number + 1

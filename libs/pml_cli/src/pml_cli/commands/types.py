@@ -8,9 +8,9 @@ from deno import find_deno_bin
 
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.typing.declarations import NONE, declarations
-from pml_analyzer.adapters.deno_checker import CheckerLimits, deno_checker
-from pml_analyzer.adapters.deno_checker_process import CheckerCommand
-from pml_analyzer.application.type_check import TypeCheck
+from pml_checker.checker_process import CheckerCommand
+from pml_checker.deno_checker import CheckerLimits, deno_checker
+from pml_checker.type_check import TypeCheck
 from pml_cli.client import Client, Json
 from pml_cli.documents import read_tools
 from pml_cli.output import Output

@@ -1,1 +1,2 @@
-"""Where the catalogue comes from."""
+"""Adapters: the registry over the bus, and the processes that analyse, compile and check
+programs."""

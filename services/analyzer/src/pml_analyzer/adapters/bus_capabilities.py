@@ -1,42 +1,44 @@
-"""Capabilities, asked for over the bus and kept for a while."""
+"""Capabilities, queried over the bus and cached."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.ports import CapabilitiesUnavailable
+from typing_extensions import override
+
+from pml_analyzer.adapters.reply_cache import ReplyCache
+from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
 from pml_common.contracts.registry import DescribeCapabilities, Reference
 from pml_common.contracts.scope import Scope
 
-MOST_KEPT: Final = 1_000
+MAX_CACHED: Final = 1_000
 
 
-class BusCapabilities:
-    """See Capabilities. A copy serves for `max_age_s` seconds at most."""
+class BusCapabilities(Capabilities):
+    """Capabilities from the registry. A cached answer serves for `max_age_s` seconds at most."""
 
     def __init__(
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
-        self._copies = Copies[tuple[Scope, str], Reference](
-            max_age_s=max_age_s, most=MOST_KEPT, clock=clock
+        self._cache = ReplyCache[tuple[Scope, str], Reference](
+            max_age_s=max_age_s, max_entries=MAX_CACHED, clock=clock
         )
 
+    @override
     async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        """See Capabilities."""
-        copies = {reference: self._copies.get((scope, reference)) for reference in references}
+        copies = {reference: self._cache.get((scope, reference)) for reference in references}
         found = {reference: copy for reference, copy in copies.items() if copy is not None}
         unknown = tuple(reference for reference in copies if reference not in found)
         if unknown:
-            found.update(await self._ask(scope, unknown))
+            found.update(await self._query(scope, unknown))
         return found
 
-    async def _ask(self, scope: Scope, references: tuple[str, ...]) -> Mapping[str, Reference]:
-        question = self._copies.asking()
+    async def _query(self, scope: Scope, references: tuple[str, ...]) -> Mapping[str, Reference]:
+        moment = self._cache.begin_query()
         query = DescribeCapabilities(scope=scope, references=references)
         try:
             reply = await self._bus.request(DESCRIBE_CAPABILITIES, query)
@@ -45,9 +47,9 @@ class BusCapabilities:
             raise CapabilitiesUnavailable(f"{what}: {failure}") from failure
         for one in reply.references:
             if one.capability is not None:
-                self._copies.keep(question, (scope, one.reference), one)
+                self._cache.put(moment, (scope, one.reference), one)
         return {one.reference: one for one in reply.references}
 
-    def drop(self, scope: Scope) -> None:
-        """See Capabilities."""
-        self._copies.drop(lambda key: key[0] == scope)
+    @override
+    def invalidate(self, scope: Scope) -> None:
+        self._cache.invalidate(lambda key: key[0] == scope)

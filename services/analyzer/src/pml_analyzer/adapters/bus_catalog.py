@@ -1,12 +1,14 @@
-"""The catalogue, asked for over the bus and kept for a while."""
+"""The tool catalog, queried over the bus and cached."""
 
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analysis.decision.toolbox import Tools
-from pml_analyzer.adapters.copies import Copies
-from pml_analyzer.ports import CatalogUnavailable
+from pml_analyzer.adapters.reply_cache import ReplyCache
+from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import LIST_TOOLS
@@ -14,34 +16,37 @@ from pml_common.contracts.registry import ListTools
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 
-_MOST_SCOPES: Final = 256
+_MAX_SCOPES: Final = 256
 
 
-class BusCatalog:
-    """See Catalog. A copy serves for `max_age_s` seconds at most."""
+class BusCatalog(Catalog):
+    """The tool catalog from the registry. A cached answer serves for `max_age_s` seconds at
+    most."""
 
     def __init__(
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
-        self._copies = Copies[Scope, Tools](max_age_s=max_age_s, most=_MOST_SCOPES, clock=clock)
+        self._cache = ReplyCache[Scope, Tools](
+            max_age_s=max_age_s, max_entries=_MAX_SCOPES, clock=clock
+        )
 
+    @override
     async def tools(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """See Catalog."""
-        copy = self._copies.get(scope)
-        return await self.reread(scope) if copy is None else copy
+        copy = self._cache.get(scope)
+        return await self.refresh(scope) if copy is None else copy
 
-    async def reread(self, scope: Scope) -> Sequence[ToolDefinition]:
-        """See Catalog."""
-        question = self._copies.asking()
+    @override
+    async def refresh(self, scope: Scope) -> Sequence[ToolDefinition]:
+        moment = self._cache.begin_query()
         try:
             reply = await self._bus.request(LIST_TOOLS, ListTools(scope=scope))
         except QueryFailed as failure:
             raise CatalogUnavailable(f"the tools of {scope}: {failure}") from failure
         tools = Tools(reply.tools)
-        self._copies.keep(question, scope, tools)
+        self._cache.put(moment, scope, tools)
         return tools
 
-    def drop(self, scope: Scope) -> None:
-        """See Catalog."""
-        self._copies.drop(lambda key: key == scope)
+    @override
+    def invalidate(self, scope: Scope) -> None:
+        self._cache.invalidate(lambda key: key == scope)

@@ -1,5 +1,5 @@
-"""A child process that answers requests over stdio: four bytes of length, big-endian, then a body,
-both ways. Its first frame, an empty one, says that it is warm."""
+"""A child process that answers requests over stdio: frames of a length (four bytes, big-endian) and
+a body, both ways. Its first frame, an empty one, reports that it is warm."""
 
 import asyncio
 import math
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Final, cast
 
 _HEAD: Final = 4
-_LARGEST: Final = 256 * 2**20
+_MAX_FRAME_BYTES: Final = 256 * 2**20
 _BUFFER: Final = 2**20
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_SPARE_S: Final = 2
+_MARGIN_S: Final = 2
 
 
 class ChildLost(Exception):
-    """The process ended, or cannot be understood; the message says which."""
+    """The process ended, or its output is invalid; the message says which."""
 
 
 @dataclass(frozen=True)
 class ChildCommand:
-    """How a process is started. It gets `environment` and nothing else of ours."""
+    """The command line of a process. `environment` is its whole environment."""
 
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -33,15 +33,15 @@ class ChildCommand:
 
 
 class ChildProcess:
-    """Answers one request at a time; after an error or a cancelled request it is of no more use."""
+    """Handles one request at a time; unusable after an error or a cancelled request."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self.asked = 0
+        self.requests = 0
 
     @classmethod
     async def start(cls, command: ChildCommand) -> "ChildProcess":
-        """A warm process. Raises ChildLost."""
+        """Start a process and wait until it is warm. Raises ChildLost."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *command.argv,
@@ -73,12 +73,12 @@ class ChildProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not been seen to end."""
+        """Whether it has no known exit code."""
         return self._process.returncode is None
 
     @property
     def resident_mib(self) -> int:
-        """How much memory it holds; 0 where the system does not say."""
+        """Resident memory; 0 where the system does not report it."""
         try:
             pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
         except OSError:
@@ -86,7 +86,7 @@ class ChildProcess:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
     def processor_s(self) -> float | None:
-        """Processor time it has used; None where the system does not say."""
+        """Return the processor time it has used; None where the system does not report it."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -94,17 +94,18 @@ class ChildProcess:
         after_name = stat.rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
-    def allow(self, seconds: float) -> None:
-        """Have the kernel end it after so much more processor time, whoever else is gone."""
+    def limit_processor_time(self, seconds: float) -> None:
+        """Have the kernel end the process after this much more processor time, even without its
+        parent."""
         used = self.processor_s()
         if used is not None:
-            until = math.ceil(used + seconds) + _SPARE_S
+            until = math.ceil(used + seconds) + _MARGIN_S
             with suppress(OSError):
                 resource.prlimit(self.pid, resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
 
-    async def ask(self, body: bytes) -> bytes:
-        """The answer to a request. Raises ChildLost."""
-        self.asked += 1
+    async def request(self, body: bytes) -> bytes:
+        """Send a request and return the answer. Raises ChildLost."""
+        self.requests += 1
         stdin = cast(asyncio.StreamWriter, self._process.stdin)
         try:
             stdin.write(len(body).to_bytes(_HEAD, "big") + body)
@@ -114,7 +115,7 @@ class ChildProcess:
         return await self._read()
 
     def kill(self) -> None:
-        """End the process, wherever it is."""
+        """Send SIGKILL to the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -127,7 +128,7 @@ class ChildProcess:
         stdout = cast(asyncio.StreamReader, self._process.stdout)
         try:
             size = int.from_bytes(await stdout.readexactly(_HEAD), "big")
-            if size > _LARGEST:
+            if size > _MAX_FRAME_BYTES:
                 raise ChildLost(f"an answer of {size:,} bytes was announced")
             return await stdout.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError) as error:

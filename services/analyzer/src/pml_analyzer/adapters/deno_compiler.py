@@ -1,4 +1,4 @@
-"""The compiler: V8 and the transpiler inside Deno, in processes that may do nothing else."""
+"""The compiler: V8 and the transpiler inside Deno, in processes without any permission."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from pml_analysis.compiled import Misfit
+from typing_extensions import override
+
+from pml_analysis.check_results import CompileError
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
+from pml_analyzer.ports import Compiler
 from pml_common.contracts.scope import Scope
 
 _SCRIPT: Final = Path(__file__).parents[1] / "compiler" / "compile.js"
@@ -20,7 +23,8 @@ _HEAP_MIB: Final = 256
 
 
 def compiler_command(deno: str) -> ChildCommand:
-    """It gets no permission, keeps nothing on disk, and evaluates nothing but its own script."""
+    """Build the command: no permission, no cache on disk, and no evaluation but of its own
+    script."""
     flags = (*_FLAGS, f"--v8-flags=--max-old-space-size={_HEAP_MIB}")
     environment = {"DENO_DIR": "/dev/null/none", "DENO_NO_UPDATE_CHECK": "1", "NO_COLOR": "1"}
     return ChildCommand((deno, "run", *flags, str(_SCRIPT)), environment)
@@ -28,41 +32,41 @@ def compiler_command(deno: str) -> ChildCommand:
 
 @asynccontextmanager
 async def deno_compiler(deno: str, limits: WorkerLimits) -> AsyncGenerator["DenoCompiler"]:
-    """A compiler for as long as the block runs."""
-    async with workers("compiler", compiler_command(deno), limits) as pool:
+    """Run a compiler until the context exits."""
+    async with worker_pool("compiler", compiler_command(deno), limits) as pool:
         yield DenoCompiler(pool)
 
 
-class DenoCompiler:
-    """See Compiler."""
+class DenoCompiler(Compiler):
+    """Compiles programs in a pool of Deno processes."""
 
-    def __init__(self, pool: Workers) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
 
-    async def misfit(self, scope: Scope, code: str) -> Misfit | None:
-        """See Compiler."""
+    @override
+    async def compile_error(self, scope: Scope, code: str) -> CompileError | None:
         body = code.encode()
 
-        async def talk(child: ChildProcess) -> Misfit | None:
-            return _read(await child.ask(body))
+        async def talk(child: ChildProcess) -> CompileError | None:
+            return _read(await child.request(body))
 
         try:
             return await self._pool.run(scope, talk)
         except OutOfTime:
             seconds = f"{self._pool.deadline_s:g} s of processor time"
-            return Misfit(0, 0, f"the compiler takes more than {seconds}: make it simpler")
+            return CompileError(0, 0, f"the compiler takes more than {seconds}: make it simpler")
         except ChildLost:
-            return Misfit(0, 0, "it ended the compiler, twice: make it simpler")
+            return CompileError(0, 0, "it ended the compiler, twice: make it simpler")
 
     async def health(self) -> str | None:
-        """Why there is no compiler, or None."""
+        """Return why there is no compiler, or None."""
         return await self._pool.health()
 
 
-def _read(answer: bytes) -> Misfit | None:
-    """What an answer says. Raises ChildLost where it says nothing."""
+def _read(answer: bytes) -> CompileError | None:
+    """Parse an answer. Raises ChildLost where it is invalid."""
     try:
         found = json.loads(answer)
-        return None if found is None else Misfit(**found)
+        return None if found is None else CompileError(**found)
     except (ValueError, TypeError) as error:
         raise ChildLost(f"the compiler cannot be understood: {error}") from error

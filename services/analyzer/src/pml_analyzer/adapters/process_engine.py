@@ -1,4 +1,4 @@
-"""The engine in processes of its own, which are ended when a program takes too long."""
+"""The engine in processes of its own, which are killed when a program takes too long."""
 
 import pickle
 import sys
@@ -9,34 +9,37 @@ from itertools import count
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from typing_extensions import override
+
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import lost, overdue
+from pml_analysis.check_results import ended_the_process, took_too_long
 from pml_analysis.decision.capabilities import Capability, Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.engine_process import Done, Job
+from pml_analyzer.adapters.engine_worker import Done, Job
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
+from pml_analyzer.ports import Engine
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 
 INLINE: Final = 4 * 1024
-"""Bytes of a program that may hold up the event loop: nothing so short takes more than some 60 ms
-(`bench/slow_texts.py`), most take 2."""
+"""Maximum length in bytes of a program that may block the event loop: none so short takes more than
+some 60 ms (`bench/slow_texts.py`), most take 2."""
 
-_MAIN: Final = "from pml_analyzer.adapters.engine_process import main; main()"
-_MOST_TOOLS: Final = 8
-"""Of how many catalogues a process keeps the tools."""
+_MAIN: Final = "from pml_analyzer.adapters.engine_worker import main; main()"
+_MAX_TOOLS: Final = 8
+"""Number of tool catalogs that a process caches."""
 
 
 class EngineFault(Exception):
-    """A pass failed in a way that nobody foresaw; the message is its traceback."""
+    """A pass failed unexpectedly; the message is its traceback."""
 
 
 def engine_command() -> ChildCommand:
-    """It gets nothing of our environment but where the packages are."""
+    """Build the command: its environment has the package path only."""
     packages = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
     return ChildCommand((sys.executable, "-c", _MAIN), packages)
 
@@ -45,23 +48,24 @@ def engine_command() -> ChildCommand:
 async def process_engine(
     limits: WorkerLimits, *, inline: int = INLINE
 ) -> AsyncGenerator["ProcessEngine"]:
-    """An engine for as long as the block runs."""
-    async with workers("analysis", engine_command(), limits) as pool:
+    """Run an engine until the context exits."""
+    async with worker_pool("analysis", engine_command(), limits) as pool:
         yield ProcessEngine(pool, inline)
 
 
-class ProcessEngine:
-    """See Engine. Programs of at most `inline` bytes, and no capabilities, are read where it is
-    asked."""
+class ProcessEngine(Engine):
+    """Analyses programs in a pool of processes; programs of at most `inline` bytes, and no
+    capabilities, in this one."""
 
-    def __init__(self, pool: Workers, inline: int) -> None:
+    def __init__(self, pool: WorkerPool, inline: int) -> None:
         self._pool = pool
         self._inline = inline
         self._here = InlineEngine()
-        self._tools = _Numbers()
+        self._tools = _ToolNumbers()
         self._sent = WeakKeyDictionary[ChildProcess, OrderedDict[int, None]]()
-        """The tools that each process has, by number, those used last at the end."""
+        """The tools that each process has, by number, the most recently used last."""
 
+    @override
     async def analyze(
         self,
         request: ExecutionRequested,
@@ -69,21 +73,20 @@ class ProcessEngine:
         library: Library,
         limits: Limits,
     ) -> Analysis | Rejection:
-        """See Engine."""
         if self._is_short(request.code):
             return await self._here.analyze(request, tools, library, limits)
         given = {"request": request, "library": library, "limits": limits}
         try:
             return await self._run(request.scope, "analyze", given, tools)
         except OutOfTime:
-            return overdue(self._pool.deadline_s)
+            return took_too_long(self._pool.deadline_s)
         except ChildLost:
-            return lost()
+            return ended_the_process()
 
+    @override
     async def read_capability(
         self, scope: Scope, about: CapabilityDescription, limits: Limits
     ) -> Capability:
-        """See Engine."""
         if self._is_short(about.code):
             return await self._here.read_capability(scope, about, limits)
         try:
@@ -95,7 +98,7 @@ class ProcessEngine:
             return Capability(about, fault="its program ended the process that read it, twice.")
 
     async def health(self) -> str | None:
-        """Why no process can be started, or None."""
+        """Return why no process can be started, or None."""
         return await self._pool.health()
 
     def _is_short(self, code: str) -> bool:
@@ -110,7 +113,7 @@ class ProcessEngine:
     ) -> Any:
         async def talk(child: ChildProcess) -> Done:
             job = self._job(child, what, given, tools)
-            answer = await child.ask(pickle.dumps(job))
+            answer = await child.request(pickle.dumps(job))
             return pickle.loads(answer)  # noqa: S301 - this code's own, which runs no program
 
         done = await self._pool.run(scope, talk)
@@ -131,13 +134,13 @@ class ProcessEngine:
         is_new, dropped = number not in sent, ()
         sent[number] = None
         sent.move_to_end(number)
-        if len(sent) > _MOST_TOOLS:
+        if len(sent) > _MAX_TOOLS:
             dropped = (sent.popitem(last=False)[0],)
         return Job(what, given, number, tools if is_new else None, dropped)
 
 
-class _Numbers:
-    """A number for each of the sequences of tools seen last; it is never another's."""
+class _ToolNumbers:
+    """A unique number for each of the most recently used sequences of tools."""
 
     def __init__(self) -> None:
         self._next = count()
@@ -148,6 +151,6 @@ class _Numbers:
         if known is None:  # held on to: what is alive keeps its identity
             known = self._known[id(tools)] = tools, next(self._next)
         self._known.move_to_end(id(tools))
-        if len(self._known) > 2 * _MOST_TOOLS:
+        if len(self._known) > 2 * _MAX_TOOLS:
             self._known.popitem(last=False)
         return known[1]

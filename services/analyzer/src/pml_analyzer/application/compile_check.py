@@ -1,4 +1,4 @@
-"""The check that what is approved can run: every program is compiled, once per text."""
+"""The check that every approved program compiles, once per text."""
 
 import logging
 from collections import OrderedDict
@@ -6,56 +6,57 @@ from hashlib import sha256
 from typing import Final
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.compiled import (
-    Misfit,
-    uncompiled,
-    uncompiled_capability,
-    uncompiled_instrumented,
+from pml_analysis.check_results import (
+    CompileError,
+    capability_does_not_compile,
+    does_not_compile,
+    instrumented_does_not_compile,
 )
 from pml_analyzer.ports import Compiler
 from pml_common.contracts.scope import Scope
 
 log = logging.getLogger(__name__)
 
-MOST: Final = 4096
+MAX_CACHED: Final = 4096
 
 
 class CompileCheck:
-    """What a compiler says of programs as they run, kept for the `most` texts asked for last."""
+    """Compile results, cached for the `max_entries` texts requested last."""
 
-    def __init__(self, compiler: Compiler, most: int = MOST) -> None:
+    def __init__(self, compiler: Compiler, max_entries: int = MAX_CACHED) -> None:
         self._compiler = compiler
-        self._most = most
-        self._kept: OrderedDict[bytes, Misfit | None] = OrderedDict()
+        self._max_entries = max_entries
+        self._entries: OrderedDict[bytes, CompileError | None] = OrderedDict()
 
     async def of(
         self, scope: Scope, code: str, outcome: Analysis | Rejection
     ) -> Analysis | Rejection:
-        """The outcome, unless the program or a capability that it reaches does not compile.
+        """Return the outcome, or a rejection if the program or a capability that it reaches does
+        not compile.
 
-        Raises what Compiler does.
+        Raises the errors of Compiler.
         """
         if isinstance(outcome, Rejection):
             return outcome
-        misfit = await self._misfit(scope, outcome.instrumented)
-        if misfit is not None:
-            authors = await self._misfit(scope, code)
+        compile_error = await self._compile_error(scope, outcome.instrumented)
+        if compile_error is not None:
+            authors = await self._compile_error(scope, code)
             if authors is not None:
-                return uncompiled(code, authors)
-            log.error("what was instrumented does not compile: %s", misfit)
-            return uncompiled_instrumented(misfit)
+                return does_not_compile(code, authors)
+            log.error("what was instrumented does not compile: %s", compile_error)
+            return instrumented_does_not_compile(compile_error)
         for one in outcome.injected:
-            misfit = await self._misfit(scope, one.instrumented)
-            if misfit is not None:
-                return uncompiled_capability(one.name, misfit)
+            compile_error = await self._compile_error(scope, one.instrumented)
+            if compile_error is not None:
+                return capability_does_not_compile(one.name, compile_error)
         return outcome
 
-    async def _misfit(self, scope: Scope, text: str) -> Misfit | None:
+    async def _compile_error(self, scope: Scope, text: str) -> CompileError | None:
         key = sha256(text.encode()).digest()
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        misfit = self._kept[key] = await self._compiler.misfit(scope, text)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-        return misfit
+        if key in self._entries:
+            self._entries.move_to_end(key)
+            return self._entries[key]
+        compile_error = self._entries[key] = await self._compiler.compile_error(scope, text)
+        if len(self._entries) > self._max_entries:
+            self._entries.popitem(last=False)
+        return compile_error

@@ -4,13 +4,19 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from pml_analysis.decision.capabilities import DEEPEST, MOST, Capability, Library, nameable
-from pml_analysis.text.readable import Limits
+from pml_analysis.decision.capabilities import (
+    MAX_CAPABILITIES,
+    MAX_DEPTH,
+    Capability,
+    Library,
+    is_valid_reference,
+)
+from pml_analysis.text.limits import Limits
 from pml_analyzer.ports import Capabilities, Engine
 from pml_common.contracts.scope import Scope
 
-_MOST_PROGRAMS: Final = 4
-"""How many programs of the greatest length may be read for one that calls them."""
+_MAX_PROGRAMS: Final = 4
+"""Length of all programs read for one caller, as a multiple of the maximum length of a program."""
 
 _TOO_LONG: Final = "its program and those before it are too long to be read for one program."
 
@@ -22,20 +28,27 @@ async def library_for(
     limits: Limits,
     engine: Engine,
 ) -> Library:
-    """Those named, those named in their programs, and so on down to what may run; of more than
-    may be reached, enough to tell that they are too many, and of programs that are too long
-    together, not all."""
-    left = _MOST_PROGRAMS * limits.source_bytes
+    """Look up the named capabilities, those named in their programs, and so on down to the maximum
+    depth.
+
+    Beyond the maximum number, returns enough to detect the excess; beyond the total length of
+    programs, marks the rest with a fault.
+    """
+    left = _MAX_PROGRAMS * limits.source_bytes
     found: dict[str, Capability] = {}
     near: dict[str, Sequence[str]] = {}
     known: dict[UUID, Capability] = {}
     wanted = references
-    for _ in range(DEEPEST):
-        fresh = [name for name in dict.fromkeys(wanted) if name not in found and nameable(name)]
+    for _ in range(MAX_DEPTH):
+        fresh = [
+            name for name in dict.fromkeys(wanted) if name not in found and is_valid_reference(name)
+        ]
         if not fresh:
             break
         below: list[str] = []
-        for reference, answer in (await capabilities.describe(scope, fresh[: MOST + 1])).items():
+        for reference, answer in (
+            await capabilities.describe(scope, fresh[: MAX_CAPABILITIES + 1])
+        ).items():
             about = answer.capability
             if about is None:
                 near[reference] = answer.near

@@ -9,7 +9,7 @@
 import { stripTypeScriptTypes } from "node:module";
 import { SourceTextModule } from "node:vm";
 
-/** @typedef {{ line: number, units: number, message: string }} Misfit */
+/** @typedef {{ line: number, units: number, message: string }} CompileError */
 
 // Lines before and after the author's; otherwise what the sandbox's Worker has (worker/main.ts).
 const NAMES = "mcp,capabilities,args,context,console,__pml";
@@ -36,9 +36,9 @@ const decoder = new TextDecoder();
  * some texts that are no programs, and of some programs it makes what V8 refuses.
  *
  * @param {string} code
- * @returns {Promise<Misfit | null>}
+ * @returns {Promise<CompileError | null>}
  */
-async function misfit(code) {
+async function compileError(code) {
   const text = PRELUDE + code + CODA;
   const plain = blanked(text);
   try {
@@ -96,7 +96,7 @@ async function placedByLoading(code, type, text, refused) {
 /**
  * @param {string} code
  * @param {unknown} error
- * @returns {Misfit}
+ * @returns {CompileError}
  */
 function placed(code, error) {
   const text = messageOf(error);
@@ -156,11 +156,11 @@ async function read(size) {
   return body;
 }
 
-await misfit("const warm: number = 1; return warm");
+await compileError("const warm: number = 1; return warm");
 send(new Uint8Array());
 for (;;) {
   const head = await read(HEAD);
   const body = head && await read(new DataView(head.buffer).getUint32(0));
   if (body === null) break;
-  send(encoder.encode(JSON.stringify(await misfit(decoder.decode(body)))));
+  send(encoder.encode(JSON.stringify(await compileError(decoder.decode(body)))));
 }

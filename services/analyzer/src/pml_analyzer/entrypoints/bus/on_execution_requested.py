@@ -1,14 +1,14 @@
-"""A workflow was accepted: read its program and say what it would do."""
+"""Handler of `execution-requested`: analyse the program of an accepted workflow."""
 
 from collections.abc import Sequence
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
-from pml_analysis.text.readable import Limits
-from pml_analyzer.application.analyses import Analyses
+from pml_analysis.text.limits import Limits
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.application.library import library_for
-from pml_analyzer.application.type_check import TypeCheck
 from pml_analyzer.ports import Capabilities, Catalog
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
@@ -21,12 +21,11 @@ async def on_execution_requested(
     catalog: Catalog,
     capabilities: Capabilities,
     limits: Limits,
-    analyses: Analyses,
+    analyses: AnalysisCache,
     compiles: CompileCheck,
     types: TypeCheck | None = None,
 ) -> Sequence[Message]:
-    """Analyse one program; the same program, tools, capabilities and policy give equal events
-    every time."""
+    """Analyse one program; equal programs, tools, capabilities and policies give equal events."""
     scope, library, engine = request.scope, NO_CAPABILITIES, analyses.engine
     tools = await catalog.tools(scope)
     outcome = await analyses.of(request, tools, library, limits)
@@ -36,7 +35,7 @@ async def on_execution_requested(
         outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may know of a tool that our copy of the catalogue is too old to hold.
-        tools = await catalog.reread(scope)
+        tools = await catalog.refresh(scope)
         outcome = await analyses.of(request, tools, library, limits)
     outcome = await compiles.of(scope, request.code, outcome)
     if types is not None:

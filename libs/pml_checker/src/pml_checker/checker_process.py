@@ -1,5 +1,5 @@
-"""One `deno lsp` process: the TypeScript inside Deno, kept warm, spoken to over stdio in the
-Language Server Protocol. Of it only opening, closing and diagnosing a text is used."""
+"""One `deno lsp` process: the TypeScript compiler inside Deno, kept warm, used over stdio in the
+Language Server Protocol. Only opening, closing and diagnosing a text are used."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from pml_analysis.typing.type_check import Finding
 
 Json = Mapping[str, Any]
 
-_FOLDER: Final = Path(__file__).parents[1] / "checker"
-"""Holds the compiler's options, nothing else; the texts that are opened exist in memory only."""
+_FOLDER: Final = Path(__file__).parent / "compiler_options"
+"""Holds the compiler's options only; the opened texts exist in memory."""
 
-_MOST_DECLARED: Final = 8
-_LARGEST_MESSAGE: Final = 32 * 2**20
+_MAX_DECLARED: Final = 8
+_MAX_MESSAGE_BYTES: Final = 32 * 2**20
 _ERROR: Final = 1
 _NO_METHOD: Final = -32601
 _BUFFER: Final = 2**20
@@ -29,7 +29,8 @@ _OPTIONS: Final[Json] = {"enable": True, "config": "deno.json", "lint": False}
 
 
 class CheckerLost(Exception):
-    """The process is gone, cannot be understood, or gave a program up; the message says which."""
+    """The process is gone, its output is invalid, or it failed on a program; the message says
+    which."""
 
 
 class CheckerEnded(CheckerLost):
@@ -38,7 +39,7 @@ class CheckerEnded(CheckerLost):
 
 @dataclass(frozen=True)
 class CheckerCommand:
-    """How a process is started: the Deno binary, and how much its compiler's heap may hold."""
+    """The command line of a process: the Deno binary, and the heap limit of its compiler."""
 
     deno: str
     heap_mib: int = 512
@@ -46,15 +47,16 @@ class CheckerCommand:
 
     @property
     def argv(self) -> Sequence[str]:
-        """It takes no permission flags: it runs nothing, and what it reads imports nothing but
-        texts of ours (the analysis refuses every form of import)."""
+        """The arguments, without permission flags: it runs nothing, and the texts it reads import
+        only texts of ours (the analysis refuses every form of import)."""
         return (self.deno, "lsp", "--quiet")
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The whole environment: nothing kept on disk, and a proxy that nobody runs."""
-        nobody = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
-        return nobody | {
+        """The whole environment: no cache on disk, and an unused proxy address that blocks
+        downloads."""
+        unused = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+        return unused | {
             "DENO_DIR": "/dev/null/none",
             "DENO_NO_UPDATE_CHECK": "1",
             "DENO_V8_FLAGS": f"--max-old-space-size={self.heap_mib}",
@@ -63,18 +65,18 @@ class CheckerCommand:
 
 
 class CheckerProcess:
-    """Answers one request at a time; after an error or a cancelled request it is of no more use.
-    Every method that talks raises CheckerLost."""
+    """Handles one request at a time; unusable after an error or a cancelled request. Every method
+    that communicates raises CheckerLost."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._asked = 0
+        self._requests = 0
         self._declared: OrderedDict[str, None] = OrderedDict()
         self.checks = 0
 
     @classmethod
     async def start(cls, command: CheckerCommand) -> "CheckerProcess":
-        """A process that has read the language's own declarations."""
+        """Start a process that has loaded the language's own declarations."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *command.argv,
@@ -91,7 +93,7 @@ class CheckerProcess:
         checker = cls(process)
         try:
             async with asyncio.timeout(command.start_patience_s):
-                await checker._greet()
+                await checker._initialize()
         except TimeoutError as error:
             await checker.close()
             raise CheckerLost(f"not ready within {command.start_patience_s:g} s") from error
@@ -107,7 +109,7 @@ class CheckerProcess:
 
     @property
     def resident_mib(self) -> int:
-        """How much memory it holds; 0 where the system does not say."""
+        """Resident memory; 0 where the system does not report it."""
         try:
             pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
         except OSError:
@@ -115,19 +117,21 @@ class CheckerProcess:
         return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
     async def check(self, module: str, declared: str, declarations: str) -> Sequence[Finding]:
-        """What is wrong with a module that imports `declared`, a name of these declarations and
-        no others."""
+        """Return the errors of a module that imports `declared`, the unique name of these
+        declarations."""
         if declared not in self._declared:
             self._open(declared, declarations)
         self._declared[declared] = None
         self._declared.move_to_end(declared)
-        if len(self._declared) > _MOST_DECLARED:
+        if len(self._declared) > _MAX_DECLARED:
             self._close(self._declared.popitem(last=False)[0])
         # A name of its own: what was said of a name is remembered beyond its closing.
         self.checks += 1
         name = f"program{self.checks}.ts"
         self._open(name, module)
-        found = await self._ask("textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}})
+        found = await self._request(
+            "textDocument/diagnostic", {"textDocument": {"uri": _uri(name)}}
+        )
         self._close(name)
         try:
             return _findings(found)
@@ -135,7 +139,7 @@ class CheckerProcess:
             raise CheckerLost(f"the checker cannot be understood: {error!r}") from error
 
     def kill(self) -> None:
-        """End the process, wherever it is."""
+        """Send SIGKILL to the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -144,39 +148,39 @@ class CheckerProcess:
         self.kill()
         await self._process.wait()
 
-    async def _greet(self) -> None:
+    async def _initialize(self) -> None:
         folder = _FOLDER.as_uri()
-        greeting: Json = {
+        parameters: Json = {
             "processId": os.getpid(),  # it ends itself when this process has ended
             "rootUri": folder,
-            "workspaceFolders": [{"uri": folder, "name": "checker"}],
+            "workspaceFolders": [{"uri": folder, "name": "compiler_options"}],
             "capabilities": _CAPABILITIES,
             "initializationOptions": _OPTIONS,
         }
-        await self._ask("initialize", greeting)
-        self._tell("initialized", {})
+        await self._request("initialize", parameters)
+        self._notify("initialized", {})
         await self.check("export {};", "nothing.d.ts", "export {};")
 
     def _open(self, name: str, text: str) -> None:
         document = {"uri": _uri(name), "languageId": "typescript", "version": 1, "text": text}
-        self._tell("textDocument/didOpen", {"textDocument": document})
+        self._notify("textDocument/didOpen", {"textDocument": document})
 
     def _close(self, name: str) -> None:
-        self._tell("textDocument/didClose", {"textDocument": {"uri": _uri(name)}})
+        self._notify("textDocument/didClose", {"textDocument": {"uri": _uri(name)}})
 
-    def _tell(self, method: str, params: Json) -> None:
+    def _notify(self, method: str, params: Json) -> None:
         self._write({"method": method, "params": params})
 
-    async def _ask(self, method: str, params: Json) -> Json:
-        self._asked += 1
-        self._write({"id": self._asked, "method": method, "params": params})
+    async def _request(self, method: str, params: Json) -> Json:
+        self._requests += 1
+        self._write({"id": self._requests, "method": method, "params": params})
         while True:
             message = await self._read()
             if "method" in message:
                 if "id" in message:  # a request of its own: nothing here is needed
                     refusal = {"code": _NO_METHOD, "message": method}
                     self._write({"id": message["id"], "error": refusal})
-            elif message.get("id") == self._asked:
+            elif message.get("id") == self._requests:
                 break
         if "result" not in message:
             raise CheckerLost("the checker gave this program up")
@@ -204,17 +208,17 @@ def _uri(name: str) -> str:
 
 
 def _size(head: bytes) -> int:
-    """The length of the body that a header announces. Raises ValueError."""
+    """Return the length of the body that a header announces. Raises ValueError."""
     for line in head.decode("ascii").split("\r\n"):
         name, _, value = line.partition(":")
-        if name.lower() == "content-length" and int(value) <= _LARGEST_MESSAGE:
+        if name.lower() == "content-length" and int(value) <= _MAX_MESSAGE_BYTES:
             return int(value)
     raise ValueError(f"its message begins with {head[:80]!r}")
 
 
 def _findings(report: Json) -> list[Finding]:
-    """The compiler's own errors in a diagnostic report. Raises CheckerLost where Deno itself found
-    one: then the declarations are not there, and nothing is an error any more."""
+    """Return the compiler's own errors in a diagnostic report. Raises CheckerLost for an error of
+    Deno itself: then the declarations are missing, and the compiler reports nothing."""
     errors = [item for item in report["items"] if item["severity"] == _ERROR]
     strange = [item for item in errors if item["source"] != "deno-ts"]
     if strange:

@@ -1,4 +1,4 @@
-"""Analyses that are kept for programs asked for again."""
+"""The cache of analyses."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,9 +6,9 @@ from uuid import uuid4
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.decision.capabilities import Library
-from pml_analysis.text.readable import Limits
+from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_common.contracts.decision import DryRun, Policy, PolicyRule
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
@@ -34,7 +34,7 @@ def requested(code: str = CODE, **more: object) -> ExecutionRequested:
 
 
 async def of(
-    analyses: Analyses,
+    analyses: AnalysisCache,
     request: ExecutionRequested,
     tools: Sequence[ToolDefinition] = TOOLS,
     library: Library = NO_CAPABILITIES,
@@ -43,12 +43,12 @@ async def of(
 
 
 async def test_a_program_asked_for_again_is_not_read_again() -> None:
-    analyses = Analyses(InlineEngine())
+    analyses = AnalysisCache(InlineEngine())
     assert await of(analyses, requested()) is await of(analyses, requested())
 
 
 async def test_a_program_is_read_again_for_other_tools_be_they_equal() -> None:
-    analyses, read_anew = Analyses(InlineEngine()), (ToolDefinition(server="fs", name="read"),)
+    analyses, read_anew = AnalysisCache(InlineEngine()), (ToolDefinition(server="fs", name="read"),)
     first = await of(analyses, requested())
     again = await of(analyses, requested(), read_anew)
     assert again is not first
@@ -56,7 +56,7 @@ async def test_a_program_is_read_again_for_other_tools_be_they_equal() -> None:
 
 
 async def test_each_scope_policy_and_name_has_an_analysis_of_its_own() -> None:
-    analyses = Analyses(InlineEngine())
+    analyses = AnalysisCache(InlineEngine())
     denied = Policy(rules=(PolicyRule(pattern="fs:*", verdict="deny"),))
     first = await of(analyses, requested())
     for other in (
@@ -71,7 +71,7 @@ async def test_each_scope_policy_and_name_has_an_analysis_of_its_own() -> None:
 
 
 async def test_dry_runs_and_programs_that_call_capabilities_are_read_every_time() -> None:
-    analyses, library = Analyses(InlineEngine()), Library({}, {})
+    analyses, library = AnalysisCache(InlineEngine()), Library({}, {})
     for request, known in (
         (requested(dry_run=DryRun()), NO_CAPABILITIES),
         (requested(), library),
@@ -81,13 +81,13 @@ async def test_dry_runs_and_programs_that_call_capabilities_are_read_every_time(
 
 
 async def test_a_program_that_is_rejected_or_long_is_not_kept() -> None:
-    analyses = Analyses(InlineEngine())
+    analyses = AnalysisCache(InlineEngine())
     for code in ("const = 1;", f"return 1; // {'x' * 9000}"):
         assert await of(analyses, requested(code)) is not await of(analyses, requested(code))
 
 
 async def test_of_many_programs_those_asked_for_last_are_kept() -> None:
-    analyses = Analyses(InlineEngine(), most=2)
+    analyses = AnalysisCache(InlineEngine(), max_entries=2)
     one, two = [await of(analyses, requested(f"return {n};")) for n in (1, 2)]
     assert await of(analyses, requested("return 1;")) is one
     await of(analyses, requested("return 3;"))

@@ -1,4 +1,5 @@
-"""Processes that share work out among scopes, and are ended when a piece of work takes too long."""
+"""A pool of processes, shared fairly among scopes; a process is killed when its work takes too
+long."""
 
 import asyncio
 import logging
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.turns import Turns
+from pml_analyzer.adapters.scope_limiter import ScopeLimiter
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 
@@ -16,55 +17,56 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_LOOK_S: Final = 0.05
-_WEIGHED: Final = 64
-"""After how much work a process's memory is looked at."""
+_POLL_S: Final = 0.05
+_REQUESTS_PER_MEMORY_CHECK: Final = 64
+"""Number of requests between two checks of a process's memory."""
 
-_WALL: Final = 10
-"""How many times the deadline work may take by the clock: it may have to wait for a processor."""
+_CLOCK_FACTOR: Final = 10
+"""Factor between the deadline in processor time and that by the clock: work may have to wait for a
+processor."""
 
 
 class OutOfTime(Exception):
-    """A piece of work took more than its deadline; its process is gone."""
+    """A piece of work exceeded its deadline; its process was killed."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """`deadline_s` is processor time for one piece of work. A process is worn after so much work or
-    memory."""
+    """`deadline_s` is processor time for one piece of work. A process is worn after `max_requests`
+    requests, or at `resident_mib` of memory."""
 
     deadline_s: float = 2.0
     processes: int = 2
     per_scope: int = 1
-    most_asked: int = 20_000
+    max_requests: int = 20_000
     resident_mib: int = 512
 
 
 @asynccontextmanager
-async def workers(
+async def worker_pool(
     what: str, command: ChildCommand, limits: WorkerLimits
-) -> AsyncGenerator["Workers"]:
-    """Workers for as long as the block runs; the first process starts meanwhile."""
-    pool = Workers(what, command, limits)
+) -> AsyncGenerator["WorkerPool"]:
+    """Run a pool until the context exits; the first process starts in the background."""
+    pool = WorkerPool(what, command, limits)
     try:
         yield pool
     finally:
         await pool.close()
 
 
-class Workers:
-    """At most `processes` of one kind, started as they are needed, replaced when lost or worn."""
+class WorkerPool:
+    """At most `processes` of one kind, started on demand, replaced when lost or worn."""
 
     def __init__(self, what: str, command: ChildCommand, limits: WorkerLimits) -> None:
         self._what = what
         self._command = command
         self._limits = limits
-        self._turns = Turns(limits.per_scope)
+        self._limiter = ScopeLimiter(limits.per_scope)
         self._slots = asyncio.Semaphore(limits.processes)
         self._idle: list[ChildProcess] = []
         self._busy: set[ChildProcess] = set()
         self._starting = [asyncio.create_task(self._start())]
-        self._trouble: str | None = None
+        self._start_failure: str | None = None
 
     @property
     def deadline_s(self) -> float:
@@ -77,19 +79,19 @@ class Workers:
         return tuple(child.pid for child in self._busy)
 
     async def health(self) -> str | None:
-        """Why no process can be started, or None."""
-        return self._trouble
+        """Return why no process can be started, or None."""
+        return self._start_failure
 
     async def run(self, scope: Scope, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
-        """What comes of a talk with a process, begun again once if that process is lost.
+        """Run a conversation with a process; retried once if that process is lost.
 
         Raises OutOfTime, ChildLost when the second is lost, too, ScopeBusy, WorkersUnavailable.
         """
-        async with self._turns.of(scope), self._slots:
+        async with self._limiter.of(scope), self._slots:
             try:
-                return await self._once(talk)
+                return await self._attempt(talk)
             except ChildLost:  # perhaps long ago
-                return await self._once(talk)
+                return await self._attempt(talk)
 
     async def close(self) -> None:
         """End all processes."""
@@ -101,7 +103,7 @@ class Workers:
         for child in (*self._idle, *self._busy):
             await child.close()
 
-    async def _once(self, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
+    async def _attempt(self, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
         child = await self._take()
         self._busy.add(child)
         is_sound = False
@@ -118,10 +120,10 @@ class Workers:
                 self._starting.append(asyncio.create_task(self._start(instead_of=child)))
 
     async def _within(self, child: ChildProcess, talk: Callable[[ChildProcess], Awaitable[T]]) -> T:
-        """What comes of a talk within the deadline."""
+        """Run a conversation within the deadline."""
         deadline, clock = self._limits.deadline_s, asyncio.get_running_loop().time
-        began, until = child.processor_s(), clock() + _WALL * deadline
-        child.allow(deadline)
+        began, until = child.processor_s(), clock() + _CLOCK_FACTOR * deadline
+        child.limit_processor_time(deadline)
         talking = asyncio.ensure_future(talk(child))
         left = deadline
         try:
@@ -130,18 +132,21 @@ class Workers:
                 spent = deadline if began is None or used is None else used - began
                 if spent >= deadline or clock() >= until:
                     raise OutOfTime(f"{self._what}: no end within {deadline:g} s")
-                left = max(deadline - spent, _LOOK_S)
+                left = max(deadline - spent, _POLL_S)
             return talking.result()
         finally:
             talking.cancel()
 
     def _is_worn(self, child: ChildProcess) -> bool:
         limits = self._limits
-        is_large = child.asked % _WEIGHED == 0 and child.resident_mib >= limits.resident_mib
-        return is_large or child.asked >= limits.most_asked
+        is_large = (
+            child.requests % _REQUESTS_PER_MEMORY_CHECK == 0
+            and child.resident_mib >= limits.resident_mib
+        )
+        return is_large or child.requests >= limits.max_requests
 
     async def _take(self) -> ChildProcess:
-        """A warm process. Raises WorkersUnavailable."""
+        """Return a warm process. Raises WorkersUnavailable."""
         while self._idle:
             child = self._idle.pop()
             if child.is_alive:
@@ -164,8 +169,8 @@ class Workers:
         try:
             child = await ChildProcess.start(self._command)
         except ChildLost as lost:
-            self._trouble = str(lost)
+            self._start_failure = str(lost)
             log.warning("%s: %s", self._what, lost)
             raise
-        self._trouble = None
+        self._start_failure = None
         return child

@@ -1,4 +1,4 @@
-"""Where a value is looked for: a part of what an expression stands for."""
+"""A part of the value of an expression, and where to look for it."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -7,9 +7,9 @@ from pydantic import JsonValue
 
 from pml_analysis.names.bindings import Binding
 from pml_analysis.structure.expansion import Instance
-from pml_analysis.structure.marks import INLINE
+from pml_analysis.syntax.node_kinds import FUNCTIONS, INLINE_FUNCTIONS
 from pml_analysis.syntax.patterns import Path, Step, key_of
-from pml_analysis.syntax.tree import FUNCTIONS, Node, Tree
+from pml_analysis.syntax.tree import Node, Tree
 
 _NOT_DATA: Final = frozenset(
     {
@@ -17,19 +17,19 @@ _NOT_DATA: Final = frozenset(
         *("propertyIsEnumerable", "toLocaleString", "toString", "valueOf"),
     }
 )
-"""Members that values have which JSON does not say."""
+"""Members that values have and JSON does not express."""
 
 _LAST_INDEX: Final = 2**32 - 2
 
 
-Taken = Literal["value", "element", "resolved"]
-"""What of another value a name is given: itself or parts of it, an element of it, what it resolves
-to."""
+Extraction = Literal["value", "element", "resolved"]
+"""The way a name gets its value from another: itself or parts of it, an element of it, or the value
+it resolves to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """The part of an expression's value that is meant. `is_awaited`: what the value resolves to."""
+class ValuePart:
+    """A part of an expression's value. `is_awaited`: of the value that the promise resolves to."""
 
     value: Node
     at: Instance
@@ -37,19 +37,20 @@ class Sought:
     is_awaited: bool = False
     default: tuple[JsonValue, ...] = ()
 
-    def inside(self, value: Node, path: Path) -> "Sought":
-        """The same part, of a value that this one is a part of, or all of."""
+    def inside(self, value: Node, path: Path) -> "ValuePart":
+        """Return the same part, relative to a value that contains this one."""
         is_awaited = self.is_awaited and not path
         return replace(self, value=value, path=(*path, *self.path), is_awaited=is_awaited)
 
-    def of(self, value: Node, path: Path, taken: Taken) -> "Sought":
-        """The same part of a name's value, of the value that the name is taken from."""
+    def of(self, value: Node, path: Path, taken: Extraction) -> "ValuePart":
+        """Return the same part of a name's value, relative to the value that the name is taken
+        from."""
         found = self.inside(value, (None, *path) if taken == "element" else path)
         return replace(found, is_awaited=True) if taken == "resolved" else found
 
 
 def data_key(step: Step) -> Step:
-    """A step that leads to what JSON says of a value; None for every other."""
+    """Return a step into the JSON data of a value; None for every other."""
     if isinstance(step, int):
         return step if 0 <= step <= _LAST_INDEX else None
     if step is None or step in _NOT_DATA:
@@ -59,13 +60,13 @@ def data_key(step: Step) -> Step:
 
 
 def data_path(path: Path) -> Path | None:
-    """A path of such steps; None for every other."""
+    """Return a path of such steps; None for every other."""
     found = tuple(map(data_key, path))
     return None if None in found else found
 
 
 def only_result(function: Node) -> Node | None:
-    """The expression that a function certainly returns, if it does not throw."""
+    """Return the one expression that a function certainly returns, if it does not throw."""
     body = function["body"]
     if body.kind != "statement_block":
         return body
@@ -75,7 +76,7 @@ def only_result(function: Node) -> Node | None:
 
 
 def _returns_in(body: Node) -> list[Node]:
-    """The return statements of a function's body."""
+    """Return the return statements of a function's body."""
     found: list[Node] = []
     waiting = [body]
     while waiting:
@@ -88,11 +89,12 @@ def _returns_in(body: Node) -> list[Node]:
 
 
 def is_of_callback(declared: Node) -> bool:
-    """Whether a parameter is one of a function without a name, which nobody else can run."""
+    """Whether a parameter belongs to a function without a name, which only its receiver can
+    call."""
     node = declared
     while node.kind not in FUNCTIONS:
         node = node.above
-    return node.kind in INLINE and node.child("name") is None
+    return node.kind in INLINE_FUNCTIONS and node.child("name") is None
 
 
 def is_iterated(binding: Binding, value: Node) -> bool:
@@ -101,7 +103,7 @@ def is_iterated(binding: Binding, value: Node) -> bool:
     return is_fresh and value.above.kind == "for_in_statement" and value.field == "right"
 
 
-def is_left(tree: Tree, declared: Node, path: Path) -> bool:
+def is_same_in_rest(tree: Tree, declared: Node, path: Path) -> bool:
     """Whether a part of the rest of an object, `{ a, ...rest }`, is the same part of the whole."""
     pattern = declared.above.above
     if pattern.kind != "object_pattern" or not path:

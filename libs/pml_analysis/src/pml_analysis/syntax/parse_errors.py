@@ -1,4 +1,4 @@
-"""What the parser could not make sense of."""
+"""Text that the parser could not read."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -12,30 +12,31 @@ from tree_sitter import Tree as RawTree
 from pml_analysis.syntax.source import Source
 
 
-class Broken(NamedTuple):
+class ParseError(NamedTuple):
     """Text that had to be skipped (ERROR) or made up (MISSING), among the nodes beside it."""
 
     node: RawNode
     siblings: list[RawNode]
 
 
-def broken(raw: RawTree) -> Iterator[Broken]:
-    """What the parser could not make sense of, in source order.
+def parse_errors(raw: RawTree) -> Iterator[ParseError]:
+    """Yield the text that the parser could not read, in source order.
 
-    Nodes are never asked for their parent: in a deep tree that ends the process.
+    The parent of a node is never requested: in a deep tree that crashes the process.
     """
-    waiting = [Broken(raw.root_node, [])]
+    waiting = [ParseError(raw.root_node, [])]
     while waiting:
         here = waiting.pop()
         node = here.node
         if node.is_error or node.is_missing:
             yield here
         inside = node.children
-        waiting.extend(Broken(child, inside) for child in reversed(inside) if child.has_error)
+        waiting.extend(ParseError(child, inside) for child in reversed(inside) if child.has_error)
 
 
 def first_jsx(source: Source) -> int | None:
-    """Where JSX begins (offset in bytes) in a text that is flawless TSX; None in any other."""
+    """Return the position of the first JSX (offset in bytes) in a text that is flawless TSX; None
+    in any other."""
     text = source.text.encode()
     if b"/>" not in text and b"</" not in text:
         return None

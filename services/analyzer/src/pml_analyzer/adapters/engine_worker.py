@@ -1,5 +1,5 @@
-"""What a process does that reads programs for the analyzer: one after the other, until its input
-ends. See child_process.py for the frames; inside are pickles, as both ends are this code."""
+"""Main function of an engine process: analyses programs one after the other, until its input ends.
+See child_process.py for the frames; they contain pickles, as both ends are this code."""
 
 import os
 import pickle
@@ -24,9 +24,9 @@ _PASSES: Final[dict[str, Callable[..., object]]] = {
 
 @dataclass(frozen=True)
 class Job:
-    """A pass and what it is given: `given`, and `tools` by the number they were first sent under.
+    """A pass and its arguments: `given`, and `tools` by the number they were first sent under.
 
-    `sent` are tools of a new number, `dropped` the numbers that will not be used any more.
+    `sent` are tools of a new number, `dropped` the numbers that are not used any more.
     """
 
     what: str
@@ -38,7 +38,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job, or how it failed."""
+    """The result of a job, or its failure."""
 
     value: object = None
     failure: str | None = None

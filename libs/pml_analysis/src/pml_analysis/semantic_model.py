@@ -1,4 +1,4 @@
-"""What a program means: its passes up to the nodes, and the program that runs made of them."""
+"""The semantic model of a program: all passes up to the nodes, and the instrumented program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pml_analysis.arguments.arguments import ArgumentReader
 from pml_analysis.arguments.data_flow import DataFlow
-from pml_analysis.arguments.parameter_binding import HandedIn
+from pml_analysis.arguments.parameter_binding import ParameterBindings
 from pml_analysis.names.bindings import Scopes
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
@@ -19,12 +19,12 @@ from pml_analysis.structure.marks import Mark, find_marks
 from pml_analysis.structure.units import Unit, find_units
 from pml_analysis.syntax.edits import Edited
 from pml_analysis.syntax.tree import Tree
+from pml_analysis.text.limits import Limits
 from pml_analysis.text.problems import Problem
-from pml_analysis.text.readable import Limits
 
 
 @dataclass(frozen=True)
-class Meaning:
+class SemanticModel:
     """A program's names, calls and nodes."""
 
     tree: Tree
@@ -39,17 +39,17 @@ class Meaning:
 
     @cached_property
     def data(self) -> DataFlow:
-        """Which calls values are made from."""
-        return DataFlow(self.origins, self.expansion, self.handed_in)
+        """The data flow pass."""
+        return DataFlow(self.origins, self.expansion, self.parameter_bindings)
 
     @cached_property
-    def handed_in(self) -> HandedIn:
-        """The arguments of local functions."""
-        return HandedIn(self.origins, self.expansion)
+    def parameter_bindings(self) -> ParameterBindings:
+        """The arguments bound to parameters of local functions."""
+        return ParameterBindings(self.origins, self.expansion)
 
 
-def understand(tree: Tree, limits: Limits) -> Meaning:
-    """Read a tree. Raises TooManyNodes."""
+def build_model(tree: Tree, limits: Limits) -> SemanticModel:
+    """Run the passes over a tree. Raises TooManyNodes."""
     scopes = resolve_scopes(tree)
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
@@ -58,28 +58,32 @@ def understand(tree: Tree, limits: Limits) -> Meaning:
     marks = find_marks(tree, origins, calls, units)
     expansion = expand(marks, limit=limits.nodes)
     free = free_parameters(origins)
-    return Meaning(tree, scopes, origins, calls, units, marks, expansion, free)
+    return SemanticModel(tree, scopes, origins, calls, units, marks, expansion, free)
 
 
-def ambiguous_arguments(meaning: Meaning) -> Problem | None:
-    """Why the caller's arguments cannot be read, if they are needed."""
-    top, origins = meaning.scopes.top, meaning.origins
-    from_caller = meaning.free or origins.spoken_roots
+def ambiguous_arguments(model: SemanticModel) -> Problem | None:
+    """Return why the caller's arguments cannot be read, if the program needs them."""
+    top, origins = model.scopes.top, model.origins
+    from_caller = model.free or origins.implicit_roots
     if not from_caller or arguments_name(top) is not None:
         return None
     message = "args and context are both declared: give one of them another name."
     return Problem(top["args"].node.start, message)
 
 
-def instrumented(meaning: Meaning) -> Edited:
-    """The program that runs."""
-    whole = arguments_name(meaning.scopes.top) or ""
-    bindings = prologue(meaning.free, sorted(meaning.origins.spoken_roots), whole)
-    return instrument(meaning.tree, meaning.calls, meaning.expansion, bindings)
+def instrumented(model: SemanticModel) -> Edited:
+    """Build the program that runs."""
+    whole = arguments_name(model.scopes.top) or ""
+    bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
+    return instrument(model.tree, model.calls, model.expansion, bindings)
 
 
-def argument_reader(meaning: Meaning, limits: Limits) -> ArgumentReader:
-    """Reads the arguments of a program's calls."""
+def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:
+    """Build the reader of a program's call arguments."""
     return ArgumentReader(
-        meaning.origins, meaning.expansion, meaning.data, meaning.handed_in, limit=limits.given
+        model.origins,
+        model.expansion,
+        model.data,
+        model.parameter_bindings,
+        limit=limits.argument_characters,
     )

@@ -1,4 +1,4 @@
-"""Child processes that do as they are told, for tests of those who hold them."""
+"""Controllable child processes, for tests of the pools that hold them."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ CHILD: Final = ChildCommand((sys.executable, "-I", "-S", "-c", _CHILD))
 
 
 class Gate:
-    """A pipe with a name, at which children wait until it is opened."""
+    """A named pipe, at which children wait until it is opened."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "gate"
@@ -41,10 +41,10 @@ class Gate:
 
     @property
     def request(self) -> bytes:
-        """What makes a child wait here."""
+        """Build the request that makes a child wait here."""
         return b"wait " + os.fsencode(self._path)
 
     def open(self) -> None:
-        """Let the one that waits go on."""
+        """Release the one that waits."""
         with self._path.open("wb"):
             pass

@@ -1,4 +1,4 @@
-"""The type checker: one warm Deno process behind a queue, replaced when it is lost or worn."""
+"""The type checker: one warm Deno process behind a lock, replaced when it is lost or worn."""
 
 import asyncio
 import logging
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from typing_extensions import override
+
 from pml_analysis.typing.declarations import NONE, as_module, declarations
 from pml_analysis.typing.type_check import (
     CheckedModule,
@@ -17,24 +19,25 @@ from pml_analysis.typing.type_check import (
     type_errors,
     unchecked,
 )
-from pml_analyzer.adapters.deno_checker_process import (
+from pml_checker.checker_process import (
     CheckerCommand,
     CheckerEnded,
     CheckerLost,
     CheckerProcess,
 )
+from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 
 log = logging.getLogger(__name__)
 
-_MOST_TEXTS: Final = 64
+_MAX_TEXTS: Final = 64
 
 
 @dataclass(frozen=True)
 class CheckerLimits:
-    """What a check may take, in seconds, waiting included; after how many checks or MiB of memory
-    a process is worn; how long to rest after one that did not start."""
+    """Limits of a check in seconds, waiting included; the number of checks or MiB of memory after
+    which a process is worn; the pause after a failed start."""
 
     patience_s: float = 2.0
     checks: int = 5_000
@@ -46,7 +49,7 @@ class CheckerLimits:
 async def deno_checker(
     command: CheckerCommand, limits: CheckerLimits | None = None
 ) -> AsyncGenerator["DenoChecker"]:
-    """A checker for as long as the block runs; its first process starts meanwhile."""
+    """Run a checker until the context exits; its first process starts in the background."""
     checker = DenoChecker(command, limits or CheckerLimits())
     try:
         yield checker
@@ -54,17 +57,18 @@ async def deno_checker(
         await checker.close()
 
 
-class DenoChecker:
-    """See TypeChecker. Programs are checked one after the other: the compiler has one thread."""
+class DenoChecker(TypeChecker):
+    """Checks programs one after the other: the compiler has one thread."""
 
     def __init__(self, command: CheckerCommand, limits: CheckerLimits) -> None:
         self._command = command
         self._limits = limits
-        self._texts = _Texts()
+        self._declarations = _DeclarationCache()
         self._turn = asyncio.Lock()
-        self._trouble: str | None = None
+        self._start_failure: str | None = None
         self._process = asyncio.create_task(self._start())
 
+    @override
     async def check(
         self,
         code: str,
@@ -72,14 +76,13 @@ class DenoChecker:
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Sequence[Diagnostic]:
-        """See TypeChecker."""
         patience = self._limits.patience_s
         try:
             async with asyncio.timeout(patience):
-                name, text = await self._texts.of(tools, capabilities)
+                name, text = await self._declarations.of(tools, capabilities)
                 module = checked_module(code, free, name)
                 async with self._turn:
-                    findings = await self._ask(module, name, text)
+                    findings = await self._check_with_retry(module, name, text)
         except TimeoutError:
             return [unchecked(f"the checker did not answer within {patience:g} s")]
         except CheckerLost as lost:
@@ -93,8 +96,8 @@ class DenoChecker:
         return self._process.result() if done else None
 
     async def health(self) -> str | None:
-        """Why no process can be started, or None."""
-        return self._trouble
+        """Return why no process can be started, or None."""
+        return self._start_failure
 
     async def close(self) -> None:
         """End the process."""
@@ -102,15 +105,17 @@ class DenoChecker:
         with suppress(asyncio.CancelledError):
             await (await self._process).close()
 
-    async def _ask(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+    async def _check_with_retry(
+        self, module: CheckedModule, name: str, text: str
+    ) -> Sequence[Finding]:
         try:
-            return await self._ask_once(module, name, text)
+            return await self._check_once(module, name, text)
         except CheckerEnded:  # perhaps long ago
-            return await self._ask_once(module, name, text)
+            return await self._check_once(module, name, text)
 
-    async def _ask_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
-        if self._trouble is not None:
-            raise CheckerLost(self._trouble)
+    async def _check_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
+        if self._start_failure is not None:
+            raise CheckerLost(self._start_failure)
         process = await asyncio.shield(self._process)
         sound = False
         try:
@@ -124,44 +129,44 @@ class DenoChecker:
                 self._process = asyncio.create_task(self._start(instead_of=process))
 
     async def _start(self, instead_of: CheckerProcess | None = None) -> CheckerProcess:
-        """A warm process, however many attempts that takes."""
+        """Start a process, with any number of attempts, and return it once it is warm."""
         if instead_of is not None:
             await instead_of.close()
         while True:
             try:
                 process = await CheckerProcess.start(self._command)
             except CheckerLost as lost:
-                self._trouble = str(lost)
+                self._start_failure = str(lost)
                 log.warning("type checker: %s", lost)
                 await asyncio.sleep(self._limits.rest_s)
             else:
-                self._trouble = None
+                self._start_failure = None
                 return process
 
 
-class _Texts:
-    """Declarations by the sequence of tools they are of, each made once, with the name of their
-    module: a digest, so that two scopes share one only where it says the same."""
+class _DeclarationCache:
+    """Declarations by their sequence of tools, each built once, with the name of their module: a
+    digest, so that two scopes share one only where the contents are equal."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[int, _Made] = OrderedDict()
+        self._entries: OrderedDict[int, _Declarations] = OrderedDict()
 
     async def of(
         self, tools: Sequence[ToolDefinition], capabilities: Mapping[str, ToolDefinition]
     ) -> tuple[str, str]:
-        made = self._made.get(id(tools))
+        made = self._entries.get(id(tools))
         if made is None or made.capabilities != capabilities:
             text = as_module(await asyncio.to_thread(declarations, tools, capabilities))
             name = f"{sha256(text.encode()).hexdigest()[:32]}.d.ts"
-            made = self._made[id(tools)] = _Made(tools, dict(capabilities), name, text)
-        self._made.move_to_end(id(tools))
-        if len(self._made) > _MOST_TEXTS:
-            self._made.popitem(last=False)
+            made = self._entries[id(tools)] = _Declarations(tools, dict(capabilities), name, text)
+        self._entries.move_to_end(id(tools))
+        if len(self._entries) > _MAX_TEXTS:
+            self._entries.popitem(last=False)
         return made.name, made.text
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Declarations:
     tools: Sequence[ToolDefinition]  # held on to: what is alive keeps its identity
     capabilities: Mapping[str, ToolDefinition]
     name: str

@@ -1,4 +1,4 @@
-"""Turns: how much of what is shared one scope may take."""
+"""Limits on the share of a common resource that one scope may use."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Set
@@ -9,43 +9,45 @@ from typing import Final
 from pml_analyzer.ports import ScopeBusy
 from pml_common.contracts.scope import Scope
 
-_LINE: Final = 4
-"""How many of a scope may wait for as long as it takes."""
+_MAX_WAITING: Final = 4
+"""Number of waiters of a scope without a time limit."""
 
 _GRACE_S: Final = 0.5
-"""How long work may take before more than a line of its scope's may not wait for it."""
+"""Time in seconds after which long work limits the waiters of its scope to that number."""
 
 
 @dataclass
 class _Share:
-    """One scope's: `at_work` by when each began, oldest first; `waiting` count."""
+    """One scope's share: `at_work` by start time, oldest first; `waiting` count."""
 
     slots: asyncio.Semaphore
     at_work: list[float] = field(default_factory=list[float])
     waiting: int = 0
 
 
-class Turns:
-    """At most `per_scope` pieces of work of a scope go on at a time; its others wait, in order.
+class ScopeLimiter:
+    """Runs at most `per_scope` pieces of work of a scope at a time; others wait, in order.
 
-    Behind work that takes long only a short line may wait: the rest is sent away with ScopeBusy, to
-    come again, so that one scope's messages do not fill the places for everybody's.
+    Behind long work only a short line may wait: the rest is refused with ScopeBusy and redelivered,
+    so that one scope's messages do not fill the slots of all scopes.
     """
 
-    def __init__(self, per_scope: int, *, line: int = _LINE, grace_s: float = _GRACE_S) -> None:
+    def __init__(
+        self, per_scope: int, *, max_waiting: int = _MAX_WAITING, grace_s: float = _GRACE_S
+    ) -> None:
         self._per_scope = per_scope
-        self._line = line
+        self._max_waiting = max_waiting
         self._grace_s = grace_s
         self._shares: dict[Scope, _Share] = {}
 
     @property
     def scopes(self) -> Set[Scope]:
-        """Those that have a turn or wait for one."""
+        """The scopes that have a turn or wait for one."""
         return self._shares.keys()
 
     @asynccontextmanager
     async def of(self, scope: Scope) -> AsyncGenerator[None]:
-        """A turn for as long as the block runs. Raises ScopeBusy."""
+        """Hold a turn until the context exits. Raises ScopeBusy."""
         clock = asyncio.get_running_loop().time
         share = self._shares.get(scope)
         if share is None:
@@ -65,7 +67,7 @@ class Turns:
 
     async def _wait(self, scope: Scope, share: _Share, now: float) -> None:
         patience = None
-        if share.waiting >= self._line:
+        if share.waiting >= self._max_waiting:
             oldest = min(share.at_work, default=now)
             patience = max(0.0, oldest + self._grace_s - now)
         share.waiting += 1

@@ -1,4 +1,4 @@
-"""What holds for every outcome of an analysis, whatever the text."""
+"""Invariants of every outcome of an analysis, whatever the text."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _BEYOND_A_LINE = 3
 
 
 def faults(text: str, outcome: Analysis | Rejection) -> list[str]:
-    """Everything that is wrong with an outcome; nothing, hopefully."""
+    """Return all violations of an outcome."""
     found = list(_places(text, outcome))
     json.dumps(to_json(outcome), allow_nan=False)
     if isinstance(outcome, Rejection):
@@ -24,7 +24,7 @@ def faults(text: str, outcome: Analysis | Rejection) -> list[str]:
 
 
 def _places(text: str, outcome: Analysis | Rejection) -> Iterator[str]:
-    """Every place is one in the text."""
+    """Check that every place is one in the text."""
     source = Source(text)
     places = [(told.line, told.column) for told in outcome.diagnostics]
     if isinstance(outcome, Analysis):
@@ -38,7 +38,7 @@ def _places(text: str, outcome: Analysis | Rejection) -> Iterator[str]:
 
 
 def _ids(analysis: Analysis) -> Iterator[str]:
-    """Ids are unique and count, kind by kind."""
+    """Check that ids are unique and count, kind by kind."""
     for kind in "ndlfj":
         ids = [node.id for node in analysis.structure.nodes if node.id[0] == kind]
         numbers = [int(node_id[1:]) for node_id in ids]
@@ -47,7 +47,7 @@ def _ids(analysis: Analysis) -> Iterator[str]:
 
 
 def _edges(analysis: Analysis) -> Iterator[str]:
-    """Every edge has two ends and is there once."""
+    """Check that every edge has two ends and is there once."""
     nodes, edges = analysis.structure.nodes, analysis.structure.edges
     known = {node.id for node in nodes}
     for edge in edges:
@@ -61,7 +61,8 @@ def _edges(analysis: Analysis) -> Iterator[str]:
 
 
 def _instrumented(text: str, analysis: Analysis) -> Iterator[str]:
-    """What runs is the text with insertions: it still parses, and its lines are the author's."""
+    """Check that the instrumented program is the text with insertions: it still parses, and its
+    lines are the author's."""
     after = analysis.instrumented
     if parse(Source(after)).root_node.has_error:
         yield f"what runs does not parse: {after!r}"

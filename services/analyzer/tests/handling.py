@@ -1,15 +1,15 @@
-"""Requests handled as the analyzer does, without processes."""
+"""Requests handled by the analyzer's handler, without processes."""
 
 from collections.abc import Sequence
 
-from pml_analysis.text.readable import DEFAULT_LIMITS, Limits
+from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.memory_compiler import MemoryCompiler
-from pml_analyzer.application.analyses import Analyses
+from pml_analyzer.adapters.memory import MemoryCompiler
+from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.application.type_check import TypeCheck
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.ports import Capabilities, Catalog, Compiler
+from pml_checker.type_check import TypeCheck
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ExecutionRequested
 
@@ -22,13 +22,13 @@ async def handled(
     types: TypeCheck | None = None,
     compiler: Compiler | None = None,
 ) -> Sequence[Message]:
-    """The events that a request leads to; nothing is kept for another."""
+    """Return the events that a request leads to; nothing is cached."""
     return await on_execution_requested(
         request,
         catalog,
         capabilities,
         limits,
-        analyses=Analyses(InlineEngine(), most=0),
+        analyses=AnalysisCache(InlineEngine(), max_entries=0),
         compiles=CompileCheck(compiler or MemoryCompiler()),
         types=types,
     )

@@ -1,4 +1,4 @@
-"""Processes shared by scopes: ended at the deadline, replaced, and none held up by another."""
+"""Processes shared by scopes: killed at the deadline, replaced, and none blocked by another."""
 
 import asyncio
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
-from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
+from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
 from pml_local.testing import eventually
-from services.analyzer.tests.gated import CHILD, Gate
+from services.analyzer.tests.gated_children import CHILD, Gate
 
 pytestmark = pytest.mark.integration
 
@@ -24,11 +24,11 @@ LIMITS = WorkerLimits(deadline_s=60)
 SHORT = replace(LIMITS, deadline_s=0.1)
 
 
-async def answer(pool: Workers, request: bytes = b"now", scope: Scope = ACME) -> int:
-    """The id of the process that answered."""
+async def answer(pool: WorkerPool, request: bytes = b"now", scope: Scope = ACME) -> int:
+    """Return the id of the process that answered."""
 
     async def talk(child: ChildProcess) -> bytes:
-        return await child.ask(request)
+        return await child.request(request)
 
     return int(await pool.run(scope, talk))
 
@@ -43,7 +43,7 @@ def is_there(pid: int) -> bool:
 
 async def test_one_scopes_long_work_holds_up_no_other_scope(tmp_path: Path) -> None:
     gate = Gate(tmp_path)
-    async with workers("test", CHILD, LIMITS) as pool:
+    async with worker_pool("test", CHILD, LIMITS) as pool:
         long = asyncio.create_task(answer(pool, gate.request))
         await eventually(lambda: pool.busy)
         own = asyncio.create_task(answer(pool))
@@ -56,7 +56,7 @@ async def test_one_scopes_long_work_holds_up_no_other_scope(tmp_path: Path) -> N
 
 
 async def test_work_beyond_the_deadline_costs_its_process_which_is_replaced() -> None:
-    async with workers("test", CHILD, replace(SHORT, processes=1)) as pool:
+    async with worker_pool("test", CHILD, replace(SHORT, processes=1)) as pool:
         first = await answer(pool)
         with pytest.raises(OutOfTime, match=r"0\.1 s"):
             await answer(pool, b"spin")
@@ -76,7 +76,7 @@ async def test_waiting_for_a_processor_is_not_held_against_anybody(tmp_path: Pat
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ChildProcess, "processor_s", looked)
-        async with workers("test", CHILD, replace(LIMITS, deadline_s=0.05)) as pool:
+        async with worker_pool("test", CHILD, replace(LIMITS, deadline_s=0.05)) as pool:
             slow = asyncio.create_task(answer(pool, gate.request))
             await eventually(lambda: looks > 3)
             gate.open()
@@ -89,23 +89,23 @@ async def test_without_an_end_the_clock_decides() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ChildProcess, "processor_s", unused)
-        async with workers("test", CHILD, replace(LIMITS, deadline_s=0.02)) as pool:
+        async with worker_pool("test", CHILD, replace(LIMITS, deadline_s=0.02)) as pool:
             with pytest.raises(OutOfTime):
                 await answer(pool, b"spin")
 
 
 async def test_the_kernel_ends_it_when_nobody_else_does() -> None:
     child = await ChildProcess.start(CHILD)
-    child.allow(3.0)
+    child.limit_processor_time(3.0)
     soft, _ = resource.prlimit(child.pid, resource.RLIMIT_CPU)
     assert 5 <= soft <= 7
     await child.close()
-    child.allow(3.0)  # nothing is there any more
+    child.limit_processor_time(3.0)  # nothing is there any more
     assert child.processor_s() is None
 
 
 async def test_a_process_that_died_is_replaced_before_anybody_notices() -> None:
-    async with workers("test", CHILD, LIMITS) as pool:
+    async with worker_pool("test", CHILD, LIMITS) as pool:
         first = await answer(pool)
         os.kill(first, signal.SIGKILL)
         assert await answer(pool) != first
@@ -113,7 +113,7 @@ async def test_a_process_that_died_is_replaced_before_anybody_notices() -> None:
 
 
 async def test_what_ends_two_processes_is_not_tried_on_a_third() -> None:
-    async with workers("test", CHILD, LIMITS) as pool:
+    async with worker_pool("test", CHILD, LIMITS) as pool:
         for request in (b"die", b"lie"):
             with pytest.raises(ChildLost):
                 await answer(pool, request)
@@ -122,7 +122,7 @@ async def test_what_ends_two_processes_is_not_tried_on_a_third() -> None:
 
 async def test_a_cancelled_request_leaves_no_process_at_work(tmp_path: Path) -> None:
     gate = Gate(tmp_path)
-    async with workers("test", CHILD, LIMITS) as pool:
+    async with worker_pool("test", CHILD, LIMITS) as pool:
         long = asyncio.create_task(answer(pool, gate.request))
         (pid,) = await eventually(lambda: pool.busy)
         long.cancel()
@@ -133,17 +133,19 @@ async def test_a_cancelled_request_leaves_no_process_at_work(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "worn", [replace(LIMITS, most_asked=1), replace(LIMITS, resident_mib=1)], ids=["used", "large"]
+    "worn",
+    [replace(LIMITS, max_requests=1), replace(LIMITS, resident_mib=1)],
+    ids=["used", "large"],
 )
 async def test_a_worn_process_is_replaced(worn: WorkerLimits) -> None:
-    async with workers("test", CHILD, worn) as pool:
+    async with worker_pool("test", CHILD, worn) as pool:
         seen = {await answer(pool) for _ in range(65)}
     assert len(seen) >= 2
 
 
 async def test_what_cannot_start_is_bad_health_and_tried_again() -> None:
     for argv in (("/nowhere/python",), ("true",)):
-        async with workers("test", ChildCommand(argv), LIMITS) as pool:
+        async with worker_pool("test", ChildCommand(argv), LIMITS) as pool:
             assert await eventually(pool.health)
             for _ in range(2):
                 with pytest.raises(WorkersUnavailable, match="test: "):
@@ -152,19 +154,19 @@ async def test_what_cannot_start_is_bad_health_and_tried_again() -> None:
 
 async def test_what_is_never_ready_is_not_waited_for() -> None:
     command = ChildCommand(("cat",), start_patience_s=0.1)
-    async with workers("test", command, LIMITS) as pool:
+    async with worker_pool("test", command, LIMITS) as pool:
         with pytest.raises(WorkersUnavailable, match="not ready"):
             await answer(pool)
 
 
 async def test_nothing_is_left_of_them(tmp_path: Path) -> None:
     gate = Gate(tmp_path)
-    async with workers("test", CHILD, LIMITS) as pool:
+    async with worker_pool("test", CHILD, LIMITS) as pool:
         long = asyncio.create_task(answer(pool, gate.request))
         (pid,) = await eventually(lambda: pool.busy)
         other = await answer(pool, scope=RIVAL)
         long.cancel()
     assert not is_there(other)
     await eventually(lambda: not is_there(pid))
-    async with workers("test", CHILD, LIMITS):
+    async with worker_pool("test", CHILD, LIMITS):
         pass  # ended while it starts

@@ -1,4 +1,4 @@
-"""What a text must be before it is parsed, and how large a program may be."""
+"""Conditions on a text before it is parsed, and limits on the size of programs."""
 
 import re
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from pml_analysis.text.problems import Problem
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a program may be: bytes of UTF-8, levels of syntax, words and signs with the syntax
-    that joins them, nodes and edges."""
+    """Limits on the size of a program: bytes of UTF-8, levels of syntax, words and signs with the
+    syntax that joins them, nodes and edges."""
 
     source_bytes: int = 256 * 1024
     nesting: int = 500
@@ -21,14 +21,14 @@ class Limits:
     edges: int = 10_000
 
     @property
-    def given(self) -> int:
-        """Characters of all calls' arguments: what a name holds may be given to many."""
+    def argument_characters(self) -> int:
+        """Characters of all calls' arguments: the value of one name may be passed to many calls."""
         return 4 * self.source_bytes
 
 
 DEFAULT_LIMITS: Final = Limits()
-_DEEPEST: Final = 2_000
-"""Brackets inside each other, four times what syntax may: far more of them end the parser."""
+_MAX_DEPTH: Final = 2_000
+"""Depth of brackets, four times that of syntax; far deeper ones crash the parser."""
 
 _BRACKETS: Final = re.compile(r"[()\[\]{}]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -38,7 +38,7 @@ EMPTY: Final = "The program is empty: write at least one statement."
 
 
 def unreadable(text: str, limits: Limits) -> list[Problem]:
-    """Why a text is no program at all; nothing when it may be parsed."""
+    """Return why a text cannot be parsed; nothing when it can."""
     surrogate = None if text.isascii() else _SURROGATE.search(text)
     if surrogate is not None:
         return [
@@ -63,7 +63,7 @@ def unreadable(text: str, limits: Limits) -> list[Problem]:
 
 
 def too_long(raw: RawTree, limits: Limits) -> list[Problem]:
-    """Why a text that parses is more than the passes are made for; nothing when it is not."""
+    """Return why a parsed text is too large for the passes; nothing when it is not."""
     tokens = raw.root_node.descendant_count
     if tokens <= limits.tokens:
         return []
@@ -75,12 +75,12 @@ def too_long(raw: RawTree, limits: Limits) -> list[Problem]:
 
 
 def _too_deep(text: str) -> int | None:
-    """Where brackets, those in texts and comments too, stand deeper than any program has them."""
-    if sum(map(text.count, "([{")) <= _DEEPEST:
+    """Return where brackets, those in texts and comments too, nest deeper than in any program."""
+    if sum(map(text.count, "([{")) <= _MAX_DEPTH:
         return None
     depth = 0
     for match in _BRACKETS.finditer(text):
         depth = depth + 1 if match[0] in "([{" else max(0, depth - 1)
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return match.start()
     return None

@@ -1,4 +1,4 @@
-"""Programs that once went wrong, found by fuzzing and in real code, made small."""
+"""Minimised programs that once failed, found by fuzzing and in real code."""
 
 import pytest
 

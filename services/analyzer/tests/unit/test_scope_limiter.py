@@ -1,4 +1,4 @@
-"""Turns of scopes at what is shared."""
+"""Limits on the share of one scope."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from pml_analyzer.adapters.turns import Turns
+from pml_analyzer.adapters.scope_limiter import ScopeLimiter
 from pml_analyzer.ports import ScopeBusy
 from pml_common.contracts.scope import Scope
 
@@ -15,8 +15,8 @@ FOR_EVER = 3600.0
 
 
 @asynccontextmanager
-async def waiting(turns: Turns, scope: Scope, number: int) -> AsyncGenerator[list[int]]:
-    """So many that want a turn; yields those that got one, in order."""
+async def waiting(turns: ScopeLimiter, scope: Scope, number: int) -> AsyncGenerator[list[int]]:
+    """Run so many that want a slot; yields those that got one, in order."""
     served: list[int] = []
 
     async def want(one: int) -> None:
@@ -37,14 +37,14 @@ async def _settled() -> None:
 
 
 async def test_a_scope_waits_for_itself_and_nobody_for_it() -> None:
-    turns = Turns(per_scope=1)
+    turns = ScopeLimiter(per_scope=1)
     async with turns.of(ACME), waiting(turns, ACME, 2) as same, waiting(turns, RIVAL, 2) as other:
         assert same == []
         assert other == [0, 1]
 
 
 async def test_those_of_a_scope_get_their_turns_in_order() -> None:
-    turns = Turns(per_scope=1)
+    turns = ScopeLimiter(per_scope=1)
     async with AsyncExitStack() as held:
         await held.enter_async_context(turns.of(ACME))
         async with waiting(turns, ACME, 3) as served:
@@ -54,13 +54,13 @@ async def test_those_of_a_scope_get_their_turns_in_order() -> None:
 
 
 async def test_a_scope_may_have_several_at_a_time() -> None:
-    turns = Turns(per_scope=2)
+    turns = ScopeLimiter(per_scope=2)
     async with turns.of(ACME), turns.of(ACME), waiting(turns, ACME, 1) as third:
         assert third == []
 
 
 async def test_behind_long_work_only_a_line_may_wait() -> None:
-    turns = Turns(per_scope=1, line=2, grace_s=0)
+    turns = ScopeLimiter(per_scope=1, max_waiting=2, grace_s=0)
     async with turns.of(ACME), waiting(turns, ACME, 2):
         with pytest.raises(ScopeBusy, match="long work"):
             async with turns.of(ACME):
@@ -70,7 +70,7 @@ async def test_behind_long_work_only_a_line_may_wait() -> None:
 
 
 async def test_behind_short_work_more_than_a_line_may_wait() -> None:
-    turns = Turns(per_scope=1, line=1, grace_s=FOR_EVER)
+    turns = ScopeLimiter(per_scope=1, max_waiting=1, grace_s=FOR_EVER)
     async with AsyncExitStack() as held:
         await held.enter_async_context(turns.of(ACME))
         async with waiting(turns, ACME, 5) as served:
@@ -80,7 +80,7 @@ async def test_behind_short_work_more_than_a_line_may_wait() -> None:
 
 
 async def test_nothing_is_kept_of_a_scope_that_wants_nothing() -> None:
-    turns = Turns(per_scope=1, line=0, grace_s=0)
+    turns = ScopeLimiter(per_scope=1, max_waiting=0, grace_s=0)
     async with turns.of(ACME):
         with pytest.raises(ScopeBusy):
             async with turns.of(ACME):

@@ -15,11 +15,14 @@ runs the same program, which is known after the first. Everything runs on two co
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from execution.callers import Http, Json, asked, execute, walls_of
 from execution.floors import CODE, RUNS, WARM_UP, Floor, bare_deno, p50, raw_request, timed
@@ -28,9 +31,9 @@ from execution.processor import per_workflow, snapshot
 from execution.throughput import CORES, Load, saturate, two_cores
 from execution.timeline import timeline
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.learner import ExecutionTrace
 from pml_local.stack import Stack
-from pml_local.testing import eventually
 
 CALLS = 200
 MANY = f"""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 
 Json = dict[str, object]
 Http = httpx2.AsyncClient

@@ -15,8 +15,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.connection import subscribe
-from pml_local.testing import eventually
 
 CODE = 'return await mcp.pml_stub.echo({ greeting: "hello" });'
 WARM_UP, RUNS, REQUESTS = 10, 60, 2000

@@ -10,12 +10,12 @@ from uuid import UUID
 from execution.callers import Http, ask
 from execution.processor import below, children, own
 
+from libs.pml_local.tests.support.harness import eventually, stack_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_local.stack import Stack
-from pml_local.testing import eventually, stack_identity
 
 KILLS = 120
 _TIMEOUT_S = 0.25

@@ -10,10 +10,10 @@ from execution.floors import CODE
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.names import prefix_of, query_subject
 from pml_common.contracts import catalog
-from pml_local.testing import eventually
 
 _SETTLE_S = 0.1
 """A pause between workflows, so that each finds the sandboxes warm and nobody else at work."""

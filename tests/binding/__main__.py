@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from pml_local.testing import reachable_folder
+from libs.pml_local.tests.support.harness import reachable_folder
 from tests.binding.attacks import Attack, attacks
 from tests.binding.stage import stage
 from tests.binding.suite import Report, as_it_is, suite, with_lies

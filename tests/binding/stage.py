@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.binding.expected import Json
 from tests.binding.library import LIBRARY
 from tests.binding.oracle import Arrived

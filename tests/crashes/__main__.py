@@ -5,7 +5,7 @@ import asyncio
 import sys
 from time import monotonic
 
-from pml_local.testing import reachable_folder
+from libs.pml_local.tests.support.harness import reachable_folder
 from tests.crashes.crash_stack import ground
 from tests.crashes.suite import Report, crash_suite
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually, stack_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
@@ -25,7 +26,6 @@ from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import GATEWAY, ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually, stack_identity
 from tests.crashes.caller import Answer, Caller, Meanwhile, nothing
 from tests.crashes.crash_plan import CALLS, Diaries, Line
 from tests.crashes.programs import PROGRAMS

@@ -92,7 +92,7 @@ class MortalBus(NatsBus):
     async def _arrives(self, query: CallTool) -> None:
         """Until the tool has got the call."""
         # Imported here: the test library takes as long to load as half an executor.
-        from pml_local.testing import eventually
+        from libs.pml_local.tests.support.harness import eventually
 
         call = {"tool": query.tool, "args": query.args}
         await eventually(lambda: call in self.diaries.calls(), within=CALL_ARRIVES_WITHIN_S)

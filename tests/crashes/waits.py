@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.crashes.crash_plan import SPARED, Line, Plan
 from tests.crashes.crash_stack import Ground, workflow_of
 from tests.crashes.kills import Calm, Result, Trial, tried

@@ -9,7 +9,7 @@ from time import monotonic
 
 import psutil
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.crashes.crash_plan import SPARED, Line, Plan, kind_of
 from tests.crashes.crash_stack import Ground, workflow_of
 from tests.crashes.kills import At, Calm, Result, Trial, by_kind, tried

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 from tests.e2e.collector import collector
 from tests.e2e.harness import World
 

@@ -8,6 +8,7 @@ so that a test can stop the world in the middle of a call; cancelled there, it l
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -15,11 +16,18 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
-from pml_local.testing import eventually
-
 FOLDER = Path(sys.argv[1])
 PATIENCE_S = 60.0
+POLL_S = 0.01
 server = MCPServer("counting")
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(POLL_S)
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=False))
@@ -29,7 +37,7 @@ async def step(n: int) -> str:
         marks.write(f"{n}\n")
     if (FOLDER / f"hold-{n}").exists():
         try:
-            await eventually((FOLDER / f"gate-{n}").exists, within=PATIENCE_S)
+            await _until((FOLDER / f"gate-{n}").exists)
         except asyncio.CancelledError:
             (FOLDER / f"cancelled-{n}").touch()
             raise

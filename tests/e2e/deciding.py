@@ -6,8 +6,8 @@ from typing import cast
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.catalog import SERVICES
-from pml_local.testing import eventually
 from tests.e2e.harness import Json, World
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.approver import approver_headers
 from pml_local.stack import Stack
-from pml_local.testing import eventually
 from tests.e2e.collector import Collector
 
 Json = dict[str, object]

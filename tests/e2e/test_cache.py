@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.harness import World
 
 pytestmark = pytest.mark.e2e

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, World
 

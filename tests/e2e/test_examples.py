@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.e2e
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.collector import Span
 from tests.e2e.harness import World
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from pml_local.testing import reachable_folder
+from libs.pml_local.tests.support.harness import reachable_folder
 from tests.faults.campaign import Outcome, campaign
 from tests.faults.injections import drawn, every_fault
 from tests.faults.report import report_of

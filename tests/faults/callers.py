@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 
 Json = dict[str, object]
 

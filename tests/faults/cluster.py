@@ -11,13 +11,13 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.tcp_proxy import TcpProxy
 from pml_common.contracts.catalog import SERVICES
-from pml_local.link import Link
 from pml_local.nats import ClusterMember, NatsServer
 from pml_local.parts import start_part
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess
-from pml_local.testing import eventually
 
 SIZE = 3
 NOWHERE = "127.0.0.1:9"
@@ -31,7 +31,7 @@ class Cluster:
         self._folder = folder
         self._passwords = {service: secrets.token_hex() for service in SERVICES}
         self._operator = secrets.token_hex()
-        self._links: dict[tuple[int, int], Link] = {}
+        self._links: dict[tuple[int, int], TcpProxy] = {}
         self._servers: list[NatsServer] = []
         self._running: dict[int, ChildProcess] = {}
 
@@ -48,8 +48,8 @@ class Cluster:
         """Start all and wait until they have a leader."""
         ports = [free_port() for _ in range(SIZE)]
         for here, there in permutations(range(SIZE), 2):
-            link = self._links[here, there] = Link(f"nats://link@127.0.0.1:{ports[there]}")
-            await link.mend()
+            link = self._links[here, there] = TcpProxy(f"nats://link@127.0.0.1:{ports[there]}")
+            await link.listen()
         for index, port in enumerate(ports):
             routes = [link.port for (here, _), link in self._links.items() if here == index]
             member = ClusterMember(f"s{index}", port, routes, NOWHERE)
@@ -84,7 +84,7 @@ class Cluster:
         """Let it reach the others again."""
         for pair, link in self._links.items():
             if index in pair:
-                await link.mend()
+                await link.listen()
 
     async def stop(self) -> None:
         """End all that run."""

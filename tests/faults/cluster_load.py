@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID, uuid4
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog, ids
@@ -16,7 +17,6 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import LogWritten
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.domain import events
-from pml_local.testing import eventually
 
 T = TypeVar("T")
 

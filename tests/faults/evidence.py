@@ -12,6 +12,7 @@ from uuid import UUID
 import httpx2
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, names
 from pml_common.bus.dead_letters import REASON, SUBJECT
 from pml_common.bus.errors import Rejected
@@ -27,7 +28,6 @@ from pml_common.contracts.catalog import (
 from pml_common.contracts.executor import RunFinished, TraceRecorded
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_common.contracts.trace import ToolEnd, ToolStart
-from pml_local.testing import eventually
 from tests.faults.load import end_of
 from tests.faults.poison import FORGED
 from tests.faults.programs import KINDS

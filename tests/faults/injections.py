@@ -14,8 +14,8 @@ import psutil
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.errors import StackError
-from pml_local.testing import eventually
 from tests.faults.poison import Poison
 from tests.faults.records import Fault, Injection
 from tests.faults.site import DISK, Site

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx2
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.crashes.crash_stack import workflow_of
 from tests.faults.programs import KINDS, draw, request_of
 from tests.faults.records import Asked

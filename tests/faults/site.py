@@ -14,6 +14,7 @@ from uuid import UUID
 import httpx2
 from nats.aio.client import Client
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import connection
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
@@ -21,7 +22,6 @@ from pml_local.ports import LOOPBACK, free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.crashes.caller import Caller
 from tests.crashes.programs import CAPABILITIES
 from tests.faults.skewed_executor import make_skew

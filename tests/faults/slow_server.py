@@ -5,16 +5,24 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
-from pml_local.testing import eventually
-
 FOLDER = Path(sys.argv[1])
 WITHIN_S = 60.0
+POLL_S = 0.01
 server = MCPServer("slow")
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(POLL_S)
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -22,10 +30,10 @@ async def mark(n: int) -> int:
     """Leave a mark."""
     with (FOLDER / "marks").open("a", encoding="utf-8") as marks:
         marks.write(f"{n}\n")
-    await eventually(lambda: not (FOLDER / "hold").exists(), within=WITHIN_S)
+    await _until(lambda: not (FOLDER / "hold").exists())
     return n
 
 
 if __name__ == "__main__":
-    asyncio.run(eventually((FOLDER / "open").exists, within=WITHIN_S))
+    asyncio.run(_until((FOLDER / "open").exists))
     server.run("stdio")

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 import pml_common
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import names, streams
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced
 from pml_common.bus.identity import everyone
@@ -23,7 +24,6 @@ from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.entrypoints.bus.founded import require_founded
-from pml_local.testing import eventually
 from tests.faults.cluster import SIZE, Cluster
 from tests.faults.cluster_load import Load, check, entry, until_acknowledged
 

@@ -5,13 +5,13 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NoReplyInTime
 
+from libs.pml_local.tests.support.harness import eventually, reachable_folder
+from libs.pml_local.tests.support.small_disk import MIB, small_disk
 from pml_common.bus import names
 from pml_local.composition import StackOptions
 from pml_local.events import Event, PartStalled
 from pml_local.ports import free_port
-from pml_local.small_disk import MIB, small_disk
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually, reachable_folder
 
 pytestmark = pytest.mark.e2e
 
@@ -41,7 +41,7 @@ async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is
             gateway_port=free_port(),
             env={"PML_GATEWAY_MIN_FREE_MIB": str(MIN_FREE_MIB)},
             approver_key=folder / "approver.key",
-            look_every=0.5,
+            storage_probe_interval=0.5,
         )
         async with (
             embedded_stack(options, events.append) as stack,

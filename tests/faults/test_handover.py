@@ -15,11 +15,11 @@ import httpx2
 import psutil
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import STORES
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.faults.callers import PATIENCE_S, Callers, Json
 
 pytestmark = pytest.mark.e2e

@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, connection, names
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
 from tests.e2e.harness import Json, World
 
 pytestmark = pytest.mark.e2e

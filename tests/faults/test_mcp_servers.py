@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
-from pml_local.events import Event, ServersAwaited, StackReady
+from pml_local.events import Event, StackReady, WaitingForMcpServers
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -44,7 +44,9 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
     ):
         # Ready says which servers are not.
-        assert [each.names for each in events if isinstance(each, ServersAwaited)] == [("slow",)]
+        assert [each.names for each in events if isinstance(each, WaitingForMcpServers)] == [
+            ("slow",)
+        ]
         (ready,) = [each for each in events if isinstance(each, StackReady)]
         assert ready.servers["slow"] == "is still connecting"
         assert ready.servers["broken"].startswith("failed: cannot start 'no-such-program'")

@@ -14,6 +14,7 @@ from time import monotonic
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.testing import key_files
@@ -23,7 +24,6 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
 from pml_local.ports import free_port
-from pml_local.testing import RunningNats, eventually
 from services.executor.tests.conftest import make_command as make_command
 
 pytestmark = pytest.mark.integration

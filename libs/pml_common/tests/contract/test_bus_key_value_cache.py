@@ -2,9 +2,9 @@
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.testing import BusWorld
-from pml_local.testing import eventually
 
 LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"

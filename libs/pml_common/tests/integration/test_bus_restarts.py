@@ -9,6 +9,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import everyone
@@ -18,7 +19,6 @@ from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 

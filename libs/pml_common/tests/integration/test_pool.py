@@ -10,10 +10,10 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.tcp_proxy import TcpProxy
 from pml_common.storage import pool as storage_pool
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Pool, connection, open_pool, transaction
-from pml_local.link import Link
 
 pytestmark = pytest.mark.integration
 
@@ -113,7 +113,7 @@ async def test_that_none_is_free_in_time_is_said(
     assert await answer(pool) == 1
 
 
-class HeldOpen(Link):
+class HeldOpen(TcpProxy):
     """Passes on what the server says, and not that it has left."""
 
     def __init__(self, target: str) -> None:
@@ -132,7 +132,7 @@ async def test_one_whose_end_comes_between_two_statements_is_an_outage_and_repla
 ) -> None:
     """The driver has read the server's farewell, and not yet that the connection has ended."""
     link = HeldOpen(postgres_dsn)
-    await link.mend()
+    await link.listen()
     pool = await open_pool(link.dsn, "public", max_size=1)
     try:
         async with connection(pool) as held:

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.provision import Plan, provisioner
 from pml_common.bus.streams import StreamSettings
 from pml_common.bus.testing import key_files
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 

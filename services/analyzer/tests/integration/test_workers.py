@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
 from pml_analyzer.adapters.workers import OutOfTime, WorkerLimits, Workers, workers
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
 from services.analyzer.tests.gated import CHILD, Gate
 
 pytestmark = pytest.mark.integration

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.testing import key_files
@@ -21,7 +22,6 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 

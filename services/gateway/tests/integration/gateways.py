@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.testing import key_files
@@ -20,7 +21,6 @@ from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.fake_services import Peers
 from services.gateway.tests.harness import APPROVER, APPROVER_KEY, Json, settings

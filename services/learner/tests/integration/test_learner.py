@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
@@ -18,8 +20,6 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
-from pml_local.link import forwarded
-from pml_local.testing import eventually
 from services.learner.tests.runs import SCOPE, call, finished
 
 pytestmark = pytest.mark.integration
@@ -129,7 +129,7 @@ async def test_an_outage_of_postgres_is_said_and_outlasted(
     run = finished()
     try:
         async with (
-            forwarded(postgres_dsn) as link,
+            tcp_proxy(postgres_dsn) as link,
             _learner(
                 await NatsBus.connect(nats_url, service="learner", identity=everyone()), link.dsn
             ),
@@ -139,7 +139,7 @@ async def test_an_outage_of_postgres_is_said_and_outlasted(
             with pytest.raises(QueryFailed) as failure:
                 await _traces(executor)
             assert failure.value.code == "unavailable"
-            await link.mend()
+            await link.listen()
 
             async def told() -> Sequence[LearningUpdated]:
                 return await _stated(executor, run, LearningUpdated)

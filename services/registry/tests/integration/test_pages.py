@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import ListCapabilities
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_local.testing import eventually
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.ports import Embedder
 from services.registry.tests.samples import HASH, OTHER_HASH, SCOPE, analysed, lesson

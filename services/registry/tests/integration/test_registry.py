@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.identity import everyone
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
@@ -25,7 +26,6 @@ from pml_common.contracts.registry import (
     ResolveCapability,
 )
 from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import eventually
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
 from services.registry.tests.samples import SCOPE, AsTold, analysed, edges, lesson, listed, tool

@@ -24,7 +24,7 @@ from pml_local.errors import StackError
 from pml_local.events import Event, PartExited, PartReady, PartRestarting
 from pml_local.folder import default_home
 from pml_local.ports import free_port
-from pml_local.process import descendants_of, runs
+from pml_local.process import descendants_of, is_running
 from pml_local.stack import Stack
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -162,5 +162,5 @@ async def _until_told(
 async def _stop(stack: Stack, narrator: Narrator) -> None:
     started = descendants_of(os.getpid())
     await stack.stop()
-    until(lambda: not any(map(runs, started)), "every process has ended", GONE_WITHIN)
+    until(lambda: not any(map(is_running, started)), "every process has ended", GONE_WITHIN)
     narrator.check(True, f"none of the {len(started)} processes is left")

@@ -8,9 +8,9 @@ from pml_local.events import (
     PartStalled,
     PartStarting,
     PartStopped,
-    ServersAwaited,
     StackReady,
     StackStopping,
+    WaitingForMcpServers,
 )
 
 
@@ -29,7 +29,7 @@ def event_line(event: Event) -> str:
             return f"{event.name}: ending it, to start it again: {event.reason}"
         case PartStopped():
             return f"{event.name}: stopped"
-        case ServersAwaited():
+        case WaitingForMcpServers():
             return f"waiting for MCP servers: {', '.join(event.names)}"
         case StackReady():
             return f"ready after {event.seconds:.1f} s at {event.url}"

@@ -51,7 +51,7 @@ async def test_the_demo_tells_the_whole_road_and_again_the_second_time(stack_hom
         "visit-1/monday.md was read",
         "notes:ensure is found by what it does",
         "visit-1/tuesday.md was written",
-        "both branches were taken, and no third way",
+        "both branches were taken, and no other path",
     ):
         assert f"✓ {fact}" in first
     assert re.search(r"✓ none of the \d+ processes is left", first)

@@ -111,7 +111,7 @@ def run_of(asked: Asked, view: Json, stored: Stored, poisoned: Mapping[UUID, str
         finished=datetime.fromisoformat(finished).timestamp() if finished else None,
         timeout_s=view["timeout_s"],
         ends=len(stored.ends[asked.workflow_id]),
-        fits=KINDS[asked.program].program.fits({"result": view["result"], "error": error}),
+        fits=KINDS[asked.program].program.matches({"result": view["result"], "error": error}),
         poisoned="" if spoilt == FORGED else spoilt,  # a forgery ends nothing
         calls=tuple(stored.calls[asked.workflow_id]),
     )

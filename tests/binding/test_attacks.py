@@ -1,6 +1,7 @@
-"""Programs that try to get what was not shown: a sample, the analysis as it is and lying.
+"""Programs that try to pass arguments that were not shown: a sample, with the real and a lying
+analysis.
 
-All of them with every lie are `make bound-attacks`.
+`make bound-attacks` runs all of them with every lie.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Three nats-servers as one cluster, joined by links that a test can cut."""
+"""A cluster of three nats-servers, connected by proxies that a test can cut."""
 
 import asyncio
 import secrets
@@ -21,11 +21,11 @@ from pml_local.process import ChildProcess
 
 SIZE = 3
 NOWHERE = "127.0.0.1:9"
-"""What each server tells of itself, so that the others reach it by its links alone."""
+"""The advertised address of each server, so that the others reach it only through proxies."""
 
 
 class Cluster:
-    """Servers s0, s1 and s2, with the same users; each reaches each by a link of its own."""
+    """Servers s0, s1 and s2 with the same users; each reaches each through a proxy."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,15 +37,15 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Where the operator connects: to all of them."""
+        """URL for the operator: all servers."""
         return ",".join(server.url for server in self._servers)
 
     def url_of(self, service: str, index: int) -> str:
-        """Where a service reaches one server; the others are told to it by that one."""
+        """URL of one server for a service; that server announces the others."""
         return self._servers[index].url_of(service)
 
     async def start(self) -> None:
-        """Start all and wait until they have a leader."""
+        """Start all servers and wait until there is a leader."""
         ports = [free_port() for _ in range(SIZE)]
         for here, there in permutations(range(SIZE), 2):
             link = self._links[here, there] = TcpProxy(f"nats://link@127.0.0.1:{ports[there]}")
@@ -75,19 +75,19 @@ class Cluster:
         await self._running.pop(index).kill()
 
     async def part(self, index: int) -> None:
-        """Cut one server off from the others; its clients stay."""
+        """Disconnect one server from the others; its clients stay connected."""
         for pair, link in self._links.items():
             if index in pair:
                 await link.cut()
 
     async def join(self, index: int) -> None:
-        """Let it reach the others again."""
+        """Reconnect it to the others."""
         for pair, link in self._links.items():
             if index in pair:
                 await link.listen()
 
     async def stop(self) -> None:
-        """End all that run."""
+        """Stop all running servers."""
         for process in self._running.values():
             await process.kill()
         for link in self._links.values():
@@ -95,7 +95,7 @@ class Cluster:
 
     @asynccontextmanager
     async def operator(self) -> AsyncGenerator[JetStreamContext]:
-        """The operator's JetStream, on whichever server answers."""
+        """The operator's JetStream, on any available server."""
         client = Client()
         servers = [server.url for server in self._servers]
         await client.connect(servers, error_cb=_ignore, connect_timeout=1)
@@ -127,4 +127,4 @@ async def _leads(operator: JetStreamContext) -> bool:
 
 
 async def _ignore(_: Exception) -> None:
-    """A server that is away on purpose is no news."""
+    """Ignore disconnections, which are intended here."""

@@ -1,6 +1,6 @@
-"""An MCP server that serves once a file is there: `slow_server.py FOLDER`.
+"""An MCP server that starts serving once a file exists: `slow_server.py FOLDER`.
 
-`mark` writes a line into `FOLDER/marks`; while `FOLDER/hold` is there it waits inside the call.
+`mark` writes a line into `FOLDER/marks`; while `FOLDER/hold` exists it waits inside the call.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 async def mark(n: int) -> int:
-    """Leave a mark."""
+    """Append to the marks."""
     with (FOLDER / "marks").open("a", encoding="utf-8") as marks:
         marks.write(f"{n}\n")
     await _until(lambda: not (FOLDER / "hold").exists())

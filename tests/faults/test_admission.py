@@ -29,7 +29,7 @@ PROGRAM = "return await mcp.counting.step({ n: args.n });"
 
 @pytest.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    """A stack with small bounds, whose callers name themselves and may call the counting tools."""
+    """A stack with small limits, whose callers name themselves and may call the counting tools."""
     home = tmp_path_factory.mktemp("pml")
     folder = tmp_path_factory.mktemp("counted")
     servers, policy = home / "servers.json", home / "policy.json"
@@ -71,7 +71,7 @@ _keys = count()
 
 
 def ask(w: World, principal: str, step: int) -> Asked:
-    """Ask for a run of one step, under a key of its own."""
+    """Request a run of one step, under its own key."""
     body = {"code": PROGRAM, "args": {"n": step}, "idempotency_key": f"k{next(_keys)}"}
     headers = {"X-Principal": principal}
     return asyncio.create_task(w.http.post("/api/execute", json=body, headers=headers))
@@ -87,7 +87,7 @@ async def _workflows(w: World) -> int:
 
 
 def order(w: World) -> list[int]:
-    """The steps that began, the first first."""
+    """The steps in the order they began."""
     return [int(line) for line in (w.folder / "steps.log").read_text(encoding="utf-8").split()]
 
 

@@ -1,4 +1,4 @@
-"""A sample of the fault campaign: a few faults under load. The whole is `make faults`."""
+"""A sample of the fault campaign: a few faults under load. `make faults` runs the whole."""
 
 import asyncio
 from pathlib import Path

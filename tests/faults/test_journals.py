@@ -1,4 +1,4 @@
-"""Journals that cannot be read, or lost what was stored: their runs end, and call nothing again."""
+"""Journals that cannot be read, or lost an entry: their runs end, and repeat no call."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ return [looked, done, await mcp.counting.peek({ path: "/tmp" })];
 
 @pytest.fixture
 async def operator(world: World) -> AsyncGenerator[JetStreamContext]:
-    """The bus as the operator has it, who may do everything."""
+    """The operator's JetStream, which may do everything."""
 
     async def ignore() -> None: ...
 
@@ -110,7 +110,7 @@ async def test_a_run_whose_journal_cannot_be_read_is_cancelled(
 async def test_a_run_that_lost_a_record_is_not_run_again(
     world: World, operator: JetStreamContext
 ) -> None:
-    """A stored append vanishes, as of a flipped bit, and its executor dies."""
+    """A stored append vanishes, as by a flipped bit, and its executor dies."""
     workflow = await holding(world, 920)
     journal = subject(catalog.TRACE_RECORDED, workflow)
     last = await operator.get_last_msg(JOURNALS, journal)
@@ -130,9 +130,7 @@ async def test_a_run_that_lost_a_record_is_not_run_again(
     world.release(920)
 
 
-async def test_forged_messages_that_are_buried_end_no_run(
-    world: World, operator: JetStreamContext
-) -> None:
+async def test_dead_lettered_forgeries_end_no_run(world: World, operator: JetStreamContext) -> None:
     workflow = await holding(world, 930)
     before, published = (await operator.stream_info("PML_DEAD")).state.messages, 0
     for consumer in CONSUMERS:

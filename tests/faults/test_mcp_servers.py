@@ -1,4 +1,4 @@
-"""MCP servers that are slow to come, on the whole stack."""
+"""MCP servers that connect late, on the whole stack."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         embedded_stack(options, events.append) as stack,
         httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
     ):
-        # Ready says which servers are not.
+        # The ready event lists servers that are not ready.
         assert [each.names for each in events if isinstance(each, WaitingForMcpServers)] == [
             ("slow",)
         ]
@@ -51,11 +51,11 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         assert ready.servers["slow"] == "is still connecting"
         assert ready.servers["broken"].startswith("failed: cannot start 'no-such-program'")
 
-        # A program that names a server which failed is told so.
+        # A program that uses a failed server gets an error.
         refused = await http.post("/api/execute", json={"code": "await mcp.broken.tool({})"})
         assert "MCP server broken is not connected: cannot start" in refused.text
 
-        # One that names a server which still connects waits for it.
+        # A program that uses a connecting server waits for it.
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))
         await asyncio.wait({asking}, timeout=0.2)
         assert not asking.done()
@@ -63,7 +63,7 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         answer = (await asking).json()
         assert (answer["status"], answer.get("result")) == ("success", [1, 2, 3]), answer
 
-        # Calls of a run wait, too, for what a restarted gateway has not heard of yet.
+        # Calls of a run also wait for servers that a restarted gateway has not connected yet.
         (tmp_path / "hold").touch()
         (tmp_path / "marks").unlink()
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))

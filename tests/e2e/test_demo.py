@@ -1,4 +1,4 @@
-"""`pml demo`, as a newcomer runs it: everything real, in a folder of its own."""
+"""`pml demo` as a newcomer runs it, with real servers in a folder of its own."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ WRITTEN, READ = "n1 → n2 → d1 false → n4 → n5", "n1 → n2 → d1 true �
 
 
 async def _demo(home: Path, within: float) -> str:
-    """Its output; it must succeed."""
+    """Run the demo; it must succeed. Returns its output."""
     demo = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("pml"),
         "demo",
@@ -36,26 +36,28 @@ async def _demo(home: Path, within: float) -> str:
 
 
 def _learned(text: str) -> list[list[str]]:
-    """The rows of the table of learned paths: path, runs, …, and `dominant` where it is."""
+    """The rows of the table of learned paths: path, runs, …, and `dominant` where it applies."""
     table = text[text.index("learned paths") :]
     rows = [re.split(r"\s*│\s*", line.strip(" │")) for line in table.splitlines() if "│ n1" in line]
     assert rows, text
     return rows
 
 
-async def test_the_demo_tells_the_whole_road_and_again_the_second_time(stack_home: Path) -> None:
+async def test_the_demo_passes_twice(stack_home: Path) -> None:
     first = await _demo(stack_home, FIRST_WITHIN)
     for fact in (
-        "nothing has run: there is no visit-1/",
+        "nothing has run: visit-1/ does not exist",
         "visit-1/monday.md was written",
         "visit-1/monday.md was read",
-        "notes:ensure is found by what it does",
+        "notes:ensure is found by its meaning",
         "visit-1/tuesday.md was written",
         "both branches were taken, and no other path",
     ):
         assert f"✓ {fact}" in first
-    assert re.search(r"✓ none of the \d+ processes is left", first)
-    assert first.count(WRITTEN) == 2 * 2 + 1, "told as it ran, in the list of runs, and one trace"
+    assert re.search(r"✓ all \d+ processes have ended", first)
+    assert first.count(WRITTEN) == 2 * 2 + 1, (
+        "printed as it ran, in the list of runs, and in one trace"
+    )
     assert first.count(READ) == 3 * 2 + 1
     learned = {row[0]: row for row in _learned(first)}
     assert learned["n1 → n2 → d1 → n3"][1] == "3"

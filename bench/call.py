@@ -12,9 +12,6 @@ import tempfile
 from pathlib import Path
 
 from execute import CALLS, MANY, call_to_call
-
-sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
-
 from execution.callers import asked, execute
 from execution.floors import p50, raw_request
 from execution.processor import per_workflow, snapshot

@@ -24,7 +24,7 @@ async def _seen_by_a_program() -> dict[str, list[str]]:
     """The names that an unanalysed program sees."""
     sandbox = await DenoSandbox.start(await sandbox_command(ExecutorSettings()))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await sandbox.run(Program(code=NAMES, args={}, seed="0" * 32, now=0, past=0))
             returned = await sandbox.receive()
     finally:

@@ -184,7 +184,7 @@ async def crash_stack(home: Path) -> AsyncGenerator[CrashStack]:
             stack.nats_url, service="executor", identity=stack_identity(stack.home)
         )
         try:
-            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=30.0)
+            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=60.0)
             yield CrashStack(stack, http, bus, CrashLog(folder), folder)
         finally:
             await bus.drain()

@@ -16,7 +16,7 @@ from tests.crashes.verdict import faults
 PROGRAM = "parking"
 LINGER_MS = 5000
 """Longer than the server's redelivery takes."""
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 PARKED_QUESTION = 2
 """The approval after the one for the program itself."""
 PARKED_POINT = "parking 1: after"

@@ -47,7 +47,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
             embedded_stack(options) as stack,
             httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
         ):
-            await eventually(lambda: _tools_listed(http), within=30.0)
+            await eventually(lambda: _tools_listed(http), within=60.0)
             yield StackHarness(stack, http, folder, telemetry)
 
 

@@ -53,7 +53,7 @@ class StackHarness:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    async def end_of(self, workflow_id: str, within: float = 30.0) -> Json:
+    async def end_of(self, workflow_id: str, within: float = 60.0) -> Json:
         """Wait until the workflow has ended."""
 
         async def finished() -> Json | None:

@@ -10,14 +10,12 @@ import pytest
 
 pytestmark = pytest.mark.e2e
 
-FIRST_WITHIN, SECOND_WITHIN = 180.0, 20.0
-"""Seconds; promised on a machine with nothing else to do."""
-PATIENCE = 2.0
-"""Times that, where other tests share the machine."""
+WITHIN_S = 600.0
+"""Against a hang; an idle machine takes 180 s with downloads and 20 s without."""
 WRITTEN, READ = "n1 → n2 → d1 false → n4 → n5", "n1 → n2 → d1 true → n3"
 
 
-async def _demo(home: Path, within: float) -> str:
+async def _demo(home: Path) -> str:
     """Run the demo; it must succeed. Returns its output."""
     demo = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("pml"),
@@ -28,7 +26,7 @@ async def _demo(home: Path, within: float) -> str:
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "NO_COLOR": "1"},
     )
-    async with asyncio.timeout(within * PATIENCE):
+    async with asyncio.timeout(WITHIN_S):
         output, _ = await demo.communicate()
     text = output.decode()
     assert demo.returncode == 0, text
@@ -44,7 +42,7 @@ def _learned(text: str) -> list[list[str]]:
 
 
 async def test_the_demo_passes_twice(stack_home: Path) -> None:
-    first = await _demo(stack_home, FIRST_WITHIN)
+    first = await _demo(stack_home)
     for fact in (
         "nothing has run: visit-1/ does not exist",
         "visit-1/monday.md was written",
@@ -66,7 +64,7 @@ async def test_the_demo_passes_twice(stack_home: Path) -> None:
     note = stack_home / "workspace" / "visit-1" / "monday.md"
     assert "Water the plants." in note.read_text()
 
-    second = await _demo(stack_home, SECOND_WITHIN)
+    second = await _demo(stack_home)
     assert "✓ visit-2/monday.md was written" in second
     learned = {row[0]: row for row in _learned(second)}
     assert learned["n1 → n2 → d1 → n3"][1] == "6"

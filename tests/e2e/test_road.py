@@ -43,7 +43,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
             (await harness.http.get(f"/api/capabilities/{capability}")).json().get("listed", False)
         )
 
-    await eventually(listed, within=30.0)
+    await eventually(listed, within=60.0)
     answer = await harness.http.post(
         "/api/execute", json={"capability": "files:look", "args": {"path": nowhere}}
     )
@@ -59,7 +59,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
             ("n1", "d1", "n3"),
         }
 
-    await eventually(both_paths, within=30.0)
+    await eventually(both_paths, within=60.0)
     hits = (
         await harness.http.post("/api/discover", json={"intent": "check that a document exists"})
     ).json()["hits"]

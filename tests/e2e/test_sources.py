@@ -34,7 +34,7 @@ async def _learned(harness: StackHarness, name: str) -> None:
     async def known() -> bool:
         return (await harness.http.get(f"/api/capabilities/{name}")).status_code == 200
 
-    assert await eventually(known, within=30.0)
+    assert await eventually(known, within=60.0)
 
 
 async def _drawn(harness: StackHarness, workflow_id: str) -> Answer:

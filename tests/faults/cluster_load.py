@@ -63,7 +63,7 @@ class Load:
         ]
         await self.goes_on()
 
-    async def goes_on(self, within: float = 30.0) -> None:
+    async def goes_on(self, within: float = 60.0) -> None:
         """Wait until new messages are sent and handled, and new appends stored."""
         before = self._progress()
 
@@ -80,7 +80,7 @@ class Load:
         self._stopping = True
         async with asyncio.timeout(60):
             await asyncio.gather(*self._tasks)
-        await eventually(lambda: set(self.acknowledged) <= set(self.handled), within=30.0)
+        await eventually(lambda: set(self.acknowledged) <= set(self.handled), within=60.0)
 
     def _progress(self) -> tuple[int, ...]:
         return len(self.acknowledged), len(self.handled), len(self.appends), self.journaled

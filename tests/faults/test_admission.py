@@ -63,7 +63,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stac
         httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
     ):
         harness = StackHarness(stack, http, folder, Collector(""))
-        await eventually(lambda: _runs(harness), within=30.0)
+        await eventually(lambda: _runs(harness), within=60.0)
         yield harness
 
 

@@ -83,7 +83,7 @@ class ClusterHarness:
         """Stop the load, and check it on one server once all agree."""
         await load.stop()
         bus = await self.connect("gateway", reader)
-        await eventually(lambda: check(load, bus), within=30.0)
+        await eventually(lambda: check(load, bus), within=60.0)
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ async def test_a_partitioned_server_is_not_trusted_under_load(
             return False
         return True
 
-    await eventually(was_believed, within=30.0)
+    await eventually(was_believed, within=60.0)
     with pytest.raises(Fenced):
         await until_acknowledged(lambda: left.publish(stale, expected_last=first))
     await harness.finish(load, reader=parted)

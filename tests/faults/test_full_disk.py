@@ -62,7 +62,7 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
             async def reported() -> bool:
                 return (await http.get("/healthz")).status_code == 503
 
-            await eventually(reported, within=30)
+            await eventually(reported, within=60.0)
 
             disk.make_room()
             await eventually(lambda: [e for e in events if isinstance(e, PartStalled)], 60)
@@ -76,7 +76,7 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
             async def healthy() -> bool:
                 return (await http.get("/healthz")).status_code == 200
 
-            await eventually(healthy, within=30)
+            await eventually(healthy, within=60.0)
             (stalled,) = [e for e in events if isinstance(e, PartStalled)]
             assert stalled.name == "nats"
             assert "NATS stores nothing" in stalled.reason

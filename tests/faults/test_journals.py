@@ -64,7 +64,7 @@ async def holding(harness: StackHarness, n: int) -> str:
     )
     workflow = str(asked.json()["workflowId"])
     await harness.approve(workflow)
-    await eventually(lambda: harness.steps()[n] == 1, within=30.0)
+    await eventually(lambda: harness.steps()[n] == 1, within=60.0)
     return workflow
 
 
@@ -150,7 +150,7 @@ async def test_dead_lettered_forgeries_end_no_run(
         waiting = (reader.num_pending or 0) + (reader.num_ack_pending or 0)
         return letters > before + published and waiting == 0
 
-    await eventually(read, within=30.0)
+    await eventually(read, within=60.0)
     assert (await harness.workflow(workflow))["status"] == "running"
     harness.release(930)
     assert (await harness.end_of(workflow))["status"] == "success"

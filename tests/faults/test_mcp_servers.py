@@ -26,6 +26,12 @@ return found;
 """
 
 
+async def _failed(http: httpx2.AsyncClient, name: str) -> bool:
+    servers = (await http.get("/api/servers")).json()["servers"]
+    (server,) = [each for each in servers if each["name"] == name]
+    return server["state"] == "failed" and "no-such-program" in server["error"]
+
+
 async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
     stack_home: Path, tmp_path: Path
 ) -> None:
@@ -44,12 +50,11 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
     ):
         # The ready event lists servers that are not ready.
-        assert [each.names for each in events if isinstance(each, WaitingForMcpServers)] == [
-            ("slow",)
-        ]
+        (waiting,) = [each for each in events if isinstance(each, WaitingForMcpServers)]
+        assert "slow" in waiting.names
         (ready,) = [each for each in events if isinstance(each, StackReady)]
         assert ready.servers["slow"] == "is still connecting"
-        assert ready.servers["broken"].startswith("failed: cannot start 'no-such-program'")
+        await eventually(lambda: _failed(http, "broken"))
 
         # A program that uses a failed server gets an error.
         refused = await http.post("/api/execute", json={"code": "await mcp.broken.tool({})"})
@@ -67,14 +72,14 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         (tmp_path / "hold").touch()
         (tmp_path / "marks").unlink()
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))
-        await eventually((tmp_path / "marks").exists, within=30.0)
+        await eventually((tmp_path / "marks").exists, within=60.0)
         (tmp_path / "open").unlink()
         before = stack.pid_of("gateway")
         os.kill(before, signal.SIGKILL)
         (tmp_path / "hold").unlink()
         await asyncio.wait({asking})
         await eventually(
-            lambda: "gateway" in stack.parts and stack.pid_of("gateway") != before, within=30.0
+            lambda: "gateway" in stack.parts and stack.pid_of("gateway") != before, within=60.0
         )
         (tmp_path / "open").touch()
 

@@ -55,7 +55,8 @@ class GatedTools:
     async def asked(self, tool: str, times: int = 1) -> None:
         """Wait until it was called `times` times."""
         await eventually(
-            lambda: sum(question.tool == tool for question in self.tools.asked) >= times, within=30
+            lambda: sum(question.tool == tool for question in self.tools.asked) >= times,
+            within=60.0,
         )
 
 
@@ -100,7 +101,7 @@ async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
         last = await bus.last_of(RUN_FINISHED, command.scope, str(command.workflow_id))
         return last.message if last and isinstance(last.message, RunFinished) else None
 
-    return await eventually(published, within=40.0)
+    return await eventually(published, within=60.0)
 
 
 async def test_jumping_and_differing_clocks_cost_a_run_no_time(
@@ -143,7 +144,7 @@ async def test_an_outage_longer_than_the_time_limit_does_not_end_a_run(
     tmp_path: Path,
     make_command: Callable[..., RunWorkflow],
 ) -> None:
-    held, turned_by, time_s = GatedTools(), tmp_path / "one", 6.0
+    held, turned_by, time_s = GatedTools(), tmp_path / "one", 12.0
     await bus.serve(CALL_TOOL, held.tools.call)
     command = make_command(THREE, timeout_s=time_s)
     turned_by.write_text("0")
@@ -157,7 +158,7 @@ async def test_an_outage_longer_than_the_time_limit_does_not_end_a_run(
         held.release("api:b")
         held.release("api:c")
         await nats_server.start()
-        await eventually(bus.healthy, within=10.0)
+        await eventually(bus.healthy)
         fact = await end_of(bus, command)
     assert fact.success, fact.error
     assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}

@@ -138,7 +138,7 @@ def test_a_run_without_approval_fails_the_demo(gateway: Gateway, narrator: Narra
     with pytest.raises(
         DemoFailed, match="expected a request for approval, but the gateway answered success"
     ):
-        runner(gateway, narrator).ask({"code": "1"})
+        runner(gateway, narrator).request({"code": "1"})
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.integration
 FAKE = Path(__file__).with_name("fake_service.py")
 
 
-def fake(name: str, *mode: str, start_within: float = 10.0) -> ServiceSpec:
+def fake(name: str, *mode: str, start_within: float = 60.0) -> ServiceSpec:
     """A fake service; one named `gateway` listens on the gateway's port."""
     variable = "PML_GATEWAY_PORT" if name == "gateway" else "PML_HEALTH_PORT"
     return ServiceSpec(name, (sys.executable, str(FAKE), *mode), {}, variable, start_within)

@@ -44,14 +44,14 @@ class Supervisors:
     ) -> tuple[asyncio.subprocess.Process, StackState]:
         """Start a supervisor and wait until its stack is up; its descendants are recorded."""
         process = await self.start(home, *mode)
-        state = await eventually(lambda: read_state(home), within=30)
+        state = await eventually(lambda: read_state(home), within=60)
         assert state.pid == process.pid
         self.family = descendants_of(process.pid)
         return process, state
 
     async def leaves_nothing(self) -> None:
         """Fail unless the recorded descendants end."""
-        await eventually(lambda: not [one for one in self.family if is_running(one)], within=10)
+        await eventually(lambda: not [one for one in self.family if is_running(one)], within=60)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def supervisors() -> AsyncIterator[Supervisors]:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> int:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await process.wait()
 
 
@@ -137,7 +137,7 @@ async def test_a_signal_during_the_start_ends_it_too(
     supervisors: Supervisors, stack_home: Path
 ) -> None:
     process = await supervisors.start(stack_home)
-    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=10)
+    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=60)
     supervisors.family = descendants_of(process.pid)
     process.terminate()
     assert await _ended(process) == 0
@@ -152,6 +152,6 @@ async def test_a_second_signal_kills_what_takes_its_time(
     gateway = psutil.Process(state.parts["gateway"].pid)
     await eventually(lambda: not is_running(gateway))
     process.terminate()
-    async with asyncio.timeout(10):  # the fake service ignores SIGTERM
+    async with asyncio.timeout(60):  # without the second signal it would wait 600 s
         assert await process.wait() == 0
     await supervisors.leaves_nothing()

@@ -49,7 +49,7 @@ a plain DROP ends autovacuum itself."""
 
 
 async def eventually(
-    check: Callable[[], T | Awaitable[T | None] | None], within: float = 15.0
+    check: Callable[[], T | Awaitable[T | None] | None], within: float = 60.0
 ) -> T:
     """Poll `check` until its result is truthy and return it; it may be async, and may assert.
 

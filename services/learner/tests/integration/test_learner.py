@@ -95,7 +95,7 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
                 updates = await _published(executor, runs[0], LearningUpdated)
                 return updates if len(updates) == 20 else []
 
-            updates = await eventually(all_updates, within=30.0)
+            updates = await eventually(all_updates, within=60.0)
             assert sorted(update.revision for update in updates) == list(range(1, 21))
             last = max(updates, key=lambda update: update.revision)
             assert last.usage.count == sum(stats.count for stats in last.learning.paths) == 20
@@ -146,7 +146,7 @@ async def test_an_outage_of_postgres_is_reported_and_survived(
             async def published() -> Sequence[LearningUpdated]:
                 return await _published(executor, run, LearningUpdated)
 
-            (updated,) = await eventually(published, within=30.0)
+            (updated,) = await eventually(published, within=60.0)
             assert updated.revision == 1
             assert await executor.dead_letters() == []
     finally:

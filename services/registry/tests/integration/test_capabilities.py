@@ -94,7 +94,7 @@ async def test_a_capability_named_later_is_found_by_both_names(
     assert (record.named, record.description) == (True, "make sure")
     with caplog.at_level(logging.WARNING):
         assert await registry.resolve(UNNAMED) == record
-    assert "is now fs:ensure" in caplog.text
+    assert "was renamed to fs:ensure" in caplog.text
     await registry.analysed(analysed(SIMILAR_HASH))
     assert sorted(await registry.names()) == ["fs:ensure", f"{UNNAMED}1"]
 

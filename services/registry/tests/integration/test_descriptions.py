@@ -107,7 +107,7 @@ async def test_a_former_name_resolves_with_a_warning(
         (answer,) = await registry.describe(UNNAMED)
     assert answer.capability is not None
     assert answer.capability.aliases == (UNNAMED,)
-    assert "is now fs:ensure" in caplog.text
+    assert "was renamed to fs:ensure" in caplog.text
     assert (await registry.resolve("fs:ensure")).aliases == (UNNAMED,)
 
 

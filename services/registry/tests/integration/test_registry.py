@@ -115,7 +115,7 @@ async def test_a_capability_is_created_learned_listed_and_found(
             said = await _published(other_services, entity, CapabilityChanged)
             return said if len(said) == 2 else []
 
-        said = await eventually(published, within=30.0)
+        said = await eventually(published, within=60.0)
         assert [message.change for message in said] == ["created", "listed"]
         record = await _resolve(other_services, "cap:fs:ensure")
         assert (record.listed, record.usage.count) == (True, 1)
@@ -154,7 +154,7 @@ async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
         async def all_listed() -> bool:
             return len(await _tools(other_services)) == len(FILES) + len(OTHERS)
 
-        await eventually(all_listed, within=30.0)
+        await eventually(all_listed, within=60.0)
         hits = (await _discover(other_services, intent)).hits
         assert "fs:read_text_file" in [hit.id for hit in hits]
 
@@ -183,7 +183,7 @@ async def test_messages_lost_in_a_crash_are_published_once_and_nothing_is_duplic
             catalogues = await _published(other_services, "fs", CatalogChanged)
             return len(changes) == 2 and len(catalogues) == 1
 
-        await eventually(published, within=30.0)
+        await eventually(published, within=60.0)
         record = await _resolve(other_services, str(analysis.capability.capability_id))
         assert (record.usage.count, len(await _tools(other_services))) == (1, 1)
         assert await other_services.dead_letters() == []
@@ -212,6 +212,6 @@ async def test_concurrent_replicas_agree(
             learned = all(record.usage.count == 2 for record in page.capabilities)
             return page.capabilities if page.total == len(hashes) and learned else ()
 
-        records = await eventually(all_listed, within=30.0)
+        records = await eventually(all_listed, within=60.0)
         assert len({record.name for record in records}) == len(hashes)
         assert [record.name for record in records if record.named] == ["fs:ensure"]

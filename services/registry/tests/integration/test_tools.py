@@ -56,8 +56,8 @@ async def _list(stores: Stores, embedder: Embedder, *messages: ToolsListed) -> l
 
 async def test_a_list_becomes_the_catalog_of_its_server(stores: Stores, embedder: Embedder) -> None:
     message = listed(tool("fs:read", "Reads."), tool("fs:write", "a\x00b"))
-    (message,) = await _list(stores, embedder, message)
-    assert message == CatalogChanged(
+    (published,) = await _list(stores, embedder, message)
+    assert published == CatalogChanged(
         scope=SCOPE, event_id=ids.effect_id(message.event_id, "catalog-changed"), server="fs"
     )
     assert await _catalog(stores) == [("fs:read", "Reads."), ("fs:write", "a\x00b")]
@@ -142,7 +142,7 @@ async def test_tools_without_a_valid_name_are_ignored_with_a_warning(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         await _list(stores, embedder, listed(tool("fs:re ad"), tool("git:log"), tool("fs:stat")))
-    assert "2 of its 3 tools are left out" in caplog.text
+    assert "2 of its 3 tools are ignored" in caplog.text
     assert await _catalog(stores) == [("fs:stat", "")]
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["pml_local.testing"]
+pytest_plugins = ["libs.pml_local.tests.support.harness"]
 
-# How long an example takes says how busy the machine is.
+# The duration of an example depends on the machine's load.
 settings.register_profile("pml", deadline=None)
 settings.load_profile("pml")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home() -> Iterator[None]:
-    """Approvers' keys of stacks under test lie in no folder of the tester's."""
+    """Keep approvers' keys of stacks under test out of the tester's own folders."""
     with tempfile.TemporaryDirectory(prefix="pml-state-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
         os.environ.pop("PML_APPROVER_KEY_FILE", None)

@@ -1,5 +1,5 @@
-"""What an analysis costs over parsing alone (P9, at 50 lines), and how it grows: p50 of CPU
-milliseconds, which other work on the machine disturbs less than wall time.
+"""Cost of an analysis over parsing alone (P9, at 50 lines), and its growth: p50 of CPU
+milliseconds, which depend less on the machine's load than wall time.
 
 `uv run python bench/analyze.py [rounds]`
 """
@@ -103,7 +103,7 @@ def p50(work: Callable[[], object], rounds: int) -> float:
 
 
 def program(lines: int) -> str:
-    """The first program above in blocks, one after the other: about so many lines."""
+    """The first program above, in consecutive blocks of about this many lines."""
     head, _, body = PROGRAM.partition("\n\n")
     copies = round(lines / len(PROGRAM.splitlines()))
     if copies == 0:
@@ -114,7 +114,7 @@ def program(lines: int) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one program: CPU milliseconds of parsing alone and of the whole analysis."""
+    """CPU milliseconds of parsing a program and of its whole analysis."""
 
     code: str
     nodes: int
@@ -122,7 +122,7 @@ class Cost:
     whole: float
 
     def line(self) -> str:
-        """As a row of the table."""
+        """A row of the table."""
         return (
             f"{len(self.code.splitlines()):>5} lines {len(self.code):>6} characters"
             f" {self.nodes:>4} nodes   parse {self.parse:7.3f}   analysis {self.whole:7.3f}"
@@ -131,7 +131,7 @@ class Cost:
 
 
 def measure(code: str, rounds: int) -> Cost:
-    """What one program costs."""
+    """Measure one program."""
     source = Source(code)
 
     def analysis() -> Analysis:
@@ -144,8 +144,8 @@ def measure(code: str, rounds: int) -> Cost:
 
 
 def fit(costs: Sequence[Cost]) -> str:
-    """Least squares: milliseconds by thousands of characters, how well a straight line says it, and
-    the exponent that a power would have (1: linear)."""
+    """Least squares: milliseconds per thousand characters, the fit of a straight line, and the
+    exponent of a power law (1: linear)."""
     sizes = [len(cost.code) / 1e3 for cost in costs]
     times = [cost.whole for cost in costs]
     slope, start = statistics.linear_regression(sizes, times)

@@ -1,4 +1,4 @@
-"""What the bus costs over bare nats-py, on a fresh server: p50 and p95 in milliseconds.
+"""Cost of the bus over bare nats-py on a fresh server: p50 and p95 in milliseconds.
 
 `uv run python bench/bus.py [rounds]`
 """
@@ -45,7 +45,7 @@ async def took(work: Awaitable[object]) -> float:
 
 
 async def report(label: str, rounds: int, measure: Measured) -> None:
-    """Run, and print one line."""
+    """Measure and print one line."""
     for _ in range(WARM_UP):
         await measure()
     times = sorted([await measure() for _ in range(rounds)])
@@ -54,7 +54,7 @@ async def report(label: str, rounds: int, measure: Measured) -> None:
 
 
 async def raw_floors(url: str, rounds: int) -> None:
-    """The same steps with nats-py alone."""
+    """The same operations with nats-py alone."""
     client, other = Client(), Client()
     await client.connect(url)
     await other.connect(url)
@@ -71,7 +71,7 @@ async def raw_floors(url: str, rounds: int) -> None:
 
     async def publish_and_fetch() -> float:
         fetching = asyncio.create_task(pull.fetch(1, timeout=5))
-        await asyncio.sleep(0.002)  # its request stands at the server before the message comes
+        await asyncio.sleep(0.002)  # the fetch request must arrive before the message
         began = perf_counter()
         await js.publish("raw.b", body)
         [message] = await fetching
@@ -92,7 +92,7 @@ async def raw_floors(url: str, rounds: int) -> None:
 
 
 async def bus_figures(url: str, rounds: int) -> None:
-    """What services see."""
+    """The operations as services use them."""
     sender = await NatsBus.connect(url, service="gateway", identity=all_services_identity())
     owner = await NatsBus.connect(url, service="registry", identity=all_services_identity())
     handled: asyncio.Queue[float] = asyncio.Queue()

@@ -1,7 +1,8 @@
-"""P3 apart: one journaled tool call and one raw request in turns, and what processor a call takes.
+"""P3 in isolation: one journaled tool call and one raw request in alternation, and a call's CPU
+time.
 
-On a machine with other work the times differ from round to round, and the ratio with them; the
-processor time of a call hardly does. `uv run python bench/call.py [ROUNDS]`
+On a busy machine the times, and with them the ratio, differ from round to round; the CPU time of a
+call hardly does. `uv run python bench/call.py [ROUNDS]`
 """
 
 import asyncio
@@ -19,7 +20,7 @@ ROUNDS = 5
 
 
 async def main(rounds: int) -> None:
-    """Each round, then all together."""
+    """Measure each round, then print the medians."""
     calls: list[float] = []
     requests: list[float] = []
     used: list[dict[str, float]] = []
@@ -31,14 +32,14 @@ async def main(rounds: int) -> None:
                 before = snapshot(stack)
                 calls.append(p50(await call_to_call(http)))
                 used.append(per_workflow(before, snapshot(stack), CALLS))
-                print(_told(calls[-1], requests[-1]))
-    print(f"\nmedian of {rounds}: {_told(statistics.median(calls), statistics.median(requests))}")
+                print(_line(calls[-1], requests[-1]))
+    print(f"\nmedian of {rounds}: {_line(statistics.median(calls), statistics.median(requests))}")
     print("\nCPU of a call, ms")
     for part in used[0]:
         print(f"  {part:<28}{statistics.median(each[part] for each in used):7.2f}")
 
 
-def _told(call_ms: float, request_ms: float) -> str:
+def _line(call_ms: float, request_ms: float) -> str:
     return f"{call_ms / request_ms:6.2f}  {call_ms:.2f} ms a call, {request_ms:.2f} ms a request"
 
 

@@ -1,5 +1,5 @@
-"""Cost of compiling every program before it is approved, and of reading it in a process where
-it is long: milliseconds by the clock per program, p50 and p95, new and known.
+"""Cost of compiling every program before its approval, and of analysing long ones in a process:
+wall milliseconds per program, p50 and p95, new and known.
 
 `uv run python bench/compile_check.py [rounds]`
 """
@@ -44,7 +44,7 @@ def requested(code: str) -> ExecutionRequested:
 
 
 async def clocked(what: str, rounds: int, work: Callable[[int], Awaitable[object]]) -> None:
-    """Print what one piece of work takes."""
+    """Measure and print one operation."""
     times: list[float] = []
     for number in range(rounds):
         began = perf_counter()

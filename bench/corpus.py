@@ -1,7 +1,8 @@
-"""Every call of a tool in real TypeScript is seen: files made into programs, analysed and checked.
+"""Completeness of tool calls found in real TypeScript: files made into programs, analysed and
+checked.
 
-`uv run python bench/corpus.py FOLDER...` reads every .ts file under the folders; without any, those
-of this project's own sandbox. Prints what was missed (nothing should be), why files were refused,
+`uv run python bench/corpus.py FOLDER...` reads every .ts file under the folders; by default those
+of this project's own sandbox. Prints missed calls (there should be none), reasons of rejections,
 and CPU seconds per file.
 """
 
@@ -31,7 +32,7 @@ from services.analyzer.tests.tool_calls import (
 )
 
 LIMITS: Final = Limits(nodes=10_000, edges=100_000)
-"""Wider than a person would approve of: whole files become one program here."""
+"""Wider than a person would approve: a whole file is one program here."""
 
 OWN: Final = "services/executor/runtime"
 LONGEST_S: Final = 1.0
@@ -40,7 +41,7 @@ _NAME = re.compile(r'"[^"]*"|[\w$]+(?= is | cannot | =)')
 
 @dataclass
 class Findings:
-    """What came out, file by file; times in CPU seconds."""
+    """Results, file by file; times in CPU seconds."""
 
     analysed: int = 0
     calls: int = 0
@@ -54,21 +55,21 @@ class Findings:
     times: list[tuple[float, int, str]] = field(default_factory=list[tuple[float, int, str]])
 
     def refuse(self, reason: str, where: str) -> None:
-        """Count a file that was refused."""
+        """Count a rejected file."""
         self.refused[reason] += 1
         self.example.setdefault(reason, where)
 
 
 def files(folders: Iterable[str]) -> Iterator[Path]:
-    """Every .ts file that is no declaration."""
+    """Every .ts file without declaration files."""
     for folder in folders:
         for path in sorted(Path(folder).rglob("*.ts")):
             if not path.name.endswith(".d.ts") and path.is_file():
                 yield path
 
 
-def look_at(path: Path, findings: Findings) -> None:
-    """Make one file a program, analyse it, and compare."""
+def examine(path: Path, findings: Findings) -> None:
+    """Turn a file into a program, analyse it, and compare."""
     text = path.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
     code = rewritten(text)
     if not parses(text) and not parses(code):
@@ -77,7 +78,7 @@ def look_at(path: Path, findings: Findings) -> None:
     began = process_time()
     try:
         outcome = analyze(code, tools=CATALOGUE, policy=Policy(), limits=LIMITS, capabilities=KNOWN)
-    except Exception as error:  # noqa: BLE001 - any at all is what is looked for
+    except Exception as error:  # noqa: BLE001 - any exception is a finding
         findings.crashed.append(f"{path}: {error!r}")
         return
     findings.times.append((process_time() - began, len(code), str(path)))
@@ -91,7 +92,7 @@ def look_at(path: Path, findings: Findings) -> None:
 
 
 def compare(path: Path, code: str, outcome: Analysis, findings: Findings) -> None:
-    """Every call on a root is a node or dynamic; every node is such a call."""
+    """Check that every call on a root is a node or dynamic, and every node is such a call."""
     lines = Source(code)
     expected = places_of_calls(code)
     nodes, dynamic = places_of_nodes(outcome)
@@ -105,7 +106,7 @@ def compare(path: Path, code: str, outcome: Analysis, findings: Findings) -> Non
 
 
 def report(findings: Findings, found: int) -> bool:
-    """Print everything; whether all is well."""
+    """Print everything; returns whether nothing was missed."""
     print(f"{found} files, {findings.analysed} analysed ({findings.analysed / found:.1%})")
     print(f"{findings.calls} calls on roots, {findings.dynamic} of them dynamic")
     for reason, count in findings.refused.most_common():
@@ -133,11 +134,11 @@ def report(findings: Findings, found: int) -> bool:
 
 
 def main(folders: list[str]) -> int:
-    """Exit code 0 when nothing is wrong."""
+    """Return exit code 0 when nothing is wrong."""
     findings = Findings()
     paths = list(files(folders or [OWN]))
     for path in paths:
-        look_at(path, findings)
+        examine(path, findings)
     return 0 if report(findings, len(paths)) else 1
 
 

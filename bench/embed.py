@@ -1,4 +1,4 @@
-"""What a sentence embedding costs, with the bare matrix products of its model beside it.
+"""Cost of a sentence embedding, with the bare matrix products of its model for comparison.
 
 `uv run python bench/embed.py [rounds]`
 """
@@ -36,7 +36,7 @@ def took(work: Callable[[], object]) -> float:
 
 
 def report(label: str, rounds: int, work: Callable[[], object]) -> None:
-    """Run, and print one line."""
+    """Measure and print one line."""
     for _ in range(WARM_UP):
         work()
     times = sorted(took(work) for _ in range(rounds))
@@ -45,7 +45,7 @@ def report(label: str, rounds: int, work: Callable[[], object]) -> None:
 
 
 def report_products(rounds: int) -> None:
-    """The model's 24 products for the short text: as numpy has them, and in panels."""
+    """The model's 24 products for the short text: in numpy's layout, and in panels."""
     random = np.random.default_rng(0)
     x = {width: random.standard_normal((SHORT_TOKENS, width), np.float32) for width in (384, 1536)}
     plain = [random.standard_normal(shape, np.float32) for shape in SHAPES]
@@ -59,12 +59,12 @@ def report_products(rounds: int) -> None:
 
 
 def in_panels(weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(inputs, outputs) to (outputs / 32, inputs, 32)."""
+    """Reshape (inputs, outputs) to (outputs / 32, inputs, 32)."""
     return np.ascontiguousarray(weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2))
 
 
 def report_throughput(embedder: MiniLmEmbedder, threads: int) -> None:
-    """256 mixed texts, shared between so many callers."""
+    """Embed 256 mixed texts, split between this many callers."""
     texts = mixed(256)
     with ThreadPoolExecutor(threads) as pool:
         parts = [texts[start : start + 16] for start in range(0, len(texts), 16)]

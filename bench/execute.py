@@ -1,25 +1,28 @@
-"""What one workflow and one tool call cost, as ratios to their floors in one run.
+"""Cost of one workflow and one tool call, as ratios to their floors in one run.
 
 P1   `pml_execute` with one tool call, warm, over a bare `deno run` of the same code
-P2   the same with no process waiting warm
+P2   the same without a warm process
 P3   one journaled tool call from inside the sandbox over a raw nats-py request
-P5   workflows a second from many callers, over 2 cores that do nothing but bare `deno run`s
-P10  how long after its deadline a busy sandbox is gone, at the 99th percentile, in ms
+P5   workflows a second from many callers, over 2 cores that only run bare `deno run`s
+P10  time from its deadline until a busy sandbox is gone, at the 99th percentile, in ms
 
-The tool is a stub that the gateway itself answers, so the figures are ours alone. Every workflow
-runs the same program, which is known after the first. Everything runs on two cores.
-`--profile` tells where a workflow's time goes, step by step, and its processor time, part by part.
+The tool is a stub inside the gateway, so the figures include no tool server. Every workflow runs
+the same program, which is known after the first. Everything runs on two cores. `--profile` prints a
+workflow's time step by step, and its CPU time part by part.
 `uv run python bench/execute.py [--only P1,P5] [--pool single_use|per_scope] [--profile] [--json]`
 """
 
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from execution.callers import Http, Json, asked, execute, walls_of
 from execution.floors import CODE, RUNS, WARM_UP, Floor, bare_deno, p50, raw_request, timed
@@ -28,9 +31,9 @@ from execution.processor import per_workflow, snapshot
 from execution.throughput import CORES, Load, saturate, two_cores
 from execution.timeline import timeline
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.learner import ExecutionTrace
 from pml_local.stack import Stack
-from pml_local.testing import eventually
 
 CALLS = 200
 MANY = f"""
@@ -41,12 +44,12 @@ return last;
 GOALS = {"P1": 1.0, "P2": 2.5, "P3": 4.0, "P5": 0.5, "P10": 100.0}
 PROFILED = 60
 COLD = {"PML_EXECUTOR_POOL_SIZE": "0", "PML_EXECUTOR_POOL_MAX_RUNS": "1"}
-"""No process waits, and none is used again."""
+"""No warm process, and no reuse."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the result; `value` is what the goal speaks of."""
+    """One line of the result; `value` is compared with the goal."""
 
     name: str
     value: float
@@ -55,8 +58,8 @@ class Figure:
 
 @dataclass
 class Profile:
-    """Where time and processor go: steps of a workflow with nothing else at work, and CPU of each
-    part for one workflow, one by one and from many callers. All in milliseconds."""
+    """Time and CPU: steps of a workflow on an idle stack, and each part's CPU per workflow,
+    sequentially and from many callers. All in milliseconds."""
 
     steps: dict[str, float] = field(default_factory=dict[str, float])
     cpu_one_by_one: dict[str, float] = field(default_factory=dict[str, float])
@@ -65,7 +68,7 @@ class Profile:
 
 @dataclass
 class Bench:
-    """What was asked for, and what was found."""
+    """Requested figures and results."""
 
     only: frozenset[str]
     pool: str | None
@@ -76,7 +79,7 @@ class Bench:
     walls: str = ""
 
     async def run(self) -> None:
-        """Every figure that is wanted."""
+        """Measure every requested figure."""
         floor = await bare_deno(self.folder)
         if self.profiled or self.only - {"P2"}:
             async with asked(self.folder / "warm", self._environment()) as (stack, http):
@@ -137,13 +140,13 @@ class Bench:
 
 
 async def one_by_one(http: Http) -> float:
-    """p50 of one-call workflows, each asked for when the one before is answered, in ms."""
+    """p50 of one-call workflows, one after another, in ms."""
     await timed(WARM_UP, lambda: execute(http, CODE))
     return p50(await timed(RUNS, lambda: execute(http, CODE)))
 
 
 async def call_to_call(http: Http) -> Sequence[float]:
-    """Seconds from one call's start to the next one's, in one long run."""
+    """Seconds between the starts of consecutive calls in one long run."""
     workflow = (await execute(http, MANY))["workflowId"]
 
     async def learned() -> list[Json] | None:
@@ -157,7 +160,7 @@ async def call_to_call(http: Http) -> Sequence[float]:
 
 
 def show(bench: Bench) -> None:
-    """For people."""
+    """Print the results for people."""
     for figure in bench.figures:
         print(f"{figure.name:<4}{figure.value:6.2f}  (goal {GOALS[figure.name]:g})  {figure.told}")
     print(f"walls: {bench.walls}; pool: {bench.pool or 'default'}")
@@ -183,7 +186,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     asked_for = _arguments()
     only = frozenset(asked_for.only.upper().split(","))
     if unknown := only - GOALS.keys():

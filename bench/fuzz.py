@@ -1,8 +1,8 @@
-"""Analyses texts that are nearly programs until the time is up; only answers may come out.
+"""Fuzzing of the analyzer with nearly valid programs: it must reject or analyse, never crash.
 
-`uv run python bench/fuzz.py [--minutes 1] [--seed 0] [FOLDER...]`: the programs that are damaged
-are those of the analyzer's own tests and, of each folder, statements in its .ts files. Prints what
-came out and every counterexample, made small.
+`uv run python bench/fuzz.py [--minutes 1] [--seed 0] [FOLDER...]`: mutates the programs of the
+analyzer's own tests and, of each folder, statements in its .ts files. Prints the outcomes and every
+counterexample, minimised.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from services.analyzer.tests.rewriting import rewritten
 
 TESTS = Path(__file__).parent.parent / "services/analyzer/tests"
 AT_ONCE = 1_000
-"""Texts by one seed."""
+"""Texts per seed."""
 
 MOST_FAILURES = 10
 SETTINGS = settings(
@@ -36,14 +36,14 @@ SETTINGS = settings(
 
 
 class Findings:
-    """What came out so far."""
+    """Results so far."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
         self.slowest = (0.0, "")
 
-    def look(self, text: str) -> None:
-        """Analyse one text. Raises what must not be."""
+    def examine(self, text: str) -> None:
+        """Analyse one text. Raises on a violation."""
         began = process_time()
         outcome = check(text)
         self.slowest = max(self.slowest, (process_time() - began, text))
@@ -51,7 +51,7 @@ class Findings:
 
 
 def programs(folders: Iterable[str]) -> list[str]:
-    """What is damaged."""
+    """Programs to mutate."""
     found = snippets(TESTS)
     for folder in folders:
         for path in sorted(Path(folder).rglob("*.ts")):
@@ -60,15 +60,15 @@ def programs(folders: Iterable[str]) -> list[str]:
 
 
 def main(minutes: float, first_seed: int, folders: Iterable[str]) -> int:
-    """Exit code 0 when nothing went wrong."""
+    """Return exit code 0 when nothing failed."""
     whole = programs(folders)
     drawn = texts(whole)
     findings = Findings()
     number, until, failures = first_seed, monotonic() + minutes * 60, 0
     while monotonic() < until and failures < MOST_FAILURES:
         try:
-            seed(number)(SETTINGS(given(drawn)(findings.look)))()
-        except Exception:  # noqa: BLE001 - any at all is what is looked for
+            seed(number)(SETTINGS(given(drawn)(findings.examine)))()
+        except Exception:  # noqa: BLE001 - any exception is a finding
             failures += 1
             print_exc()
         number += 1

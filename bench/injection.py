@@ -1,6 +1,6 @@
-"""What capabilities cost a run in ms, p50 and p95 (B4): ten of them injected, against the goal of
-10 ms, and one call of one, against the goal of 1 ms. CPU is that of the whole process: it tells
-more than time does where other programs run at once.
+"""Cost of capabilities in a run in ms, p50 and p95 (B4): injecting ten of them, with the goal of 10
+ms, and one call of one, with the goal of 1 ms. CPU is that of the whole process, which is more
+reliable than time on a busy machine.
 
 `uv run python bench/injection.py [rounds]`
 """
@@ -33,14 +33,14 @@ ONE = (Injected(name="x:0", called_as=("x_0",), code="return args.id;"),)
 
 
 def injected(count: int) -> tuple[Injected, ...]:
-    """So many capabilities of 20 lines, no two of them equal."""
+    """Distinct capabilities of 20 lines."""
     return tuple(
         Injected(name=f"x:{i}", called_as=(f"x_{i}",), code=f"{BODY} // {i}") for i in range(count)
     )
 
 
 def cpu() -> float:
-    """Milliseconds that ended child processes have used."""
+    """CPU milliseconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1e3
 
@@ -48,8 +48,8 @@ def cpu() -> float:
 async def run(
     command: DenoCommand, code: str, capabilities: tuple[Injected, ...] = ()
 ) -> tuple[float, float]:
-    """Milliseconds from the program handed over to its value returned, in a process that waits,
-    and the CPU of that process."""
+    """Milliseconds from sending the program to a warm process until its value returns, and the CPU
+    of that process."""
     before = cpu()
     sandbox = await DenoSandbox.start(command)
     await asyncio.sleep(SETTLE_S)
@@ -66,8 +66,8 @@ async def run(
     return took, cpu() - before
 
 
-def told(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> None:
-    """One line; `per` calls are in each run."""
+def show(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> None:
+    """Print one line; `per` calls are in each run."""
     times = sorted(took / per for took, _ in measured)
     p95 = times[int(len(times) * 0.95)]
     used = statistics.median(used / per for _, used in measured)
@@ -75,7 +75,7 @@ def told(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> N
 
 
 async def main(rounds: int) -> None:
-    """Each with and without, in turn; the difference is what it costs."""
+    """Measure with and without, alternating; the difference is the cost."""
     command = await sandbox_command(ExecutorSettings())
     ten = injected(CAPABILITIES)
     bare: list[tuple[float, float]] = []
@@ -86,11 +86,11 @@ async def main(rounds: int) -> None:
         own.append(await run(command, INSIDE))
         calls.append(await run(command, LOOP, ONE))
     cost = [(f[0] - b[0], f[1] - b[1]) for b, f in zip(bare, full, strict=True)]
-    told("an empty program", bare)
-    told(f"the same with {CAPABILITIES} capabilities of 20 typed lines", full)
-    told(f"injection of {CAPABILITIES} (goal: 10)", cost)
-    told("one call of a function of the program's own", own, CALLS)
-    told("one call of a capability, both reports read (goal: 1)", calls, CALLS)
+    show("an empty program", bare)
+    show(f"the same with {CAPABILITIES} capabilities of 20 typed lines", full)
+    show(f"injection of {CAPABILITIES} (goal: 10)", cost)
+    show("one call of a function of the program's own", own, CALLS)
+    show("one call of a capability, both reports read (goal: 1)", calls, CALLS)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Provides edges of a whole catalogue (A7): how many, how they spread, and what they cost (p50 of
-CPU milliseconds).
+"""Provides edges of a whole tool catalog (A7): their number, distribution and cost (p50 of CPU
+milliseconds).
 
 `uv run python bench/provides.py [tools.json of LiveMCPBench] [rounds]`
 
-Only few of its tools declare what they give, so that two inventions stand beside the catalogue as
-it is: every tool answers with a text, and every tool answers with the fields that it takes.
+Few of its tools declare an output, so two synthetic variants are measured too: every tool returns a
+text, and every tool returns the fields that it takes.
 """
 
 import json
@@ -18,11 +18,12 @@ from typing import Any
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.provides.tool_edges import create_provides_edges
+from pml_common.provides.read_catalog import create_provides_edges
 
 CATALOGUE = Path(__file__).parents[2] / "shared/data/livemcpbench/tools.json"
 
 
-def catalogue(path: Path) -> list[ToolDefinition]:
+def read_catalog(path: Path) -> list[ToolDefinition]:
     """The data set's tools."""
     document: list[Any] = json.loads(path.read_text(encoding="utf-8"))
     return [
@@ -38,19 +39,19 @@ def catalogue(path: Path) -> list[ToolDefinition]:
     ]
 
 
-def giving(tool: ToolDefinition, output: JsonObject) -> ToolDefinition:
-    """The tool as if it gave this."""
+def with_output(tool: ToolDefinition, output: JsonObject) -> ToolDefinition:
+    """The tool with this output."""
     return tool.model_copy(update={"output_schema": output})
 
 
 def echoing(tool: ToolDefinition) -> ToolDefinition:
-    """The tool as if it gave what it takes."""
+    """The tool with its input as its output."""
     taken = tool.input_schema.get("properties", {})
-    return giving(tool, {"type": "object", "properties": taken})
+    return with_output(tool, {"type": "object", "properties": taken})
 
 
 def measure(title: str, tools: Sequence[ToolDefinition], rounds: int) -> None:
-    """Print one catalogue's figures."""
+    """Print one catalog's figures."""
     times: list[float] = []
     for _ in range(rounds):
         began = process_time()
@@ -72,11 +73,13 @@ def measure(title: str, tools: Sequence[ToolDefinition], rounds: int) -> None:
 
 def main(path: Path, rounds: int) -> None:
     """Print all figures."""
-    tools = catalogue(path)
+    tools = read_catalog(path)
     declared = sum(tool.output_schema is not None for tool in tools)
     print(f"{len(tools)} tools, {declared} with an output schema")
     measure("as declared", tools, rounds)
-    measure("as if all gave a text", [giving(tool, {"type": "string"}) for tool in tools], rounds)
+    measure(
+        "as if all gave a text", [with_output(tool, {"type": "string"}) for tool in tools], rounds
+    )
     measure("as if all echoed", [echoing(tool) for tool in tools], rounds)
 
 

@@ -1,6 +1,6 @@
-"""What a sandbox costs over a bare `deno run`: wall time p50/p95/p99 and CPU per process, in ms.
+"""Cost of a sandbox over a bare `deno run`: wall time p50/p95/p99 and CPU per process, in ms.
 
-`uv run python bench/sandbox.py [rounds]`; `PML_EXECUTOR_WALLS=off` leaves the walls out.
+`uv run python bench/sandbox.py [rounds]`; `PML_EXECUTOR_WALLS=off` omits the walls.
 """
 
 import asyncio
@@ -36,22 +36,22 @@ Measured = Callable[[], Awaitable[float]]
 
 
 def cpu_of_children() -> float:
-    """Milliseconds that ended child processes have used."""
+    """CPU milliseconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 
 
 async def report(label: str, rounds: int, measure: Measured, *, cpu: bool = False) -> None:
-    """Run, and print one line; CPU only where each round is one process."""
+    """Measure and print one line; CPU only where each round is one process."""
     for _ in range(WARM_UP):
         await measure()
     before = cpu_of_children()
     times = [await measure() for _ in range(rounds)]
-    tell(label, times, (cpu_of_children() - before) / rounds if cpu else None)
+    show(label, times, (cpu_of_children() - before) / rounds if cpu else None)
 
 
-def tell(label: str, times: list[float], cpu: float | None = None) -> None:
-    """One line."""
+def show(label: str, times: list[float], cpu: float | None = None) -> None:
+    """Print one line."""
     ordered = sorted(times)
     p95, p99 = (ordered[int(len(times) * part)] for part in (0.95, 0.99))
     used = "" if cpu is None else f"   CPU {cpu:5.1f}"
@@ -95,7 +95,7 @@ class Bench:
         return took
 
     def warm(self, code: str) -> Measured:
-        """Program handed over to value returned, in a process that waits."""
+        """Program sent to value returned, in a warm process."""
 
         async def run() -> float:
             sandbox = await DenoSandbox.start(self._command)
@@ -123,7 +123,7 @@ class Bench:
         return took
 
     async def kill(self) -> float:
-        """A busy process, from the decision to kill it until nothing is left."""
+        """A busy process, from the kill until nothing is left."""
         sandbox = await DenoSandbox.start(self._command)
         await sandbox.run(program("for (;;) ;"))
         await asyncio.sleep(SETTLE_S)
@@ -133,8 +133,8 @@ class Bench:
 
 
 async def one_process(command: DenoCommand, rounds: int) -> None:
-    """Run after run in one process, as in per_scope: value returned, and ready again; CPU per run
-    with the process's own start."""
+    """Consecutive runs in one process, as in per_scope: value returned, and ready again; CPU per
+    run including the process's start."""
     runs = rounds + WARM_UP
     resources = replace(command.resources, runs=runs + 1)
     before = cpu_of_children()
@@ -152,12 +152,12 @@ async def one_process(command: DenoCommand, rounds: int) -> None:
         again.append((perf_counter() - ended) * 1e3)
     await sandbox.close()
     cpu = (cpu_of_children() - before) / runs
-    tell("per_scope: empty program in its process", ran[WARM_UP:], cpu)
-    tell("per_scope: from its end until ready again", again[WARM_UP:])
+    show("per_scope: empty program in its process", ran[WARM_UP:], cpu)
+    show("per_scope: from its end until ready again", again[WARM_UP:])
 
 
 async def main(rounds: int) -> None:
-    """Floors first, then ours."""
+    """Print floors first, then ours."""
     command = await sandbox_command(ExecutorSettings())
     bench = Bench(command)
     print(f"walls: {command.walls}")

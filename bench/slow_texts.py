@@ -1,5 +1,5 @@
-"""Texts that take long to read for their length: CPU milliseconds per KiB of one repeated thing,
-at three lengths. What grows with the length is worse than linear.
+"""Texts that are slow to analyse for their length: CPU milliseconds per KiB of one repeated
+snippet, at three lengths. A cost that grows with the length is worse than linear.
 
 `uv run python bench/slow_texts.py [KiB...]`
 """
@@ -25,7 +25,7 @@ REPEATED: Final = (
     *("mcp.fs.read({});", "await mcp.fs.read({});", "mcp[a].b();", "case 1:", "x as y as "),
     *("a ? (b) : c", "a<b>", "\U0001f600"),
 )
-"""Each text is one of these again and again."""
+"""Each text repeats one of these."""
 
 NUMBERED: Final[dict[str, Callable[[int], str]]] = {
     "declarations": lambda n: f"let v{n}=v{n - 1};",
@@ -42,7 +42,7 @@ NUMBERED: Final[dict[str, Callable[[int], str]]] = {
     "free": lambda n: f"use{n}.x;",
     "classes": lambda n: f"class A{n}{{m(){{}}}}",
 }
-"""Of these each repetition has its number."""
+"""In these each repetition has a number."""
 
 NESTED: Final = (
     ("(", ")"),
@@ -52,11 +52,11 @@ NESTED: Final = (
     ("if(a){", "}"),
     ("`${", "}`"),
 )
-"""Opened as deep as may be, then closed, again and again."""
+"""Nested as deeply as allowed, then closed, repeatedly."""
 
 
 def texts(size: int) -> Iterator[tuple[str, str]]:
-    """Each with its name, of about so many bytes."""
+    """Each text with its name, of about this many bytes."""
     for unit in REPEATED:
         yield repr(unit), unit * (size // len(unit.encode()))
     for name, made in NUMBERED.items():
@@ -67,7 +67,7 @@ def texts(size: int) -> Iterator[tuple[str, str]]:
 
 
 def cost(text: str) -> float:
-    """CPU milliseconds of one reading."""
+    """CPU milliseconds of one analysis."""
     began = process_time()
     analyze(text, tools=TOOLS, policy=Policy())
     return (process_time() - began) * 1e3

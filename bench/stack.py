@@ -1,4 +1,4 @@
-"""How long the embedded stack takes to come up: on a new data folder, and again on the same.
+"""Start-up time of the embedded stack: on a new data folder, and again on the same.
 
 `uv run python bench/stack.py`
 """
@@ -14,7 +14,7 @@ from pml_local.stack import embedded_stack
 
 
 async def start_once(home: Path) -> tuple[float, float, dict[str, float]]:
-    """Seconds to start, seconds to stop, seconds each part took."""
+    """Seconds to start, seconds to stop, seconds of each part."""
     parts: dict[str, float] = {}
 
     def note(event: Event) -> None:
@@ -29,7 +29,7 @@ async def start_once(home: Path) -> tuple[float, float, dict[str, float]]:
 
 
 async def main() -> None:
-    """Once cold, three times warm."""
+    """Measure once cold and three times warm."""
     with tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as folder:
         for label in ("new folder", "again", "again", "again"):
             up, down, parts = await start_once(Path(folder) / "data")

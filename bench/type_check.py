@@ -1,5 +1,5 @@
-"""What typed tools cost (A13): making declarations (CPU milliseconds), and checking a 50-line
-program against them in a warm process (wall milliseconds, which other work disturbs).
+"""Cost of typed tools (A13): generating declarations (CPU milliseconds), and checking a 50-line
+program against them in a warm process (wall milliseconds, which depend on the machine's load).
 
 `uv run python bench/type_check.py [rounds]`
 """
@@ -89,13 +89,13 @@ async def times(
 
 
 def shown(found: Sequence[float]) -> str:
-    """Its median and 95th percentile."""
+    """Median and 95th percentile."""
     ordered = sorted(found)
     return f"p50 {statistics.median(found):6.1f}   p95 {ordered[int(len(ordered) * 0.95)]:6.1f}"
 
 
 async def measure(checker: DenoChecker, tools: Sequence[ToolDefinition], rounds: int) -> None:
-    """Print the lines of one set of tools."""
+    """Measure and print one set of tools."""
 
     async def declare(_: int) -> object:
         return declarations(tools)
@@ -116,7 +116,7 @@ async def measure(checker: DenoChecker, tools: Sequence[ToolDefinition], rounds:
 
 
 async def main(rounds: int) -> None:
-    """Few tools, then all of them."""
+    """Measure few tools, then all of them."""
     if not CATALOGUE.exists():
         print(f"not measured: the tools of LiveMCPBench are not at {CATALOGUE}")
         return

@@ -1,6 +1,6 @@
-"""What each kind of walls adds to a sandbox process, from its start until it is ready and killed.
+"""Cost of each kind of walls for a sandbox process, from its start until it is ready and killed.
 
-The kinds take turns, so that a busy machine is as unfair to one as to another; milliseconds.
+The kinds alternate, so that the machine's load affects all alike; milliseconds.
 `uv run python bench/walls.py [rounds]`
 """
 
@@ -32,13 +32,13 @@ KINDS: dict[str, Build] = {
 
 
 def cpu_ms() -> float:
-    """What this process and its ended children have used."""
+    """CPU milliseconds of this process and its ended children."""
     used = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used) * 1000
 
 
 async def start(command: DenoCommand) -> tuple[float, float]:
-    """Wall time until ready, and CPU with its end."""
+    """Wall time until ready, and CPU until the end."""
     before, began = cpu_ms(), perf_counter()
     sandbox = await DenoSandbox.start(command)
     took = (perf_counter() - began) * 1000
@@ -47,7 +47,7 @@ async def start(command: DenoCommand) -> tuple[float, float]:
 
 
 async def main(rounds: int) -> None:
-    """One line for each kind that stands here."""
+    """Print one line for each kind that is available."""
     settings = ExecutorSettings()
     site = Site(
         deno=Path(settings.executor_deno),

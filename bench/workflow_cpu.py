@@ -1,9 +1,9 @@
-"""Processor time of one workflow: with a read-only stub, and with the same tool asked about, its
-arguments bound and a person's approval.
+"""CPU time of one workflow: with a read-only stub, and with the same tool on `ask`, its arguments
+bound and approved by a person.
 
 `--against CHECKOUT` compares with another checkout of this project, set up by `make setup`: nine
-runs, in each of which both serve short blocks of workflows in turn, so that what the machine does
-meanwhile meets both alike; fails where the 95 % interval of the difference lies wholly above 5 %.
+runs, in each of which both serve short blocks of workflows in alternation, so that the machine's
+load affects both alike; fails if the 95 % interval of the difference lies wholly above 5 %.
 `uv run python bench/workflow_cpu.py [--against CHECKOUT] [--rounds N] [--json]`
 """
 
@@ -20,6 +20,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Final, cast
 
+sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
+
 from execution.callers import Http, asked, execute
 from execution.floors import CODE
 from execution.processor import per_workflow, snapshot
@@ -27,8 +29,7 @@ from execution.throughput import two_cores
 
 WORKFLOWS, WARM_UP = 80, 40
 BLOCK, BLOCKS = 10, 20
-"""Workflows of one kind that a checkout serves before it is the other's turn, and how many turns
-each has in a run."""
+"""Workflows of one kind that a checkout serves in one turn, and the turns of each in a run."""
 MOST_MORE: Final = 0.05
 _T_95: Final = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t, two-sided 95 %, by degrees of freedom."""
@@ -37,11 +38,11 @@ KINDS: Final = ("read-only", "approved")
 ASKED: Final = {"rules": [{"pattern": "pml_stub:*", "verdict": "ask"}]}
 
 Measure = Callable[[int], Awaitable[dict[str, float]]]
-"""CPU milliseconds of one workflow, of each part and of all, over so many of them."""
+"""Serves this many workflows; returns the CPU milliseconds of one, by part and in total."""
 
 
 async def approved(http: Http) -> None:
-    """One workflow that a person lets run."""
+    """Run one workflow that a person approves."""
     answer = (await http.post("/api/execute", json={"code": CODE})).json()
     assert answer["status"] == "approval_required", answer
     decision = {"decision": "approve", "wait": True}
@@ -62,7 +63,7 @@ def _text(file: Path) -> str:
 
 @asynccontextmanager
 async def warm_stack(folder: Path, kind: str) -> AsyncGenerator[Measure]:
-    """A stack that has served some workflows of a kind."""
+    """Run a stack that has served some workflows of a kind."""
     policy = _written(folder / "policy.json", json.dumps(ASKED))
     env = {} if kind == "read-only" else {"PML_GATEWAY_POLICY_FILE": str(policy)}
     async with asked(folder / "home", env) as (stack, http):
@@ -81,15 +82,15 @@ async def warm_stack(folder: Path, kind: str) -> AsyncGenerator[Measure]:
 
 
 async def serve_blocks(folder: Path, kind: str) -> None:
-    """Serve a block for each line of standard input; print its CPU milliseconds a workflow."""
+    """Serve a block for each line of standard input; print its CPU milliseconds per workflow."""
     async with warm_stack(folder, kind) as measure:
         print("ready", flush=True)
         while await asyncio.to_thread(sys.stdin.readline):
             print(json.dumps(await measure(BLOCK)), flush=True)
 
 
-class Served:
-    """A checkout that serves blocks of one kind, in a process of its own."""
+class ServingCheckout:
+    """A checkout that serves blocks of one kind in a separate process."""
 
     def __init__(self, checkout: Path, kind: str) -> None:
         argv = [checkout / ".venv/bin/python", Path(__file__).resolve(), "--blocks", kind]
@@ -104,21 +105,21 @@ class Served:
         assert self._out.readline() == "ready\n", "the other side did not start"
 
     def block(self) -> dict[str, float]:
-        """CPU milliseconds a workflow of the next block, by part."""
+        """CPU milliseconds per workflow of the next block, by part."""
         self._into.write("\n")
         return json.loads(self._out.readline())
 
     def end(self) -> None:
-        """End it, and wait for that."""
+        """End it, and wait for its exit."""
         self._into.close()
         self._process.wait(60)
 
 
 def one_run(other: Path, kind: str) -> tuple[dict[str, float], dict[str, float]]:
-    """CPU milliseconds a workflow by part, of the other checkout and of this one, which serve in
-    turn."""
+    """CPU milliseconds per workflow by part, of the other checkout and of this one, serving in
+    alternation."""
     this = Path(__file__).resolve().parents[1]
-    sides = [Served(other, kind), Served(this, kind)]
+    sides = [ServingCheckout(other, kind), ServingCheckout(this, kind)]
     took: list[list[dict[str, float]]] = [[], []]
     try:
         for side in sides:
@@ -147,7 +148,7 @@ def interval(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]
 
 
 def compare(other: Path, rounds: int) -> int:
-    """Print the comparison; 1 where something costs more than it may."""
+    """Print the comparison; returns 1 if a cost exceeds its limit."""
     failed = False
     for kind in KINDS:
         pairs: list[tuple[float, float]] = []

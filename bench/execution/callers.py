@@ -1,4 +1,4 @@
-"""A stack to ask, and how it is asked."""
+"""A stack for benchmarks, and its callers."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 
 Json = dict[str, object]
 Http = httpx2.AsyncClient
@@ -18,7 +18,7 @@ _STUB = {"PML_GATEWAY_STUB_TOOLS": "true"}
 
 @asynccontextmanager
 async def asked(home: Path, env: Mapping[str, str]) -> AsyncGenerator[tuple[Stack, Http]]:
-    """A stack whose analyzer knows the stub tool, which the gateway itself answers."""
+    """Run a stack whose analyzer knows the stub tool inside the gateway."""
     options = StackOptions(home=home, gateway_port=free_port(), env={**_STUB, **env})
     async with (
         embedded_stack(options) as stack,
@@ -29,14 +29,14 @@ async def asked(home: Path, env: Mapping[str, str]) -> AsyncGenerator[tuple[Stac
 
 
 async def ask(http: Http, code: str, timeout_s: float | None = None) -> Json:
-    """One workflow through REST; its answer."""
+    """Run one workflow over REST; returns its response."""
     body: Json = {"code": code} if timeout_s is None else {"code": code, "timeout": timeout_s}
     answer = await http.post("/api/execute", json=body)
     return answer.json()
 
 
 async def execute(http: Http, code: str) -> Json:
-    """One workflow that succeeds."""
+    """Run one workflow, which must succeed."""
     body = await ask(http, code)
     assert body["status"] == "success", body
     return body
@@ -48,7 +48,7 @@ async def _known(http: Http) -> bool:
 
 
 async def walls_of(stack: Stack) -> str:
-    """What stands around the sandboxes, as the executor tells."""
+    """The sandboxes' walls, as the executor reports them."""
     port = stack.parts["executor"].port
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
         return (await http.get("/healthz")).json()["checks"]["walls"]

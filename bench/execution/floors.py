@@ -1,4 +1,4 @@
-"""What the figures are divided by, each taken in the same run."""
+"""Floors that the figures are divided by, measured in the same run."""
 
 import asyncio
 import json
@@ -15,8 +15,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.connection import subscribe
-from pml_local.testing import eventually
 
 CODE = 'return await mcp.pml_stub.echo({ greeting: "hello" });'
 WARM_UP, RUNS, REQUESTS = 10, 60, 2000
@@ -35,7 +35,7 @@ def p50(seconds: Sequence[float]) -> float:
 
 
 async def timed(times: int, action: Callable[[], Awaitable[object]]) -> list[float]:
-    """Seconds of each of `times` calls, one after the other."""
+    """Seconds of each of `times` sequential calls."""
     found: list[float] = []
     for _ in range(times):
         began = perf_counter()
@@ -53,7 +53,7 @@ class Floor:
 
 
 async def bare_deno(folder: Path) -> Floor:
-    """A bare `deno run`, as often as the workflows it is compared with."""
+    """Measure a bare `deno run`, as often as the workflows compared with it."""
     program = folder / "bare.ts"
     program.write_text(_BARE, encoding="utf-8")
 
@@ -71,7 +71,7 @@ async def bare_deno(folder: Path) -> Floor:
 
 
 def _cpu_of_children() -> float:
-    """Milliseconds that ended child processes have used."""
+    """CPU milliseconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 

@@ -1,4 +1,4 @@
-"""P10: how long after its deadline a busy sandbox process is really gone."""
+"""P10: the time from its deadline until a busy sandbox process is gone."""
 
 import asyncio
 import os
@@ -10,12 +10,12 @@ from uuid import UUID
 from execution.callers import Http, ask
 from execution.processor import below, children, own
 
+from libs.pml_local.tests.support.harness import eventually, stack_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_local.stack import Stack
-from pml_local.testing import eventually, stack_identity
 
 KILLS = 120
 _TIMEOUT_S = 0.25
@@ -32,13 +32,13 @@ _SETTLED_FOR_S = 0.05
 
 @dataclass
 class Deaths:
-    """When each of some processes ended, in seconds of the wall clock."""
+    """End times of processes, in seconds of the wall clock."""
 
     at: dict[int, float] = field(default_factory=dict[int, float])
     _watched: dict[int, int] = field(default_factory=dict[int, int])
 
     def watch(self, pid: int) -> None:
-        """Note when this process ends; one that is gone already is left out."""
+        """Record this process's end; an already ended one is ignored."""
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
@@ -56,14 +56,14 @@ class Deaths:
         os.close(descriptor)
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         for pid in list(self._watched):
             self._let_go(pid)
 
 
 async def overshoots(stack: Stack, http: Http, kills: int = KILLS) -> list[float]:
-    """Milliseconds from each run's deadline (its start in the journal and its timeout) to the end
-    of the last process of its sandbox, in order of size."""
+    """Sorted milliseconds from each run's deadline (its start in the journal plus its timeout) to
+    the end of the last process of its sandbox."""
     bus = await NatsBus.connect(
         stack.nats_url, service="bench", identity=stack_identity(stack.home)
     )
@@ -92,7 +92,7 @@ async def _overshoot(stack: Stack, http: Http, bus: NatsBus, program: str) -> fl
 
 
 async def _settled(executor: int) -> Sequence[set[int]]:
-    """The processes of each sandbox, once the pool starts and ends nothing any more."""
+    """The processes of each sandbox, once the pool is idle."""
     while True:
         sandboxes = _sandboxes(executor)
         await asyncio.sleep(_SETTLED_FOR_S)
@@ -101,7 +101,7 @@ async def _settled(executor: int) -> Sequence[set[int]]:
 
 
 def _sandboxes(executor: int) -> dict[frozenset[int], float]:
-    """The processes of each sandbox, with the CPU milliseconds they have used."""
+    """The processes of each sandbox, with their CPU milliseconds."""
     found: dict[frozenset[int], float] = {}
     for child in children(executor):
         pids = frozenset({child, *below(child)})
@@ -110,14 +110,14 @@ def _sandboxes(executor: int) -> dict[frozenset[int], float]:
 
 
 def _gone(sandboxes: Sequence[set[int]], deaths: Deaths) -> set[int]:
-    """All processes of the sandboxes of which one has ended, once they all have."""
+    """All processes of the sandboxes with an ended process, once all of them have ended."""
     killed = [sandbox for sandbox in sandboxes if sandbox & deaths.at.keys()]
     pids = set[int]().union(*killed)
     return pids if pids <= deaths.at.keys() else set()
 
 
 async def _began(bus: NatsBus, workflow_id: UUID) -> float:
-    """When the run began, as its journal says, in seconds."""
+    """The run's start in its journal, in seconds."""
     first = (await bus.history(_SCOPE, str(workflow_id), of=TRACE_RECORDED))[0].message
     assert isinstance(first, TraceRecorded)
     return first.entries[0].ts / 1000

@@ -1,4 +1,4 @@
-"""Processor time of a stack's processes, from /proc."""
+"""CPU time of a stack's processes, from /proc."""
 
 import os
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ _TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Used:
-    """CPU milliseconds so far: of the process itself, of its children that have ended."""
+    """CPU milliseconds so far: of the process itself, and of its ended children."""
 
     own: float
     ended: float
 
 
 def _used_by(pid: int) -> Used:
-    """Nothing, once the process is gone."""
+    """Zero once the process is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -32,17 +32,17 @@ def _used_by(pid: int) -> Used:
 
 
 def own(pid: int) -> float:
-    """CPU milliseconds that a process has used."""
+    """CPU milliseconds of a process."""
     return _used_by(pid).own
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one started and that run."""
+    """The running child processes."""
     return [child.pid for child in psutil.Process(pid).children()]
 
 
 def below(pid: int) -> list[int]:
-    """Every process under this one; none, once it is gone."""
+    """All descendants; empty once the process is gone."""
     try:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -50,13 +50,13 @@ def below(pid: int) -> list[int]:
 
 
 def _tree(pid: int) -> float:
-    """CPU milliseconds of all that is or was below."""
+    """CPU milliseconds of all current and former descendants."""
     used = [_used_by(child) for child in below(pid)]
     return _used_by(pid).ended + sum(one.own + one.ended for one in used)
 
 
 def snapshot(stack: Stack) -> Mapping[str, float]:
-    """CPU milliseconds so far of each part, of the sandboxes, and of this process: the callers."""
+    """CPU milliseconds so far of each part, of the sandboxes, and of this process (the callers)."""
     found = {name: own(part.pid) for name, part in stack.parts.items()}
     found["postgres"] += _tree(stack.parts["postgres"].pid)
     found["sandboxes"] = _tree(stack.parts["executor"].pid)
@@ -67,6 +67,6 @@ def snapshot(stack: Stack) -> Mapping[str, float]:
 def per_workflow(
     before: Mapping[str, float], after: Mapping[str, float], workflows: int
 ) -> dict[str, float]:
-    """CPU milliseconds of each for one workflow, most first, and of all together."""
+    """CPU milliseconds of each part per workflow, largest first, and in total."""
     each = {name: (after[name] - before[name]) / workflows for name in after}
     return dict(sorted(each.items(), key=lambda pair: -pair[1])) | {"all": sum(each.values())}

@@ -1,4 +1,4 @@
-"""P5: workflows a second on two cores, from enough callers at once."""
+"""P5: workflows a second on two cores, from enough concurrent callers."""
 
 import asyncio
 import os
@@ -15,13 +15,13 @@ from pml_local.stack import Stack
 
 CORES = 2
 CALLERS = 8
-"""More than that only wait: the executor runs 8 workflows at once."""
+"""More would only wait: the executor runs 8 workflows at once."""
 SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a saturated stack did; `cpu_ms` of each part for one workflow."""
+    """Result of a saturated stack; `cpu_ms` of each part per workflow."""
 
     per_second: float
     cpu_ms: dict[str, float]
@@ -29,7 +29,7 @@ class Load:
 
 @contextmanager
 def two_cores() -> Generator[None]:
-    """This process, and what it starts inside the block, on two cores only."""
+    """Pin this process, and those it starts until the context exits, to two cores."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(before)[:CORES])
     try:
@@ -39,7 +39,7 @@ def two_cores() -> Generator[None]:
 
 
 async def saturate(stack: Stack, http: Http, seconds: float = SECONDS) -> Load:
-    """Workflows that ended within `seconds`, after a while of the same to warm up."""
+    """Number of workflows that ended within `seconds`, after a warm-up."""
     await _run_for(seconds / 5, http)
     before, began = snapshot(stack), perf_counter()
     done = await _run_for(seconds, http)

@@ -1,4 +1,4 @@
-"""Where the time of one workflow goes, told by what crosses the bus."""
+"""Time of one workflow, step by step, from its messages on the bus."""
 
 import asyncio
 from itertools import pairwise
@@ -10,13 +10,13 @@ from execution.floors import CODE
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.names import prefix_of, query_subject
 from pml_common.contracts import catalog
-from pml_local.testing import eventually
 
 _SETTLE_S = 0.1
-"""A pause between workflows, so that each finds the sandboxes warm and nobody else at work."""
+"""Pause between workflows, so that each finds warm sandboxes and an idle stack."""
 
 _ENDED_BY = (
     ("accept", prefix_of(catalog.EXECUTION_REQUESTED)),
@@ -30,18 +30,18 @@ _LAST = "answer"
 
 
 async def timeline(url: str, http: Http, workflows: int) -> dict[str, float]:
-    """Mean of each step from the request to the answer and of the whole, in milliseconds."""
-    heard: list[tuple[str, float]] = []
+    """Mean of each step and of the whole, from request to response, in milliseconds."""
+    recorded: list[tuple[str, float]] = []
 
-    async def hear(message: Msg) -> None:
-        heard.append((message.subject, perf_counter()))
+    async def record(message: Msg) -> None:
+        recorded.append((message.subject, perf_counter()))
 
     client = Client()
     await client.connect(url)
     try:
-        await subscribe(client, "pml.>", hear)
+        await subscribe(client, "pml.>", record)
         await flush(client)
-        rows = [await _one(http, heard) for _ in range(workflows)]
+        rows = [await _one(http, recorded) for _ in range(workflows)]
     finally:
         await client.close()
     names = [name for name, _ in _ENDED_BY] + [_LAST]
@@ -49,22 +49,22 @@ async def timeline(url: str, http: Http, workflows: int) -> dict[str, float]:
     return dict(zip([*names, "all"], [*means, sum(means)], strict=True))
 
 
-async def _one(http: Http, heard: list[tuple[str, float]]) -> list[float]:
+async def _one(http: Http, recorded: list[tuple[str, float]]) -> list[float]:
     """Seconds of each step of one workflow."""
     await asyncio.sleep(_SETTLE_S)
-    heard.clear()
+    recorded.clear()
     began = perf_counter()
     await execute(http, CODE)
     ended = perf_counter()
-    ends: list[float] = await eventually(lambda: _ends(heard), within=5.0)
+    ends: list[float] = await eventually(lambda: _ends(recorded), within=5.0)
     return [later - earlier for earlier, later in pairwise([began, *ends, ended])]
 
 
-def _ends(heard: list[tuple[str, float]]) -> list[float]:
-    """When each step but the last ended, once all of it is heard."""
+def _ends(recorded: list[tuple[str, float]]) -> list[float]:
+    """End times of all steps but the last, once all messages have arrived."""
     firsts: list[float] = []
     for _, subject in _ENDED_BY:
-        at = [at for found, at in heard if found.startswith(subject)]
+        at = [at for found, at in recorded if found.startswith(subject)]
         if not at:
             return []
         firsts.append(at[0])

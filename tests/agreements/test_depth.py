@@ -1,4 +1,4 @@
-"""Three places know how deep capabilities may call one another."""
+"""Analyzer, executor and sandbox limit the nesting of capabilities alike."""
 
 import re
 from pathlib import Path

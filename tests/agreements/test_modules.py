@@ -1,4 +1,4 @@
-"""What is compiled before it is approved is the module that runs."""
+"""The module compiled before the approval is the module that runs."""
 
 import re
 from pathlib import Path
@@ -17,5 +17,5 @@ def _constant(path: Path, name: str) -> str:
 def test_the_compiler_and_the_sandbox_make_the_same_module_of_a_program() -> None:
     assert _constant(COMPILED, "NAMES") == _constant(RUN, "NAMES")
     assert _constant(COMPILED, "CODA") == _constant(RUN, "CODA")
-    # A line of its own before the author's makes places easier, and no difference.
+    # A line before the author's first one simplifies places, and makes no difference.
     assert _constant(COMPILED, "PRELUDE").replace(r"\n", "") == _constant(RUN, "PRELUDE")

@@ -1,5 +1,5 @@
-"""`python -m tests.binding [--lies] [--only TEXT]`: programs that try to get what was not shown;
-exit code 1 unless all is well."""
+"""`python -m tests.binding [--lies] [--only TEXT]`: programs that try to pass calls that were not
+shown; exit code 1 on any failure."""
 
 import argparse
 import asyncio
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from pml_local.testing import reachable_folder
+from libs.pml_local.tests.support.harness import reachable_folder
 from tests.binding.attacks import Attack, attacks
 from tests.binding.stage import stage
 from tests.binding.suite import Report, as_it_is, suite, with_lies
@@ -15,20 +15,20 @@ from tests.binding.trial import Trial
 
 
 def say(line: str) -> None:
-    """To whoever waits."""
+    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 async def run(trials: Sequence[Trial], *, lying: bool) -> Report:
-    """On a stack of its own, which is gone in the end."""
+    """Run the trials on a temporary stack."""
     with reachable_folder() as home:
         async with stage(home, lying=lying) as ready:
             return await suite(ready, trials, say)
 
 
 def main() -> None:
-    """Print what came of it."""
+    """Print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="programs whose name holds this")
     parser.add_argument("--truth", action="store_true", help="no lies")

@@ -1,9 +1,8 @@
-"""The programs that try to make a tool get what nobody was shown, by shape.
+"""Programs that try to pass arguments that were not shown to an approver, by shape.
 
-`programs/<shape>.txt` holds them: a line with `# ` and what a program tries, its code, and lines
-with `=> `. `args` is what it is given besides ARGS, as JSON. `honest` is a program that tries
-nothing: it must make all its calls and be asked about none of them. `runs` is what a lying analysis
-makes run in its place.
+`programs/<shape>.txt` holds them: a line with `# ` and the attempt, its code, and lines with `=> `.
+`args` are its arguments besides ARGS, as JSON. `honest` is a program without an attempt: it must
+make all its calls without a request. `runs` is the code that a lying analysis runs in its place.
 """
 
 import json
@@ -33,7 +32,7 @@ const nodes = ["n1", "n2", "n3", "n4", "n1/n1", "n2/n1", "dyn:$T:write", "x"];
 const made = nodes.map((node) => __pml.at(node, t.write)({ path: "/evil", content: node }));
 made.push(__pml.at("n1", t.send)({ to: "/evil" }), t.erase({ path: "/evil" }));
 return await Promise.allSettled(made);"""
-"""What a lying analysis makes run where a program does not say: every node is claimed."""
+"""The code that a lying analysis runs where a program gives none: every node is claimed."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,17 @@ class Attack:
     args: dict[str, Json]
     runs: str
     honest: int | None
-    """How many calls of ask-tools it must get through unasked; None: it is no honest program."""
+    """Number of calls of ask-tools that must pass without a request; None: not an honest
+    program."""
 
     @property
     def name(self) -> str:
-        """`prototypes: an inherited path`."""
+        """Shape and attempt: `prototypes: an inherited path`."""
         return f"{self.shape}: {self.tries}"
 
 
 def attacks() -> list[Attack]:
-    """All of them, honest ones too."""
+    """All programs, including honest ones."""
     return [
         _attack(file.stem, block)
         for file in sorted(_FOLDER.glob("*.txt"))

@@ -1,23 +1,23 @@
-"""What an approver was shown of an argument, as a set of values: written from the rules in the
-documentation, not from the product's own comparison, which it judges."""
+"""The values of an argument that an approver was shown, implemented from the rules in the
+documentation, independently of the product's own comparison, which it tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 Json = Any
-"""What `json.loads` returns."""
+"""A result of `json.loads`."""
 
 Step = str | int | None
 """A key, an index, or None for any one element."""
 
 MISSING: Final = object()
-"""What JSON cannot say and drops."""
+"""A value without JSON, which is dropped."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """This very value; MISSING: none."""
+    """Exactly this value; MISSING: none."""
 
     value: object
 
@@ -32,14 +32,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Either:
-    """Any of several."""
+    """One of several values."""
 
     options: "tuple[Expected, ...]"
 
 
 @dataclass(frozen=True)
 class Fields:
-    """An object: these fields, and what `spreads` may set beside them."""
+    """An object: these fields, and those that `spreads` may set."""
 
     fields: "Mapping[str, Expected]"
     spreads: "tuple[Spread, ...]" = ()
@@ -47,7 +47,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class Items:
-    """A list; not `closed`: more may follow."""
+    """A list; more items may follow unless `closed`."""
 
     items: "tuple[Expected, ...]"
     closed: bool = True
@@ -55,12 +55,12 @@ class Items:
 
 @dataclass(frozen=True)
 class Computed:
-    """Anything: the approver was told so."""
+    """Any value: the approver was told that it is computed."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Everything in `source`; of what is computed the `keys` that it may set, None for any."""
+    """All fields of `source`; of a computed source the `keys` that it may set, None for any."""
 
     source: "Expected"
     keys: tuple[str, ...] | None = None
@@ -71,7 +71,7 @@ COMPUTED: Final = Computed()
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same JSON to JavaScript: numbers are doubles, true is not 1."""
+    """Whether two values are the same JSON in JavaScript: numbers are doubles, true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):
@@ -86,7 +86,7 @@ def same(one: object, other: object) -> bool:
 
 
 def at(value: object, path: Sequence[Step]) -> list[object]:
-    """The values that a path leads to: one, none, or with elements any number."""
+    """The values at a path: one, none, or any number for elements."""
     found = [value]
     for step in path:
         found = [inner for each in found for inner in _into(each, step)]
@@ -108,14 +108,14 @@ def _into(value: object, step: Step) -> list[object]:
 
 
 def _units(text: str) -> list[str]:
-    """What an index into a text counts."""
+    """The characters that an index into a text counts: UTF-16 code units."""
     units = text.encode("utf-16-le", "surrogatepass")
     pairs = (units[at : at + 2] for at in range(0, len(units), 2))
     return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
 def part(expected: Expected, path: Sequence[Step]) -> Expected:
-    """What is expected at a path inside."""
+    """The expectation at a path inside."""
     return _inner(expected, path[0], path) if path else expected
 
 
@@ -162,7 +162,7 @@ def _spread_at(spreads: Sequence[Spread], key: Step) -> Expected:
 
 
 def defaulted(given: Expected, default: Expected) -> Expected:
-    """The caller's value, or else the default: also where `||` takes null, 0 and "" for none."""
+    """The caller's value, or the default, also where `||` replaces null, 0 and ""."""
     if isinstance(given, Known) and given.value is MISSING:
         return default
     return Either((given, default))

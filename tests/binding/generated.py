@@ -1,6 +1,6 @@
-"""Generated programs whose calls are given what an approval can bind: literals, parts of the
-caller's arguments with defaults, parts of results, elements of lists, spreads, in objects and
-lists, in local functions, callbacks and capabilities; and what it cannot, beside it."""
+"""Generated programs with arguments that an approval can bind: literals, parts of the caller's
+arguments with defaults, parts of results, list elements, spreads, in objects and lists, in local
+functions, callbacks and capabilities; and arguments that it cannot bind."""
 
 import random
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ TAKES: Final[dict[str, tuple[str, ...]]] = {
     "json:parse": (),
     "http:post": (),
 }
-"""The arguments that each tool tells of; none: it tells nothing."""
+"""The declared arguments of each tool; empty: none are declared."""
 
 TOOLS: Final = tuple(
     ToolDefinition(
@@ -107,10 +107,10 @@ _FIRST: Final = "const @10@~=~await~mcp.fs.list({~v:~0,~w:~args.a~})§"
 
 
 class Programs(Statements):
-    """Writes programs as those of the analyzer's tests are, with other arguments."""
+    """Generates programs like those of the analyzer's tests, with other arguments."""
 
     def given(self, scope: Scope) -> str:
-        """The arguments of a call: mostly told apart before the run."""
+        """The arguments of a call, mostly known before the run."""
         kind = self.below(12)
         if kind == 11:
             return super().given(scope)
@@ -140,7 +140,7 @@ class Programs(Statements):
         return self.value(scope)
 
     def whole(self, scope: Scope) -> str:
-        """What is spread."""
+        """A spread value."""
         options = ["args.o", "args.rows[0]", "args.missing", "{~v:~1~}", "(args.none ?? {})"]
         return self.among([*options, *(f"Object({name})" for name in scope.names[:1])])
 
@@ -152,7 +152,7 @@ class Programs(Statements):
         return f"capabilities.{name}({self.given(scope) or '{}'})"
 
     def items(self, scope: Scope) -> str:
-        """A list: often the caller's, or in a result."""
+        """A list, often the caller's or from a result."""
         kind = self.below(6)
         if kind < 2:
             return self.among(_LISTS)
@@ -161,7 +161,7 @@ class Programs(Statements):
         return super().items(scope)
 
     def variable(self, scope: Scope, taken: set[str]) -> tuple[str, Scope]:
-        """A variable: often a result, or a part of one."""
+        """A variable, often a result or part of one."""
         free = [name for name in _NAMES_OF_RESULTS if name not in taken]
         if not free or not scope.waits or self.one_in(3):
             return super().variable(scope, taken)
@@ -177,7 +177,7 @@ class Programs(Statements):
 
 
 def programs(count: int, *, seed: int) -> Iterator[str]:
-    """So many programs, the same ones for the same seed."""
+    """Generate `count` programs, the same for the same seed."""
     draw = random.Random(seed)  # noqa: S311 - programs for tests
     for number in range(count):
         writer = Programs(draw.randbytes(draw.randint(100, 500)))
@@ -190,5 +190,5 @@ def programs(count: int, *, seed: int) -> Iterator[str]:
 
 
 def understood(code: str) -> Analysis | Rejection:
-    """The analysis of a program that may call every tool and capability."""
+    """Analyse a program that may call every tool and capability."""
     return analyze(code, tools=TOOLS, policy=Policy(), capabilities=LIBRARY)

@@ -1,4 +1,4 @@
-"""Capabilities that the attacking programs call; `$T` is the lane that they belong to."""
+"""Capabilities that the attacking programs call; `$T` is their lane."""
 
 from typing import Final
 

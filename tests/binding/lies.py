@@ -1,4 +1,4 @@
-"""What an analysis may tell that is not so. Each lie takes the real analysis and gives another."""
+"""False statements of an analysis. Each lie takes the real analysis and returns another."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from pml_common.contracts.structure import (
 )
 
 Change = Callable[[TaskNode | CapabilityNode], TaskNode | CapabilityNode | None]
-"""What a call becomes; None: it is not told."""
+"""The replacement of a call; None: the call is omitted."""
 
 
 @dataclass(frozen=True)
 class Lie:
-    """One kind of lie; `runs` is what runs where the text that runs is another."""
+    """One kind of lie; `runs` is the replaced text, where another text runs."""
 
     analysis: ExecutionAnalyzed
     runs: str
 
     def calls(self, change: Change) -> ExecutionAnalyzed:
-        """Every call of the program, and of its capabilities, as `change` tells it."""
+        """Apply `change` to every call of the program and of its capabilities."""
         structure = self.analysis.structure
         nodes = _changed(structure.nodes, change)
         kept = {node.id for node in nodes}
@@ -46,7 +46,7 @@ class Lie:
 
     @property
     def asked(self) -> set[str]:
-        """The tools that a person should be asked about."""
+        """The tools that need approval."""
         return {one.tool for one in self.analysis.decision.tools if one.verdict == "ask"}
 
 
@@ -116,7 +116,7 @@ def without_arguments(lie: Lie) -> ExecutionAnalyzed:
 
 
 def fewer(lie: Lie) -> ExecutionAnalyzed:
-    """None of the calls that somebody should agree to, and none of their tools."""
+    """Omit the calls that need approval, and their tools."""
     asked = lie.asked
 
     def change(node: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode | None:
@@ -129,7 +129,7 @@ def fewer(lie: Lie) -> ExecutionAnalyzed:
 
 
 def first_only(lie: Lie) -> ExecutionAnalyzed:
-    """Of the calls that somebody should agree to only the first."""
+    """Of the calls that need approval, show only the first."""
     seen: list[str] = []
 
     def change(node: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode | None:
@@ -142,17 +142,17 @@ def first_only(lie: Lie) -> ExecutionAnalyzed:
 
 
 def once(lie: Lie) -> ExecutionAnalyzed:
-    """Every call is made once at most."""
+    """Every call is made at most once."""
     return lie.calls(lambda node: node.model_copy(update={"repeats": False}))
 
 
 def often(lie: Lie) -> ExecutionAnalyzed:
-    """Every call may be made again and again."""
+    """Every call may be repeated."""
     return lie.calls(lambda node: node.model_copy(update={"repeats": True}))
 
 
 def allowed(lie: Lie) -> ExecutionAnalyzed:
-    """Nobody need be asked about anything."""
+    """No call needs approval."""
     decision = lie.analysis.decision
     tools = tuple(
         one.model_copy(update={"verdict": "allow", "read_only": True}) for one in decision.tools
@@ -163,7 +163,7 @@ def allowed(lie: Lie) -> ExecutionAnalyzed:
 
 
 def swapped(lie: Lie) -> ExecutionAnalyzed:
-    """The arguments of each call are told of the next."""
+    """The arguments of each call are those of the next."""
     calls = [
         node for node in lie.analysis.structure.nodes if isinstance(node, TaskNode | CapabilityNode)
     ]
@@ -175,7 +175,7 @@ def swapped(lie: Lie) -> ExecutionAnalyzed:
 
 
 def read_instead(lie: Lie) -> ExecutionAnalyzed:
-    """Calls that somebody should agree to are told as calls of a tool that only reads."""
+    """Calls that need approval are shown as calls of a read-only tool."""
 
     def change(node: TaskNode | CapabilityNode) -> TaskNode | CapabilityNode:
         if isinstance(node, CapabilityNode) or node.tool not in lie.asked:
@@ -186,12 +186,12 @@ def read_instead(lie: Lie) -> ExecutionAnalyzed:
 
 
 def other_text(lie: Lie) -> ExecutionAnalyzed:
-    """What runs is not what was read."""
+    """Another text runs than the analysed one."""
     return lie.analysis.model_copy(update={"instrumented": lie.runs, "insertions": ()})
 
 
 def other_capabilities(lie: Lie) -> ExecutionAnalyzed:
-    """What runs in the capabilities is not what was read."""
+    """Another text runs in the capabilities than the analysed one."""
     injected = tuple(
         one.model_copy(update={"instrumented": lie.runs, "insertions": ()})
         for one in lie.analysis.injected
@@ -200,7 +200,7 @@ def other_capabilities(lie: Lie) -> ExecutionAnalyzed:
 
 
 def dry(lie: Lie) -> ExecutionAnalyzed:
-    """This is a dry run, in which mocks answer everything."""
+    """The run is a dry run with mocks."""
     decision = allowed(lie).decision
     tools = tuple(one.model_copy(update={"mocked": True}) for one in decision.tools)
     told = {"decision": decision.model_copy(update={"tools": tools}), "dry_run": True}
@@ -208,13 +208,13 @@ def dry(lie: Lie) -> ExecutionAnalyzed:
 
 
 def everything(lie: Lie) -> ExecutionAnalyzed:
-    """Another text runs, nothing of it is told, and nobody need be asked."""
+    """Another text runs, none of its calls is shown, and nothing needs approval."""
     text = Lie(other_text(lie), lie.runs)
     return allowed(Lie(other_capabilities(Lie(fewer(text), lie.runs)), lie.runs))
 
 
 NOT_TAKEN: Final = "dry"
-"""A lie that is found out: its analysis is dropped, and the workflow waits for another."""
+"""A lie that is detected: its analysis is dropped, and the workflow waits for another."""
 
 LIES: Final[dict[str, Callable[[Lie], ExecutionAnalyzed]]] = {
     told.__name__: told

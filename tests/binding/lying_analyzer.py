@@ -1,5 +1,5 @@
-"""The analyzer as it is, on a bus that tells lies about programs whose intent asks for one:
-`lie:<which>:<what runs instead>`. Run like the analyzer itself, with its keys.
+"""The real analyzer on a bus that changes analyses of programs whose intent requests a lie:
+`lie:<which>:<code that runs instead>`. Run like the analyzer itself, with its keys.
 
 `python -m tests.binding.lying_analyzer`
 """
@@ -23,7 +23,7 @@ PREFIX = "lie:"
 
 
 class LyingBus:
-    """Another bus, on which handlers state what is not so."""
+    """A bus whose handlers publish false analyses."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -34,7 +34,7 @@ class LyingBus:
             return getattr(self._bus, name)
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
-        """The same, with the facts changed that the handler returns."""
+        """Consume with changed messages of the handler."""
 
         async def lying(message: M) -> Sequence[Message]:
             return [_told(fact) for fact in await handler(message)]
@@ -51,7 +51,7 @@ def _told(fact: Message) -> Message:
 
 @asynccontextmanager
 async def lying(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Analyse programs, and lie, for as long as the block runs."""
+    """Run the lying analyzer until the context exits."""
     async with serve(settings, cast(Bus, LyingBus(bus))) as checks:
         yield checks
 

@@ -1,4 +1,5 @@
-"""Whether every call that arrived was shown with those arguments, or asked about by itself."""
+"""An independent check that every call that arrived was shown with its arguments, or approved by
+itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from tests.binding.shown import ShownCall, has_computed, may_be_missing
 
 @dataclass(frozen=True)
 class Arrived:
-    """A call that a tool server got, and what it answered."""
+    """A call that a tool server received, and its result."""
 
     tool: str
     args: Mapping[str, Json]
@@ -34,20 +35,20 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Asked:
-    """A call that a person agreed to by itself; `node` is where it said it stands."""
+    """A call that a person approved by itself; `node` is its claimed node."""
 
     tool: str
     args: Mapping[str, Json]
     node: str = ""
 
     def is_same(self, call: Arrived) -> bool:
-        """Whether this is the call that was agreed to."""
+        """Whether this is the approved call."""
         return self.tool == call.tool and same(dict(self.args), dict(call.args))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong (`holes`), and by what the other calls were covered."""
+    """Violations (`holes`), and the covers of the other calls."""
 
     holes: tuple[str, ...]
     bound: int = 0
@@ -57,14 +58,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Judges the calls of one workflow, in the order they arrived."""
+    """Judges the calls of one workflow, in order of arrival."""
 
     shown: Sequence[ShownCall]
     asked: Sequence[Asked]
     arrived: Sequence[Arrived]
 
     def verdict(self, judged: Sequence[int]) -> Verdict:
-        """On the calls at these places of `arrived`: each needs a cover of its own."""
+        """Judge the calls at these positions of `arrived`: each needs its own cover."""
         covers: dict[int, list[int]] = {index: self._covers(index) for index in judged}
         owners: dict[int, int] = {}
         holes = [
@@ -80,7 +81,7 @@ class Oracle:
         )
 
     def is_bound_at(self, node: str) -> bool:
-        """Whether anything of a node's arguments was shown as known."""
+        """Whether any of a node's arguments was shown as known."""
         return any(
             not isinstance(expected, Computed)
             for one in self.shown
@@ -89,7 +90,7 @@ class Oracle:
         )
 
     def fits_at(self, node: str, call: Arrived, results: Mapping[str, Sequence[object]]) -> bool:
-        """Whether a call is one that was shown at this very node; `results` so far, by node."""
+        """Whether a call was shown at this node; `results` are those so far, by node."""
         told = _Told(self.shown, (), (), results)
         return any(
             told.fits(one.arguments, call.args)
@@ -98,11 +99,11 @@ class Oracle:
         )
 
     def fits(self, expected: Expected, value: object) -> bool:
-        """Whether a value is one that was shown."""
+        """Whether a value was shown."""
         return self._fits(expected, value, ())
 
     def _covers(self, index: int) -> list[int]:
-        """What may cover a call: shown calls by their number, then those asked about."""
+        """Covers of a call: shown calls by their number, then approved ones."""
         call, before = self.arrived[index], self.arrived[:index]
         shown = [
             number
@@ -133,7 +134,7 @@ class Oracle:
         owners: dict[int, int],
         tried: set[int],
     ) -> bool:
-        """Whether the call finds a cover, others giving theirs up for another (a matching)."""
+        """Find a cover for the call; others may exchange theirs (a matching)."""
         if self._is_free(covers[index]):
             return True
         for cover in covers[index]:
@@ -146,7 +147,7 @@ class Oracle:
         return False
 
     def _fits(self, expected: Expected, value: object, before: Sequence[Arrived]) -> bool:
-        """Whether a value is one that was shown."""
+        """Whether a value was shown."""
         inside = partial(self._fits, before=before)
         match expected:
             case Known(known):
@@ -169,7 +170,7 @@ class Oracle:
     def _fields(
         self, expected: Fields, given: Mapping[str, object], before: Sequence[Arrived]
     ) -> bool:
-        """Every field that is there was shown, and every shown one is there."""
+        """Whether every present field was shown, and every shown one is present."""
         there = all(
             self._fits(part(expected, (name,)), value, before) for name, value in given.items()
         )
@@ -180,8 +181,8 @@ class Oracle:
     def _results(
         self, node: str, path: Sequence[str | int | None], before: Sequence[Arrived]
     ) -> list[object]:
-        """What stood at a path in the earlier results of a node: of its tool, called as shown, or
-        with arguments that a person agreed to there."""
+        """The values at a path in the earlier results of a node: of its tool, called as shown, or
+        with arguments that a person approved there."""
         shown = [one for one in self.shown if one.node == node]
         asked = [one for one in self.asked if one.node == node]
         return [
@@ -198,7 +199,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class _Told(Oracle):
-    """Knows which results are which node's."""
+    """Knows which results belong to which node."""
 
     results: Mapping[str, Sequence[object]]
 

@@ -1,8 +1,8 @@
-"""What holds for every program: an undisturbed run fits what was shown of it, and a call whose
-bound arguments were changed inside the sandbox does not. Analysis, Worker and the comparison that
-executor and gateway enforce, without the bus.
+"""A property of every program: an undisturbed run matches what was shown, and a call whose bound
+arguments were changed inside the sandbox does not. Covers the analysis, the Worker and the
+comparison enforced by executor and gateway, without the bus.
 
-`python -m tests.binding.properties [--programs N] [--seed N]`; exits with 1 where it does not hold.
+`python -m tests.binding.properties [--programs N] [--seed N]`; exits with 1 on a violation.
 """
 
 import argparse
@@ -36,25 +36,25 @@ _PROCESSES: Final = 2
 
 @dataclass
 class Tally:
-    """What was tried, and what is wrong."""
+    """Counts of trials, and violations."""
 
     programs: int = 0
     calls: int = 0
     bound: int = 0
-    """Calls of which some argument is bound."""
+    """Calls with a bound argument."""
     surplus: int = 0
-    """Calls with an argument that their tool tells nothing of, which no spread is shown to set."""
+    """Calls with an undeclared argument that no spread is shown to set."""
     unseen: int = 0
-    """Calls that only the run could tell: they are asked about."""
+    """Calls known only at run time: they need approval."""
     refused: int = 0
-    """Changed calls that were not let through."""
+    """Changed calls that were refused."""
     harmless: int = 0
-    """Changed calls of which all that changed was told to be computed."""
+    """Changed calls whose changed arguments were all shown as computed."""
     ends: Counter[str] = field(default_factory=Counter[str])
     wrong: list[str] = field(default_factory=list[str])
 
     def add(self, other: "Tally") -> None:
-        """Count another's in."""
+        """Add another tally."""
         for name in ("programs", "calls", "bound", "surplus", "unseen", "refused", "harmless"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ends += other.ends
@@ -70,7 +70,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Judged:
-    """A program with all that judges its calls."""
+    """A program with everything that judges its calls."""
 
     code: str
     analysis: Analysis
@@ -79,7 +79,7 @@ class Judged:
     answers: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def binding(self) -> Binding:
-        """What executor and gateway enforce, every tool being asked about."""
+        """The comparison of executor and gateway, with all tools on `ask`."""
         hashes = {tool.tool_id: tool.definition_hash for tool in self.tools}
         nodes = granted_nodes(
             self.analysis.structure.nodes, self.analysis.capabilities, set(hashes)
@@ -105,7 +105,7 @@ class Judged:
         return isinstance(known, dict) and bool(known) and not call.args.keys() <= known.keys()
 
     def oracle(self) -> Oracle:
-        """What the rules say."""
+        """The expected decision by the rules."""
         shown = {
             "structure": self.analysis.structure.model_dump(mode="json"),
             "analysis": {
@@ -117,7 +117,7 @@ class Judged:
 
 
 def misfit(binding: Binding, call: Made) -> str | None:
-    """Why the product does not let a call through."""
+    """The reason why the product refuses a call."""
     made = ActualCall(
         call.node or f"dyn:{call.tool}", call.occurrence, call.tool, call.args, args_hash(call.args)
     )
@@ -125,7 +125,7 @@ def misfit(binding: Binding, call: Made) -> str | None:
 
 
 def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:
-    """Both runs of one program."""
+    """Judge both runs of one program."""
     tally, binding, oracle = Tally(programs=1), judged.binding(), judged.oracle()
     tally.ends[undisturbed.end.partition(":")[0]] += 1
     for call in undisturbed.calls:
@@ -151,7 +151,7 @@ def judge(judged: Judged, undisturbed: Done, changed: Done) -> Tally:
 
 
 def batch(codes: Sequence[str]) -> Tally:
-    """These programs, analysed, run twice and judged."""
+    """Analyse these programs, run them twice and judge them."""
     return judged_all(
         [
             Judged(code, analysis)
@@ -162,7 +162,7 @@ def batch(codes: Sequence[str]) -> Tally:
 
 
 def judged_all(judged: Sequence[Judged]) -> Tally:
-    """Every program, run as it is and with its arguments changed."""
+    """Run every program, unchanged and with changed arguments."""
     done = run(
         [
             as_run(text, one.args, one.analysis.injected, one.answers)
@@ -177,13 +177,13 @@ def judged_all(judged: Sequence[Judged]) -> Tally:
 
 
 def batches(count: int, seed: int) -> Iterator[Sequence[str]]:
-    """So many generated programs, in lists of a size for one process."""
+    """Yield generated programs in batches for one process each."""
     for at in range(0, count, BATCH):
         yield list(programs(min(BATCH, count - at), seed=seed * 1_000_000 + at))
 
 
 def tried(count: int, seed: int) -> Tally:
-    """So many generated programs, in two processes."""
+    """Judge generated programs in two processes."""
     tally = Tally()
     with ProcessPoolExecutor(_PROCESSES) as pool:
         for one in pool.map(partial(batch), batches(count, seed)):
@@ -192,7 +192,7 @@ def tried(count: int, seed: int) -> Tally:
 
 
 def main() -> int:
-    """Try as many as asked."""
+    """Judge as many programs as requested."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--programs", type=int, default=20_000)
     asked.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Programs as people and agents write them: those of the benchmarks, the examples and the demo, and
+"""Programs as people and agents write them: from the benchmarks, the examples and the demo, and
 every pattern of the analyzer's table."""
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ _ARGS: Final[JsonObject] = {
 
 @dataclass(frozen=True)
 class Realistic:
-    """One program, what it is given, and what its tools answer."""
+    """A program, its arguments, and its tools' results."""
 
     name: str
     code: str
@@ -52,7 +52,7 @@ class Realistic:
 
 
 def realistic() -> Iterator[Realistic]:
-    """All of them."""
+    """All programs."""
     files = {
         path.name: path.read_text(encoding="utf-8")
         for folder in ("examples", "libs/pml_cli/src/pml_cli/demo")

@@ -1,8 +1,8 @@
-"""An MCP server that writes down every call with its very arguments before it answers: one JSON
-line per call.
+"""An MCP server that logs every call with its exact arguments before it answers: one JSON line per
+call.
 
-`python recording_server.py FILE`. It checks and converts nothing, so that what arrives is what is
-written down. What the tools answer follows from their arguments alone.
+`python recording_server.py FILE`. It validates and converts nothing, so the log has the arguments
+as received. The tools' results depend on their arguments only.
 """
 
 import json
@@ -86,7 +86,7 @@ def _write_down(line: Args) -> None:
 
 
 async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-    """Every tool takes its own arguments, of any kind, and any others."""
+    """Declare that every tool accepts its own arguments of any type, and any others."""
     return ListToolsResult(
         tools=[
             Tool(
@@ -101,7 +101,7 @@ async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> Lis
 
 
 async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-    """Write down, then answer."""
+    """Log the call, then answer."""
     args: Args = params.arguments or {}
     known = TOOLS.get(params.name)
     if known is None:

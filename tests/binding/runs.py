@@ -1,4 +1,4 @@
-"""Programs run in real Workers of the sandbox, without the bus (worker_runs.js)."""
+"""Runs of programs in real Workers of the sandbox, without the bus (worker_runs.js)."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ _SECONDS: Final = 600
 
 @dataclass(frozen=True)
 class Made:
-    """A call that a program made; `results` of the calls answered until then, by node."""
+    """A call of a program; `results` of the calls answered before it, by node."""
 
     node: str | None
     tool: str
@@ -35,7 +35,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Done:
-    """What a program did."""
+    """A program's calls and end."""
 
     end: str
     calls: tuple[Made, ...]
@@ -47,14 +47,14 @@ def as_run(
     capabilities: Sequence[InjectedCapability],
     answers: Mapping[str, JsonValue],
 ) -> dict[str, object]:
-    """An instrumented program as a Worker is told of it; `answers` of tools whose answers do not
-    follow from the call."""
+    """Build the Worker's input for an instrumented program; `answers` are results of tools that do
+    not follow from the call."""
     told = [one.model_dump() for one in injected(capabilities)]
     return {"code": text, "args": args, "capabilities": told, "answers": answers}
 
 
 def run(programs: Sequence[dict[str, object]]) -> list[Done]:
-    """What each program does, in one Deno process."""
+    """Run all programs in one Deno process."""
     done = subprocess.run(
         (DENO, "run", *_FLAGS, "--unstable-worker-options", _ROOT / "tests/binding/worker_runs.js"),
         input=f"{json.dumps(_worker_code())}\n{json.dumps(programs)}\n",
@@ -91,8 +91,7 @@ def _done(end: str, events: Sequence[Any]) -> Done:
 
 
 def mutated(analysis: Analysis) -> str:
-    """The text that runs, patched after it was instrumented: every argument of every call that the
-    program itself makes arrives as another."""
+    """Patch the instrumented text: every argument of every call in the program is replaced."""
     change = (
         "const __changed = (node, callee) => { const real = __pml.at(node, callee); "
         "if (typeof callee !== 'function' || real === callee) return real; "

@@ -1,5 +1,5 @@
-"""The calls that an approver was shown: read from the structure and the capabilities as REST tells
-them, with what is expected of every argument."""
+"""The calls shown to an approver, read from the structure and the capabilities in the REST API,
+with the expectation of every argument."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ DEEPEST: Final = 3
 
 @dataclass(frozen=True)
 class ShownCall:
-    """One call; `node` with the way that leads to it through capabilities (`n2/n1`)."""
+    """One call; `node` includes the path to it through capabilities (`n2/n1`)."""
 
     node: str
     tool: str
@@ -35,7 +35,7 @@ class ShownCall:
 
 
 def shown_calls(workflow: Json) -> list[ShownCall]:
-    """All calls of tools that a workflow showed, those inside capabilities among them."""
+    """All tool calls that a workflow showed, including those inside capabilities."""
     nested: list[Json] = workflow["analysis"]["capabilities"]
     inside: dict[str, Json] = {one["capability_id"]: one.get("nodes", ()) for one in nested}
     return list(_calls(workflow["structure"]["nodes"], Known(workflow["args"]), "", inside))
@@ -77,7 +77,7 @@ def _fields(arguments: Mapping[str, Json], caller: Expected, way: str) -> Fields
 
 
 def _is_spread(expected: Expected) -> bool:
-    """Whether it can be one: an argument's own name may begin like a spread's."""
+    """Whether it can be a spread: an argument's own name may begin like one."""
     return not isinstance(expected, Known) or isinstance(expected.value, dict)
 
 
@@ -118,7 +118,7 @@ def _items(items: Json, caller: Expected, way: str) -> Expected:
 
 
 def has_computed(expected: Expected) -> bool:
-    """Whether any part of it was said to be computed."""
+    """Whether any part of it was shown as computed."""
     match expected:
         case Known() | Result():
             return False
@@ -133,7 +133,7 @@ def has_computed(expected: Expected) -> bool:
 
 
 def may_be_missing(expected: Expected) -> bool:
-    """Whether a call may leave the argument out."""
+    """Whether a call may omit the argument."""
     match expected:
         case Known(value):
             return value is MISSING

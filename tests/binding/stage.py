@@ -1,5 +1,5 @@
-"""The embedded stack with recording tool servers: lanes, on each of which one program runs at a
-time, so that what arrives at a lane's server is that program's."""
+"""The embedded stack with recording tool servers. One program at a time runs on each lane, so that
+calls at the lane's server belong to it."""
 
 import json
 import sys
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.binding.expected import Json
 from tests.binding.library import LIBRARY
 from tests.binding.oracle import Arrived
@@ -23,25 +23,25 @@ from tests.binding.oracle import Arrived
 HERE = Path(__file__).parent
 WITHIN_S = 60.0
 LANE = "$T"
-"""In the text of a program: the name of the lane's tool server."""
+"""Placeholder in a program: the name of the lane's tool server."""
 
 ASKED = ("write", "send", "query")
 DENIED = ("erase",)
 
 
 class Unanswered(AssertionError):
-    """The stack said something that no caller should get."""
+    """The stack gave an answer that no caller should get."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A tool server of its own, known as `name`."""
+    """A tool server, named `name`."""
 
     name: str
     record: Path
 
     def text(self, template: str) -> str:
-        """A program for this lane."""
+        """Adapt a program to this lane."""
         return template.replace(LANE, self.name)
 
     def arrived(self) -> list[Arrived]:
@@ -52,24 +52,24 @@ class Lane:
         return [Arrived(f"{self.name}:{one['tool']}", one["args"], one["result"]) for one in lines]
 
     def is_bound(self, tool: str) -> bool:
-        """Whether a call of this tool needs somebody's agreement."""
+        """Whether a call of this tool needs approval."""
         return tool.partition(":")[2] in (*ASKED, *DENIED)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where programs run."""
+    """The stack with its lanes."""
 
     stack: Stack
     http: httpx2.AsyncClient
     lanes: Sequence[Lane]
 
     async def execute(self, **request: object) -> Json:
-        """POST /api/execute, to the first question or the end."""
+        """POST /api/execute, until an approval is needed or the run ends."""
         return _told(await self.http.post("/api/execute", json=request))
 
     async def decide(self, workflow: str, approval: str, decision: str) -> Json:
-        """Answer a question, and wait for the next one or the end."""
+        """Decide an approval, and wait for the next one or the end."""
         body = {"decision": decision, "approval_id": approval, "wait": True}
         headers = approver_headers(self.stack.approver_key)
         path = f"/api/workflows/{workflow}/approval"
@@ -84,7 +84,7 @@ class Stage:
         return _told(await self.http.get(f"/api/workflows/{workflow}"))
 
     async def learn(self, lane: Lane) -> None:
-        """Make the library's capabilities known under this lane's namespace."""
+        """Learn the library's capabilities under this lane's namespace."""
         for name, code in LIBRARY.items():
             full = f"{lane.name}:{name}"
             answer = await self.execute(code=lane.text(code), name=full, args={"path": "/learned"})
@@ -105,7 +105,7 @@ def _told(answer: httpx2.Response) -> Json:
 
 @asynccontextmanager
 async def stage(home: Path, *, lanes: int = 3, lying: bool = False) -> AsyncGenerator[Stage]:
-    """The stack; `lying`: its analyzer tells lies about programs that ask for one."""
+    """Run the stack; `lying`: its analyzer lies about programs that request it."""
     folder = home / "binding"
     folder.mkdir(parents=True)
     made = [Lane(f"t{number}", folder / f"t{number}.jsonl") for number in range(lanes)]
@@ -160,7 +160,7 @@ def _lying(service: ServiceSpec) -> ServiceSpec:
 
 
 async def _is_listed(http: httpx2.AsyncClient, lane: Lane) -> bool:
-    """By the registry, which hears of tools a moment after the gateway."""
+    """Whether the registry, which gets them after the gateway, has listed the tools."""
     question = {"intent": f"records that it should read {lane.name}", "type": "tool", "limit": 50}
     found = await http.post("/api/discover", json=question)
     return f"{lane.name}:read" in {hit["id"] for hit in found.json().get("hits", ())}

@@ -1,4 +1,4 @@
-"""All programs on one stack, a few side by side, and what came of them."""
+"""Runs of all programs on one stack, a few at a time, and the results."""
 
 import asyncio
 from collections import Counter
@@ -17,20 +17,20 @@ MANNERS: Sequence[Manner] = ("agrees", "refuses")
 
 @dataclass(frozen=True)
 class Report:
-    """What came of everything."""
+    """All results."""
 
     results: Sequence[Result]
 
     @property
     def failures(self) -> list[str]:
-        """Everything that must not be, in words."""
+        """Descriptions of all failures."""
         found = [
             f"{result.trial.name}: {fault}" for result in self.results for fault in result.faults
         ]
         return [*found, *(fault for result in self.results for fault in _dishonest(result))]
 
     def lines(self) -> list[str]:
-        """For a reader; the last line sums up."""
+        """Lines for a reader; the last one is the summary."""
         ends = Counter(result.ended for result in self.results)
         told = ", ".join(f"{count} {end}" for end, count in ends.most_common())
         verdicts = [result.verdict for result in self.results]
@@ -46,7 +46,7 @@ class Report:
 
 
 def _dishonest(result: Result) -> Iterator[str]:
-    """What is wrong where an honest program was not let through."""
+    """Violations by an honest program: its calls were not allowed."""
     wanted, trial, verdict = result.trial.attack.honest, result.trial, result.verdict
     if wanted is None or trial.lie is not None:
         return
@@ -59,13 +59,13 @@ def _dishonest(result: Result) -> Iterator[str]:
 
 
 def as_it_is(attacks: Sequence[Attack]) -> list[Trial]:
-    """Every program, with a person who agrees and with one who refuses."""
+    """Every program, with a person who approves and with one who refuses."""
     return [Trial(attack, None, manner) for attack in attacks for manner in MANNERS]
 
 
 def with_lies(attacks: Sequence[Attack], *, every: bool = True) -> list[Trial]:
-    """Every program with every lie, or each with one; people take turns. The lie that is not taken
-    is told of a few alone: each is waited for in vain."""
+    """Every program with every lie, or with one each; approving and refusing persons alternate. The
+    detected lie is used with a few programs only: each waits in vain."""
     manners = cycle(MANNERS)
     pairs = (
         [(attack, lie) for attack in attacks for lie in LIES]
@@ -82,7 +82,7 @@ def with_lies(attacks: Sequence[Attack], *, every: bool = True) -> list[Trial]:
 async def suite(
     stage: Stage, trials: Sequence[Trial], say: Callable[[str], None] = lambda _: None
 ) -> Report:
-    """Run them all, one at a time on each lane."""
+    """Run all, one at a time on each lane."""
     waiting, results = iter(trials), list[Result]()
 
     async def serve(lane: Lane) -> None:

@@ -1,4 +1,4 @@
-"""Every lie is one: it tells something else of a program, and is still a message."""
+"""Every lie changes the analysis and is a valid message."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ NEVER_ASKED = ("fs:read",)
 
 @pytest.fixture
 def truth() -> ExecutionAnalyzed:
-    """What is to be told of the program."""
+    """The real analysis."""
     analysis = understood(CODE)
     assert isinstance(analysis, Analysis)
     tools = tuple(
@@ -46,7 +46,7 @@ def truth() -> ExecutionAnalyzed:
 
 
 @pytest.mark.parametrize("which", LIES)
-def test_a_lie_is_a_message_that_tells_something_else(which: str, truth: ExecutionAnalyzed) -> None:
+def test_a_lie_is_a_different_valid_message(which: str, truth: ExecutionAnalyzed) -> None:
     told = LIES[which](Lie(truth, "return 1;"))
     assert told != truth
     assert ExecutionAnalyzed.model_validate_json(told.model_dump_json()) == told

@@ -1,4 +1,4 @@
-"""The comparison that judges the product: what it takes for shown, and what for a hole."""
+"""The oracle: calls that it accepts as shown, and calls that it reports."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ def holes(
     asked: Sequence[Asked] = (),
     capabilities: Sequence[Json] = (),
 ) -> int:
-    """How many of the writes were neither shown nor asked about."""
+    """Number of writes that were neither shown nor approved."""
     shown: Json = {
         "structure": {"nodes": nodes},
         "analysis": {"capabilities": capabilities},

@@ -1,4 +1,4 @@
-"""Undisturbed runs fit what was shown, and changed ones do not: a sample of `make bound`."""
+"""Undisturbed runs match what was shown, and changed ones do not: a sample of `make bound`."""
 
 import pytest
 
@@ -16,7 +16,7 @@ SEED = 8
 
 @pytest.fixture(scope="module")
 def tally() -> Tally:
-    """Every program of the sample, analysed, run twice and judged."""
+    """Tally of the sample: every program analysed, run twice and judged."""
     return tried(PROGRAMS, SEED)
 
 

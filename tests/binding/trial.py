@@ -1,5 +1,5 @@
-"""One program, run as a person would let it run: what is shown is agreed to, once; then each call
-that the run stops at is agreed to by itself, or not at all."""
+"""One program, run by a person who approves what is shown, once; each call at which the run parks
+is then approved by itself, or not at all."""
 
 import json
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from tests.binding.shown import ShownCall, shown_calls
 from tests.binding.stage import Lane, Stage
 
 Manner = Literal["agrees", "refuses"]
-"""What the person says to a call that a run stops at."""
+"""The person's decision on a call at which a run parks."""
 
 MOST_QUESTIONS: Final = 25
 TIMEOUT_S: Final = 10.0
 ODD: Final = ("internal", "running")
-"""Ends that no program should come to, whatever it tries."""
+"""Ends that no program should have."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A program, which lie the analysis tells about it, and what the person says."""
+    """A program, the lie about it, and the person's manner."""
 
     attack: Attack
     lie: str | None
@@ -32,14 +32,14 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """For a reader."""
+        """Name for a reader."""
         told = "as it is" if self.lie is None else f"lying: {self.lie}"
         return f"{self.attack.name} ({told}, the person {self.manner})"
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a trial went."""
+    """Result of a trial."""
 
     trial: Trial
     ended: str
@@ -49,13 +49,13 @@ class Result:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What must not be."""
+        """Violations."""
         return (*self.verdict.holes, *self.odd)
 
 
 @dataclass
 class _Conversation:
-    """With whoever decides."""
+    """The exchange with the deciding person."""
 
     stage: Stage
     trial: Trial
@@ -64,7 +64,7 @@ class _Conversation:
     questions: int = 0
 
     async def answered(self, body: Json) -> Json:
-        """The end, once every question was answered."""
+        """Decide every approval until the run ends."""
         while body["status"] == "approval_required":
             workflow, approval = body["workflowId"], body["approval"]
             self.questions += 1
@@ -88,7 +88,7 @@ class _Conversation:
 
 
 def _real(arguments: Sequence[Json]) -> dict[str, Json]:
-    """The very arguments of a call that waits."""
+    """The exact arguments of a waiting call."""
     assert all(one["kind"] == "literal" for one in arguments), arguments
     return {one["name"]: json.loads(one["text"]) for one in arguments}
 
@@ -113,5 +113,5 @@ async def tried(stage: Stage, lane: Lane, trial: Trial) -> Result:
 
 
 def lane_args(lane: Lane, attack: Attack) -> Json:
-    """What the program is given."""
+    """The program's arguments."""
     return json.loads(lane.text(json.dumps(attack.args)))

@@ -1,30 +1,30 @@
-"""`python -m tests.crashes [--all]`: the crash suite by itself; exit code 1 unless all is well."""
+"""`python -m tests.crashes [--all]`: runs the crash suite; exit code 1 on any failure."""
 
 import argparse
 import asyncio
 import sys
 from time import monotonic
 
-from pml_local.testing import reachable_folder
-from tests.crashes.crash_stack import ground
+from libs.pml_local.tests.support.harness import reachable_folder
+from tests.crashes.crash_stack import crash_stack
 from tests.crashes.suite import Report, crash_suite
 
 
 def say(line: str) -> None:
-    """To whoever waits."""
+    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 async def run(*, every: bool) -> Report:
-    """On a stack of its own, which is gone in the end."""
+    """Run the suite on a temporary stack."""
     with reachable_folder() as home:
-        async with ground(home) as ready:
+        async with crash_stack(home) as ready:
             return await crash_suite(ready, every=every, say=say)
 
 
 def main() -> None:
-    """Print what came of it."""
+    """Print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="every point of every program")
     began = monotonic()

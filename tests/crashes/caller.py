@@ -1,4 +1,4 @@
-"""A caller who agrees to whatever is asked, and asks again where the gateway died."""
+"""A caller that approves every request and retries after the gateway died."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,15 +16,15 @@ Answer = dict[str, object]
 
 
 Meanwhile = Callable[[int], Awaitable[None]]
-"""What happens before each decision, the first being number 1."""
+"""Hook before each decision; decisions are numbered from 1."""
 
 
-async def nothing(question: int) -> None:
-    """Decide at once."""
+async def decide_at_once(question: int) -> None:
+    """Decide without delay."""
 
 
 class LostDecision(AssertionError):
-    """Somebody is asked again what was decided."""
+    """An approval already decided is requested again."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,16 @@ class Caller:
     """Sends programs of one caller and decides for them as a person would."""
 
     http: httpx2.AsyncClient
-    meanwhile: Meanwhile = nothing
+    meanwhile: Meanwhile = decide_at_once
     approver: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The headers of a request that decides."""
+    """Headers of a decision."""
     repeats: bool = False
-    """Decides again where no answer came: the decision may not have been heard."""
+    """Whether to decide again without a response: the gateway may not have received the
+    decision."""
 
     async def execute(self, code: str, run: str, args: JsonObject, **more: str) -> Answer:
-        """The end of a run, without what differs from run to run; `asked` counts the questions.
-        Raises LostDecision, TimeoutError."""
+        """Run a program and return its end without fields that differ between runs; `asked` counts
+        the approvals. Raises LostDecision, TimeoutError."""
         request = {"code": code, "args": {"run": run, **args}, **more}
         request |= {"idempotency_key": run, "timeout": WITHIN_S}
         decided = dict[object, None]()
@@ -57,7 +58,7 @@ class Caller:
         return answer | {"asked": len(decided)}
 
     async def _executed(self, request: Mapping[str, object]) -> Answer:
-        """How it stands: asked again under the same key, it is the same run."""
+        """Request until the run ends or needs approval; the same key is the same run."""
         while True:
             try:
                 answer = await self.http.post("/api/execute", json=request)
@@ -73,7 +74,7 @@ class Caller:
     async def _agree(
         self, workflow: object, approval: object, request: Mapping[str, object]
     ) -> Answer:
-        """Decide once; if the gateway dies meanwhile, see how it stands."""
+        """Decide once; if the gateway dies meanwhile, request the state."""
         body = {"decision": "approve", "approval_id": approval, "wait": True}
         try:
             path = f"/api/workflows/{workflow}/approval"

@@ -1,9 +1,8 @@
-"""What an executor is told to die of, and the diary it leaves: one file per workflow each.
+"""Plans of crashes, and the log that executors write: one file of each per workflow.
 
-A life is one handling of one command: a run that parks has at least two. All that it does to the
-world has a point before and a point after and, if it is a call, one in the middle.
-`append 3: after` is the point after its third append; a mark is an append that parks the run or
-lets it go on.
+A command run is one handling of one command: a run that parks has at least two. Each of its
+external actions has a point before, a point after and, for a call, one during it. `append 3: after`
+is the point after its third append; a mark is an append that parks or resumes the run.
 """
 
 import json
@@ -17,72 +16,73 @@ from typing import Any
 from uuid import UUID
 
 CALLS = "calls.jsonl"
-"""Where the tools write down every call."""
-SPARED = ""
-"""No point of any life."""
+"""The file in which the tools log every call."""
+NO_CRASH = ""
+"""No point of any command run."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """At which point each life gets the signal, the first life first; `SPARED` is none, and further
-    lives are spared."""
+class CrashPlan:
+    """The point at which each command run gets the signal, in order; none for `NO_CRASH` and for
+    further command runs."""
 
     at: tuple[str, ...]
     signal: int
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of a diary: at a point of a life, or (`point` is None) as it begins and ends."""
+class LogEntry:
+    """One entry of a crash log: at a point of a command run, or (`point` is None) at its begin and
+    end."""
 
-    life: int
+    command_run: int
     pid: int
     point: str | None
     what: str = ""
 
 
-class Diaries:
-    """The folder that executors and their examiner share."""
+class CrashLog:
+    """The folder shared by executors and the suite."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def plan(self, workflow: UUID, plan: Plan) -> None:
-        """What shall happen to the lives of a workflow."""
+    def plan(self, workflow: UUID, plan: CrashPlan) -> None:
+        """Store the plan of a workflow."""
         self._path(workflow, "plan").write_text(json.dumps(asdict(plan)), encoding="utf-8")
 
-    def plan_of(self, workflow: UUID) -> Plan:
-        """What shall happen; nothing, unless it was said."""
+    def plan_of(self, workflow: UUID) -> CrashPlan:
+        """Read the plan; an empty one by default."""
         path = self._path(workflow, "plan")
         if not path.exists():
-            return Plan((), signal.SIGKILL)
+            return CrashPlan((), signal.SIGKILL)
         known = json.loads(path.read_text(encoding="utf-8"))
-        return Plan(tuple(known["at"]), known["signal"])
+        return CrashPlan(tuple(known["at"]), known["signal"])
 
     def plan_gateway(self, workflow: UUID, point: str) -> None:
-        """Where the gateway shall die, once."""
+        """Store the point at which the gateway dies, once."""
         self._path(workflow, "gateway").write_text(point, encoding="utf-8")
 
-    def dooms_gateway(self, workflow: UUID, point: str) -> bool:
-        """Whether it shall die here; asked again, it shall not."""
+    def take_gateway_crash(self, workflow: UUID, point: str) -> bool:
+        """Whether the gateway dies here; true only once."""
         path = self._path(workflow, "gateway")
-        doomed = path.exists() and path.read_text(encoding="utf-8") == point
-        if doomed:
+        is_planned = path.exists() and path.read_text(encoding="utf-8") == point
+        if is_planned:
             path.unlink()
-        return doomed
+        return is_planned
 
-    def gateway_is_doomed(self, workflow: UUID) -> bool:
-        """Whether it has yet to die."""
+    def gateway_crash_pending(self, workflow: UUID) -> bool:
+        """Whether the gateway has not died yet."""
         return self._path(workflow, "gateway").exists()
 
-    def write(self, workflow: UUID, line: Line) -> None:
-        """Add a line; it is there even if the writer dies at once."""
+    def write(self, workflow: UUID, line: LogEntry) -> None:
+        """Append an entry; it is stored even if the writer dies at once."""
         with self._path(workflow, "diary").open("a", encoding="utf-8") as diary:
             diary.write(json.dumps(asdict(line)) + "\n")
 
-    def read(self, workflow: UUID) -> list[Line]:
-        """All lines so far."""
-        return [Line(**known) for known in _lines(self._path(workflow, "diary"))]
+    def read(self, workflow: UUID) -> list[LogEntry]:
+        """All entries so far."""
+        return [LogEntry(**known) for known in _lines(self._path(workflow, "diary"))]
 
     def calls(self) -> Sequence[Mapping[str, object]]:
         """Every call that reached a tool: `tool` and `args`."""
@@ -92,67 +92,67 @@ class Diaries:
         return self._folder / f"{workflow}.{kind}"
 
 
-class Life:
-    """One handling of one command by this very process."""
+class CommandRun:
+    """One handling of one command by this process."""
 
-    def __init__(self, diaries: Diaries, workflow: UUID) -> None:
-        self._diaries = diaries
+    def __init__(self, crash_log: CrashLog, workflow: UUID) -> None:
+        self._diaries = crash_log
         self._workflow = workflow
-        self._number = len({line.life for line in diaries.read(workflow)}) + 1
-        plan = diaries.plan_of(workflow)
+        self._number = len({line.command_run for line in crash_log.read(workflow)}) + 1
+        plan = crash_log.plan_of(workflow)
         self._signal = plan.signal
-        self._doom = plan.at[self._number - 1] if self._number <= len(plan.at) else None
+        self._crash_point = plan.at[self._number - 1] if self._number <= len(plan.at) else None
         self._done: Counter[str] = Counter()
         self._write(None, "begins")
 
-    def does(self, what: str) -> "Deed":
-        """The next thing of this kind that it does."""
+    def next_action(self, what: str) -> "Action":
+        """The next action of this kind."""
         self._done[what] += 1
-        return Deed(self, f"{what} {self._done[what]}")
+        return Action(self, f"{what} {self._done[what]}")
 
-    def comes_to(self, point: str) -> None:
-        """A point; the signal of the plan, where it is this one."""
+    def reach(self, point: str) -> None:
+        """Log a point; send the planned signal if it is the planned point."""
         self._write(point)
-        if point == self._doom:
+        if point == self._crash_point:
             os.kill(os.getpid(), self._signal)
 
-    def is_doomed_at(self, point: str) -> bool:
-        """Whether it will go no further."""
-        return point == self._doom
+    def will_crash_at(self, point: str) -> bool:
+        """Whether it crashes at this point."""
+        return point == self._crash_point
 
-    def ends(self, how: str) -> None:
-        """The handling is over."""
+    def finish(self, how: str) -> None:
+        """Log the end."""
         self._write(None, how)
 
     def _write(self, point: str | None, what: str = "") -> None:
-        self._diaries.write(self._workflow, Line(self._number, os.getpid(), point, what))
+        self._diaries.write(self._workflow, LogEntry(self._number, os.getpid(), point, what))
 
 
 @dataclass(frozen=True)
-class Deed:
-    """Something that a life does to the world, and its points."""
+class Action:
+    """An external action of a command run, with its points."""
 
-    life: Life
+    command_run: CommandRun
     name: str
 
-    def comes_to(self, when: str) -> None:
-        """`before`, `during`, `after`."""
-        self.life.comes_to(f"{self.name}: {when}")
+    def reach(self, when: str) -> None:
+        """Reach `before`, `during` or `after`."""
+        self.command_run.reach(f"{self.name}: {when}")
 
-    def is_doomed(self, when: str) -> bool:
-        """Whether its life will go no further."""
-        return self.life.is_doomed_at(f"{self.name}: {when}")
+    def will_crash(self, when: str) -> bool:
+        """Whether it crashes there."""
+        return self.command_run.will_crash_at(f"{self.name}: {when}")
 
 
-def points(diary: Sequence[Line], life: int = 1) -> list[str]:
-    """What a life came to, in order."""
-    return [line.point for line in diary if line.life == life and line.point]
+def points(diary: Sequence[LogEntry], command_run: int = 1) -> list[str]:
+    """The points that a command run reached, in order."""
+    return [line.point for line in diary if line.command_run == command_run and line.point]
 
 
 def kind_of(point: str) -> str:
-    """`append 3: after` is a point after an append."""
-    deed, when = point.split(": ")
-    return f"{when} {deed.split()[0]}"
+    """The kind of a point: `append 3: after` is `after append`."""
+    action, when = point.split(": ")
+    return f"{when} {action.split()[0]}"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The embedded stack with its own executors taken out and mortal ones put in."""
+"""The embedded stack with crashing executors and a crashing gateway."""
 
 import asyncio
 import json
@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually, stack_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
@@ -25,36 +26,35 @@ from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import GATEWAY, ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually, stack_identity
-from tests.crashes.caller import Answer, Caller, Meanwhile, nothing
-from tests.crashes.crash_plan import CALLS, Diaries, Line
+from tests.crashes.caller import Answer, Caller, Meanwhile, decide_at_once
+from tests.crashes.crash_plan import CALLS, CrashLog, LogEntry
 from tests.crashes.programs import PROGRAMS
-from tests.crashes.verdict import Told
+from tests.crashes.verdict import RunOutcome
 
 HERE = Path(__file__).parent
 SCOPE = Scope(org="local", project="default")
 RUN_WITHIN_S = 60.0
 ARGS: JsonObject = {"tool": "tally:pay", "linger": 0}
-"""What every program is given: a tool to call by name, and how long its last call takes, in ms."""
+"""Arguments of every program: a tool to call by name, and the duration of its last call in ms."""
 
 
-class WrongDeath(Exception):
-    """An executor ended, though not by its plan."""
+class UnplannedExit(Exception):
+    """An executor exited without a planned crash."""
 
 
 @dataclass
-class Ground:
-    """Where programs are run while their executors die."""
+class CrashStack:
+    """A stack on which programs run while their executors die."""
 
     stack: Stack
     http: httpx2.AsyncClient
     bus: NatsBus
-    diaries: Diaries
+    crash_log: CrashLog
     folder: Path
 
     @property
     def approver(self) -> dict[str, str]:
-        """The headers of a request that decides."""
+        """Headers of a decision."""
         return approver_headers(self.stack.approver_key)
 
     async def learn(self, capability: str, code: str) -> None:
@@ -74,53 +74,53 @@ class Ground:
         run: str,
         *,
         linger_ms: int = 0,
-        meanwhile: Meanwhile = nothing,
+        meanwhile: Meanwhile = decide_at_once,
         repeats: bool = False,
     ) -> Answer:
-        """Run a program, agree to what is asked, and wait for its answer; see Caller."""
+        """Run a program, approve every request, and wait for its end; see Caller."""
         caller = Caller(self.http, meanwhile, self.approver, repeats)
         args: JsonObject = {**ARGS, "linger": linger_ms}
         return await caller.execute(PROGRAMS[program].code, run, args)
 
-    async def settled(self, workflow: UUID) -> list[Line]:
-        """The diary of a workflow once a life of it has come to its end."""
+    async def wait_until_done(self, workflow: UUID) -> list[LogEntry]:
+        """Wait until a command run of the workflow has ended, and return the log."""
 
-        def done() -> list[Line] | None:
-            diary = self.diaries.read(workflow)
+        def done() -> list[LogEntry] | None:
+            diary = self.crash_log.read(workflow)
             return diary if any(line.what == "done" for line in diary) else None
 
         return await eventually(done, within=RUN_WITHIN_S)
 
-    async def told(self, run: str, answer: Answer) -> Told:
-        """What a run has left behind."""
+    async def outcome(self, run: str, answer: Answer) -> RunOutcome:
+        """Collect what a run left behind."""
         entity = str(workflow_of(run))
         records = await self.bus.history(SCOPE, entity, of=RUN_FINISHED)
-        return Told(
+        return RunOutcome(
             answer,
             [record.message for record in records if isinstance(record.message, RunFinished)],
-            [call for call in self.diaries.calls() if _run(call) == run],
+            [call for call in self.crash_log.calls() if _run(call) == run],
         )
 
     async def appends(self, workflow: UUID) -> int:
-        """How many appends its journal holds."""
+        """The number of appends in its journal."""
         return len(await self.bus.history(SCOPE, str(workflow), of=TRACE_RECORDED))
 
     @asynccontextmanager
     async def executors(self, count: int) -> AsyncGenerator[None]:
-        """So many executors, each started again when it was killed. Raises WrongDeath, in a
-        group, as soon as one ends by itself."""
-        async with asyncio.TaskGroup() as kept:
-            keepers = [kept.create_task(self._keep(number)) for number in range(count)]
+        """Run this many executors, each restarted when it was killed. Raises UnplannedExit, in a
+        group, as soon as one exits by itself."""
+        async with asyncio.TaskGroup() as tasks:
+            supervisors = [tasks.create_task(self._supervise(number)) for number in range(count)]
             try:
                 yield
             finally:
-                for keeper in keepers:
-                    keeper.cancel()
+                for task in supervisors:
+                    task.cancel()
 
-    async def _keep(self, number: int) -> None:
+    async def _supervise(self, number: int) -> None:
         command = Command(
             f"executor {number}",
-            (sys.executable, "-m", "tests.crashes.mortal_executor", str(self.folder)),
+            (sys.executable, "-m", "tests.crashes.crashing_executor", str(self.folder)),
             self.folder / f"executor-{number}.log",
             env={**os.environ, **self.stack.credentials("executor")},
             cwd=HERE.parents[1],
@@ -135,11 +135,11 @@ class Ground:
                     os.kill(child.pid, signal.SIGCONT)
                 await child.stop()
             if code != -signal.SIGKILL:
-                raise WrongDeath(f"an executor ended with {code}, see {command.log}")
+                raise UnplannedExit(f"an executor ended with {code}, see {command.log}")
 
 
 def key_of(name: str) -> str:
-    """A name as it may be an idempotency key."""
+    """Convert a name into an idempotency key."""
     return name.translate(str.maketrans({" ": "-", ",": None, ":": None}))
 
 
@@ -153,8 +153,8 @@ def _run(call: object) -> object:
 
 
 @asynccontextmanager
-async def ground(home: Path) -> AsyncGenerator[Ground]:
-    """The stack without an executor, its gateway mortal, and a server of tools that count."""
+async def crash_stack(home: Path) -> AsyncGenerator[CrashStack]:
+    """Run the stack without executors, with a crashing gateway and a counting tool server."""
     folder = home / "crashes"
     folder.mkdir(parents=True)
     servers, policy = folder / "servers.json", folder / "policy.json"
@@ -171,7 +171,9 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
         mcp_servers=servers,
         env={"PML_GATEWAY_POLICY_FILE": str(policy)},
         services=[
-            _mortal(service, folder) for service in pml_services() if service.name != "executor"
+            _with_crashing_gateway(service, folder)
+            for service in pml_services()
+            if service.name != "executor"
         ],
     )
     async with (
@@ -182,22 +184,22 @@ async def ground(home: Path) -> AsyncGenerator[Ground]:
             stack.nats_url, service="executor", identity=stack_identity(stack.home)
         )
         try:
-            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=30.0)
-            yield Ground(stack, http, bus, Diaries(folder), folder)
+            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=60.0)
+            yield CrashStack(stack, http, bus, CrashLog(folder), folder)
         finally:
             await bus.drain()
 
 
-def _mortal(service: ServiceSpec, folder: Path) -> ServiceSpec:
-    """The gateway so that it can be killed at its points; others as they are."""
+def _with_crashing_gateway(service: ServiceSpec, folder: Path) -> ServiceSpec:
+    """Replace the gateway by one that crashes at planned points; other services are unchanged."""
     if service.name != GATEWAY:
         return service
-    argv = (sys.executable, "-m", "tests.crashes.mortal_gateway", str(folder))
+    argv = (sys.executable, "-m", "tests.crashes.crashing_gateway", str(folder))
     return replace(service, argv=argv, env={**service.env, "PYTHONPATH": str(HERE.parents[1])})
 
 
 async def _listed(http: httpx2.AsyncClient, tools: Iterable[str]) -> bool:
-    """By the registry, which hears of tools a moment after the gateway."""
+    """Whether the registry, which gets them after the gateway, has listed the tools."""
     question = {"intent": "change something, call it again", "type": "tool"}
     found = await http.post("/api/discover", json=question)
     listed = {hit["id"] for hit in found.json().get("hits", ())}

@@ -1,76 +1,76 @@
-"""Every point of a run at which its executor can die, and what comes of it."""
+"""Kills of executors at every point of a run, and their results."""
 
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.crashes.crash_plan import SPARED, Line, Plan, kind_of, points
-from tests.crashes.crash_stack import Ground, key_of, workflow_of
+from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry, kind_of, points
+from tests.crashes.crash_stack import CrashStack, key_of, workflow_of
 from tests.crashes.programs import CAPABILITIES, PROGRAMS
-from tests.crashes.verdict import Told, faults
+from tests.crashes.verdict import RunOutcome, faults
 
 TOGETHER = 8
 EXECUTORS = 3
 TRIES = 3
-AGAIN = ("append 2: before", "append 2: after", "append 3: before")
-"""Where a second executor dies: as it takes over, when it has, and before it appends its own."""
-LEFT_OUT = (0, 3)
+SECOND_CRASH_POINTS = ("append 2: before", "append 2: after", "append 3: before")
+"""Points of a second crash: while taking over, after it, and before the first own append."""
+SKIPPED_KINDS = (0, 3)
 PARK_SAMPLE = ("before mark", "after mark", "before parking", "after parking")
 
-At = tuple[str, ...]
-"""At which point each life is killed, as in a `Plan`."""
+CrashPoints = tuple[str, ...]
+"""The crash point of each command run, as in a `CrashPlan`."""
 
 
 @dataclass(frozen=True)
-class Calm:
-    """An undisturbed run: what it told, and the points that each life of it came to."""
+class Baseline:
+    """An undisturbed run: its outcome, and the points that each of its command runs reached."""
 
-    told: Told
-    lives: Sequence[Sequence[str]]
+    outcome: RunOutcome
+    command_runs: Sequence[Sequence[str]]
 
     @property
-    def deaths(self) -> list[At]:
-        """One at each point of each life."""
+    def crash_points(self) -> list[CrashPoints]:
+        """One crash at each point of each command run."""
         return [
-            (SPARED,) * number + (point,)
-            for number, life in enumerate(self.lives)
-            for point in life
+            (NO_CRASH,) * number + (point,)
+            for number, command_run in enumerate(self.command_runs)
+            for point in command_run
         ]
 
     @property
-    def parks(self) -> bool:
-        """Whether it waits for a person in its midst."""
-        return len(self.lives) > 1
+    def is_parked(self) -> bool:
+        """Whether the run parks."""
+        return len(self.command_runs) > 1
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A program whose executors die, one after the other, each at its point."""
+    """A program whose executors die in turn, each at its point."""
 
     program: str
-    at: At
+    at: CrashPoints
 
     @property
     def name(self) -> str:
         """Unique among trials."""
-        deaths = [
-            f"{point} of life {life}" if life > 1 else point
-            for life, point in enumerate(self.at, 1)
-            if point != SPARED
+        crash_points = [
+            f"{point} of life {command_run}" if command_run > 1 else point
+            for command_run, point in enumerate(self.at, 1)
+            if point != NO_CRASH
         ]
-        return f"{self.program}, {', then '.join(deaths)}"
+        return f"{self.program}, {', then '.join(crash_points)}"
 
     @property
-    def deaths(self) -> At:
-        """The points alone."""
-        return tuple(point for point in self.at if point != SPARED)
+    def crash_points(self) -> CrashPoints:
+        """The points only."""
+        return tuple(point for point in self.at if point != NO_CRASH)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a trial, the last time it was run; not `reached`: the run was over, or
-    another's, before its point."""
+    """Result of a trial's last attempt; not `reached` if the run ended, or was taken over, before
+    its point."""
 
     trial: Trial
     run: str
@@ -78,38 +78,44 @@ class Result:
     faults: Sequence[str]
 
 
-async def calm_runs(ground: Ground) -> dict[str, Calm]:
-    """Every program once, undisturbed; the capabilities that they call are learned first."""
+async def baseline_runs(crash_stack: CrashStack) -> dict[str, Baseline]:
+    """Run every program once, undisturbed, after learning the capabilities that they call."""
     for capability, code in CAPABILITIES.items():
-        await ground.learn(capability, code)
+        await crash_stack.learn(capability, code)
 
-    async def run(program: str) -> Calm:
+    async def run(program: str) -> Baseline:
         name = key_of(f"{program}-calm")
-        answer = await ground.answer(program, name)
-        assert PROGRAMS[program].fits(answer), answer
-        diary = await ground.settled(workflow_of(name))
-        lives = max(line.life for line in diary)
-        told = await ground.told(name, answer)
-        return Calm(told, [points(diary, life) for life in range(1, lives + 1)])
+        answer = await crash_stack.answer(program, name)
+        assert PROGRAMS[program].matches(answer), answer
+        diary = await crash_stack.wait_until_done(workflow_of(name))
+        command_runs = max(line.command_run for line in diary)
+        outcome = await crash_stack.outcome(name, answer)
+        return Baseline(
+            outcome, [points(diary, command_run) for command_run in range(1, command_runs + 1)]
+        )
 
     runs = await asyncio.gather(*map(run, PROGRAMS))
     return dict(zip(PROGRAMS, runs, strict=True))
 
 
-async def killed(ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Calm]) -> list[Result]:
-    """The trials, some at a time."""
+async def kill_executors(
+    crash_stack: CrashStack, trials: Sequence[Trial], baseline: Mapping[str, Baseline]
+) -> list[Result]:
+    """Run the trials, TOGETHER at a time."""
     room = asyncio.Semaphore(TOGETHER)
 
     async def one(trial: Trial) -> Result:
         async with room:
-            return await tried(lambda run: _killed(ground, trial, calm[trial.program], run), trial)
+            return await retry_unreached(
+                lambda run: _killed(crash_stack, trial, baseline[trial.program], run), trial
+            )
 
     return await asyncio.gather(*map(one, trials))
 
 
-async def tried(run_as: Callable[[str], Awaitable[Result]], trial: Trial) -> Result:
-    """A trial, again if the machine was too slow for it: a sign of life that comes late hands the
-    run to another executor before the point."""
+async def retry_unreached(run_as: Callable[[str], Awaitable[Result]], trial: Trial) -> Result:
+    """Run a trial, again if the machine was too slow: a late heartbeat hands the run to another
+    executor before the point."""
     result = await run_as(key_of(f"{trial.name}, try 1"))
     for attempt in range(2, TRIES + 1):
         if not result.reached:
@@ -117,59 +123,63 @@ async def tried(run_as: Callable[[str], Awaitable[Result]], trial: Trial) -> Res
     return result
 
 
-async def _killed(ground: Ground, trial: Trial, calm: Calm, run: str) -> Result:
+async def _killed(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run: str) -> Result:
     workflow = workflow_of(run)
-    ground.diaries.plan(workflow, Plan(trial.at, signal.SIGKILL))
+    crash_stack.crash_log.plan(workflow, CrashPlan(trial.at, signal.SIGKILL))
     try:
-        answer = await ground.answer(trial.program, run)
-        diary = await ground.settled(workflow)
+        answer = await crash_stack.answer(trial.program, run)
+        diary = await crash_stack.wait_until_done(workflow)
     except (TimeoutError, AssertionError) as error:
         return Result(trial, run, True, [f"it does not end: {error}"])
-    found = faults(await ground.told(run, answer), calm.told)
-    return Result(trial, run, _died_at(diary) == trial.deaths, found)
+    found = faults(await crash_stack.outcome(run, answer), baseline.outcome)
+    return Result(trial, run, _crash_points_of(diary) == trial.crash_points, found)
 
 
-def _died_at(diary: Sequence[Line]) -> At:
-    """The last point of each life that has no end; none where it came to none."""
-    lives = dict.fromkeys(line.life for line in diary)
-    ended = {line.life for line in diary if line.point is None and line.what != "begins"}
-    return tuple((points(diary, life) or [""])[-1] for life in lives if life not in ended)
+def _crash_points_of(diary: Sequence[LogEntry]) -> CrashPoints:
+    """The last point of each command run without an end; empty if it reached none."""
+    command_runs = dict.fromkeys(line.command_run for line in diary)
+    ended = {line.command_run for line in diary if line.point is None and line.what != "begins"}
+    return tuple(
+        (points(diary, command_run) or [""])[-1]
+        for command_run in command_runs
+        if command_run not in ended
+    )
 
 
-def every_point(calm: Mapping[str, Calm]) -> list[Trial]:
-    """One trial a point; at some the executor that takes over dies, too, as it replays."""
-    once = [Trial(program, at) for program, run in calm.items() for at in run.deaths]
+def every_point(baseline: Mapping[str, Baseline]) -> list[Trial]:
+    """One trial per point; in some, the executor that takes over also dies, during the replay."""
+    once = [Trial(program, at) for program, run in baseline.items() for at in run.crash_points]
     twice = [
-        Trial(program, (*run.deaths[len(run.deaths) * part // 4], again))
-        for program, run in calm.items()
-        for part, again in enumerate(AGAIN, 1)
+        Trial(program, (*run.crash_points[len(run.crash_points) * part // 4], again))
+        for program, run in baseline.items()
+        for part, again in enumerate(SECOND_CRASH_POINTS, 1)
     ]
     return once + twice
 
 
-def some_points(calm: Mapping[str, Calm]) -> list[Trial]:
-    """Of each program a point of five of the seven kinds, other ones for each; one dies twice. Of
-    one that parks each kind of point around the first park, and the first of the life after it."""
+def some_points(baseline: Mapping[str, Baseline]) -> list[Trial]:
+    """For each program a point of five of the seven kinds, shifted for each; one dies twice. For
+    one that parks, each kind of point around the first park, and the first point after it."""
     once = [
         Trial(program, of_kind[shift % len(of_kind)])
-        for shift, (program, run) in enumerate(calm.items())
-        for place, of_kind in enumerate(by_kind(run.deaths).values(), shift)
-        if not run.parks and place % 7 not in LEFT_OUT
+        for shift, (program, run) in enumerate(baseline.items())
+        for place, of_kind in enumerate(by_kind(run.crash_points).values(), shift)
+        if not run.is_parked and place % 7 not in SKIPPED_KINDS
     ]
-    run = calm["parking"]
-    parked = [by_kind(run.deaths)[kind][0] for kind in PARK_SAMPLE]
-    resumed = (SPARED, run.lives[1][0])
-    middle = calm["parallel"].deaths[len(calm["parallel"].deaths) // 2]
+    run = baseline["parking"]
+    parked = [by_kind(run.crash_points)[kind][0] for kind in PARK_SAMPLE]
+    resumed = (NO_CRASH, run.command_runs[1][0])
+    middle = baseline["parallel"].crash_points[len(baseline["parallel"].crash_points) // 2]
     return [
         *once,
-        Trial("parallel", (*middle, AGAIN[0])),
+        Trial("parallel", (*middle, SECOND_CRASH_POINTS[0])),
         *(Trial("parking", at) for at in (*parked, resumed)),
     ]
 
 
-def by_kind(deaths: Sequence[At]) -> dict[str, list[At]]:
-    """Deaths before appends, after appends and so on."""
-    found: dict[str, list[At]] = {}
-    for at in deaths:
+def by_kind(crash_points: Sequence[CrashPoints]) -> dict[str, list[CrashPoints]]:
+    """Group crashes by the kind of their point."""
+    found: dict[str, list[CrashPoints]] = {}
+    for at in crash_points:
         found.setdefault(kind_of(at[-1]), []).append(at)
     return found

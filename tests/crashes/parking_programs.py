@@ -1,4 +1,4 @@
-"""Programs that wait for a person: which tool a call of `args.tool` reaches only the run can tell.
+"""Programs that park: the tool of a call of `args.tool` is known only at run time.
 
 The last call of `PARKING` takes `args.linger` milliseconds.
 """

@@ -1,4 +1,4 @@
-"""A program and what it must come to."""
+"""A program and its expected end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ REFUSED = "Error executing tool refuse: number {} is refused"
 
 @dataclass(frozen=True)
 class Program:
-    """A program and what it comes to: its result, or the message of its error."""
+    """A program and its expected end: a result, or an error message."""
 
     code: str
     result: object = None
     error: str | None = None
 
-    def fits(self, answer: Mapping[str, object]) -> bool:
-        """Whether this is how it must end."""
+    def matches(self, answer: Mapping[str, object]) -> bool:
+        """Whether an answer is the expected end."""
         error = cast("Mapping[str, object]", answer["error"] or {})
         return (answer["result"], error.get("message")) == (self.result, self.error)

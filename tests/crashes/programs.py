@@ -1,8 +1,8 @@
-"""Programs of every shape, each ending in the same way whenever it runs.
+"""Programs of every shape, each with the same end in every run.
 
-`drawn` is what a program draws from its clock and its chance: it differs from run to run, and the
-program itself says whether it came back as it was drawn. `wait` is how many milliseconds a tool
-takes, so that answers come in another order than the questions.
+`drawn` is what a program draws from its clock and random source: it differs between runs, and the
+program itself reports whether a replay returned the same value. `wait` is the duration of a tool
+call in milliseconds, so that results arrive in another order than the calls.
 """
 
 from tests.crashes.parking_programs import PAID, PARKING_PROGRAMS

@@ -1,4 +1,4 @@
-"""A service of ours as a process that ends at SIGTERM."""
+"""Running a service as a process until SIGTERM."""
 
 import asyncio
 import signal

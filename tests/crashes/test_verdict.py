@@ -1,4 +1,4 @@
-"""The crash suite's judge sees what a crash could do to a run."""
+"""The crash suite's comparison detects every effect of a crash on a run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TaskResult
-from tests.crashes.verdict import Told, faults
+from tests.crashes.verdict import RunOutcome, faults
 
 ID = UUID(int=7)
 
@@ -30,10 +30,10 @@ def task(occurrence: int, args: JsonObject) -> TaskResult:
     )
 
 
-def told(run: str, drawn: float, order: tuple[int, int] = (0, 1)) -> Told:
-    """A run of two calls side by side."""
+def outcome(run: str, drawn: float, order: tuple[int, int] = (0, 1)) -> RunOutcome:
+    """Build the outcome of a run with two parallel calls."""
     given: list[JsonObject] = [{"run": run, "n": n, "drawn": drawn} for n in (1, 2)]
-    fact = RunFinished(
+    end = RunFinished(
         event_id=ID,
         scope=Scope(org="acme", project="web"),
         workflow_id=ID,
@@ -48,46 +48,46 @@ def told(run: str, drawn: float, order: tuple[int, int] = (0, 1)) -> Told:
         duration_ms=2.0,
     )
     calls = [{"tool": "tally:mark", "args": args} for args in given]
-    return Told({"status": "success", "result": "done", "error": None}, [fact], calls)
+    return RunOutcome({"status": "success", "result": "done", "error": None}, [end], calls)
 
 
-CALM = told("calm", 0.5)
+CALM = outcome("calm", 0.5)
 
 
-def test_a_run_may_draw_otherwise_and_end_its_calls_in_another_order() -> None:
-    assert faults(told("other", 0.25, (1, 0)), CALM) == []
+def test_random_values_and_the_order_of_parallel_calls_may_differ() -> None:
+    assert faults(outcome("other", 0.25, (1, 0)), CALM) == []
 
 
-def with_fact(**changes: object) -> Callable[[Told], Told]:
-    return lambda run: replace(run, facts=[run.facts[0].model_copy(update=changes)])
+def with_end(**changes: object) -> Callable[[RunOutcome], RunOutcome]:
+    return lambda run: replace(run, ends=[run.ends[0].model_copy(update=changes)])
 
 
-SPOILT: dict[str, tuple[Callable[[Told], Told], str]] = {
+SPOILT: dict[str, tuple[Callable[[RunOutcome], RunOutcome], str]] = {
     "a call is made twice": (
         lambda run: replace(run, calls=[*run.calls, run.calls[0]]),
         "made 2 times: ",
     ),
     "a call is lost": (lambda run: replace(run, calls=run.calls[1:]), "not made: "),
     "a tool got what the journal does not hold": (
-        lambda run: replace(run, calls=told("other", 0.125).calls),
+        lambda run: replace(run, calls=outcome("other", 0.125).calls),
         "made 1 times: ",
     ),
-    "no end is stated": (lambda run: replace(run, facts=[]), "stated 0 times"),
-    "its end is stated twice": (
-        lambda run: replace(run, facts=[*run.facts, *run.facts]),
-        "stated 2 times",
+    "no end is published": (lambda run: replace(run, ends=[]), "published 0 times"),
+    "its end was published twice": (
+        lambda run: replace(run, ends=[*run.ends, *run.ends]),
+        "published 2 times",
     ),
-    "its caller hears something else": (
+    "its caller gets another answer": (
         lambda run: replace(run, answer={**run.answer, "result": "undone"}),
         "answer: ",
     ),
-    "it goes another way": (with_fact(executed_path=("n1",)), "path: "),
-    "a call ends otherwise": (
-        with_fact(task_results=(task(0, {"run": "", "n": 1, "drawn": 0}),) * 2),
+    "it takes another path": (with_end(executed_path=("n1",)), "path: "),
+    "a call ends differently": (
+        with_end(task_results=(task(0, {"run": "", "n": 1, "drawn": 0}),) * 2),
         "calls: ",
     ),
-    "a capability is called besides": (
-        with_fact(
+    "another capability is called": (
+        with_end(
             nested=(
                 NestedRun(
                     trace_id=ID,
@@ -108,7 +108,7 @@ SPOILT: dict[str, tuple[Callable[[Told], Told], str]] = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_whatever_a_crash_spoils_is_seen(name: str) -> None:
+def test_every_effect_of_a_crash_is_detected(name: str) -> None:
     spoil, seen = SPOILT[name]
-    found = faults(spoil(told("spoilt", 0.25)), CALM)
+    found = faults(spoil(outcome("spoilt", 0.25)), CALM)
     assert any(seen in fault for fault in found), found

@@ -1,7 +1,7 @@
-"""An MCP server that writes down every call before it does anything: one JSON line per call.
+"""An MCP server that logs every call before it does anything: one JSON line per call.
 
-`python tool_server.py FILE [NAME [PORT]]`: over stdio, or over HTTP on a port of loopback; NAME, by
-default `tally`, is what its tools are known under.
+`python tool_server.py FILE [NAME [PORT]]`: over stdio, or over HTTP on a loopback port; NAME is the
+server's name, by default `tally`.
 """
 
 import asyncio

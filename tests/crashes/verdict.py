@@ -1,4 +1,4 @@
-"""Whether a run that was disturbed ended as one that was not, and repeated nothing."""
+"""Comparison of a disturbed run with an undisturbed one: same end, no repeated calls."""
 
 import json
 from collections import Counter
@@ -10,44 +10,43 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.executor import RunFinished
 
 _OWN = frozenset({"run", "drawn", "wait"})
-"""What may differ from run to run: its name, what it drew from clock and chance, and how long a
-tool took."""
+"""Fields that may differ between runs: the run's name, random and clock values, and tool delays."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one run left behind: its caller's answer, the facts stated of it, the calls of it that
-    reached a tool."""
+class RunOutcome:
+    """The outcome of one run: its caller's answer, its published ends, and its calls that reached a
+    tool."""
 
     answer: Mapping[str, object]
-    facts: Sequence[RunFinished]
+    ends: Sequence[RunFinished]
     calls: Sequence[Mapping[str, object]]
 
 
-def faults(told: Told, calm: Told) -> list[str]:
-    """What is wrong with a run, told by an undisturbed one of the same program."""
-    if len(told.facts) != 1:
-        return [f"its end is stated {len(told.facts)} times"]
-    fact, expected = told.facts[0], calm.facts[0]
+def faults(outcome: RunOutcome, baseline: RunOutcome) -> list[str]:
+    """Differences from an undisturbed run of the same program."""
+    if len(outcome.ends) != 1:
+        return [f"its end was published {len(outcome.ends)} times"]
+    end, expected = outcome.ends[0], baseline.ends[0]
     found = [
         f"{what}: {ours}, and undisturbed {theirs}"
         for what, ours, theirs in (
-            ("answer", _plain(told.answer), _plain(calm.answer)),
-            ("path", fact.executed_path, expected.executed_path),
-            ("decisions", fact.decisions, expected.decisions),
-            ("calls", _tasks(fact), _tasks(expected)),
-            ("capabilities", _nested(fact), _nested(expected)),
+            ("answer", _plain(outcome.answer), _plain(baseline.answer)),
+            ("path", end.executed_path, expected.executed_path),
+            ("decisions", end.decisions, expected.decisions),
+            ("calls", _tasks(end), _tasks(expected)),
+            ("capabilities", _nested(end), _nested(expected)),
         )
         if ours != theirs
     ]
-    made, completed = Counter(map(_call, told.calls)), Counter(_completed(fact))
+    made, completed = Counter(map(_call, outcome.calls)), Counter(_completed(end))
     found += [f"made {made[call]} times: {call}" for call in made if made[call] != completed[call]]
     found += [f"not made: {call}" for call in completed if not made[call]]
     return found
 
 
 def _plain(value: object) -> object:
-    """Without what is a run's own."""
+    """Remove fields that may differ between runs."""
     if isinstance(value, Mapping):
         known = cast("Mapping[str, object]", value)
         return {name: _plain(each) for name, each in known.items() if name not in _OWN}
@@ -56,24 +55,24 @@ def _plain(value: object) -> object:
     return value
 
 
-def _tasks(fact: RunFinished) -> list[str]:
+def _tasks(end: RunFinished) -> list[str]:
     fields = {"node_id", "tool", "args", "success", "result", "error"}
-    return _in_no_order(fact.task_results, fields)
+    return _sorted_dumps(end.task_results, fields)
 
 
-def _nested(fact: RunFinished) -> list[str]:
+def _nested(end: RunFinished) -> list[str]:
     fields = {"node_id", "name", "success", "result", "error", "executed_path", "decisions"}
-    return _in_no_order(fact.nested, fields)
+    return _sorted_dumps(end.nested, fields)
 
 
-def _in_no_order(parts: Sequence[Contract], fields: set[str]) -> list[str]:
-    """Each with these fields, sorted: side by side, they may end in any order."""
+def _sorted_dumps(parts: Sequence[Contract], fields: set[str]) -> list[str]:
+    """Dump each with these fields, sorted: parallel calls may end in any order."""
     dumped = (part.model_dump(mode="json", include=fields) for part in parts)
     return sorted(json.dumps(_plain(each), sort_keys=True) for each in dumped)
 
 
-def _completed(fact: RunFinished) -> list[str]:
-    return [_call({"tool": task.tool, "args": task.args}) for task in fact.task_results]
+def _completed(end: RunFinished) -> list[str]:
+    return [_call({"tool": task.tool, "args": task.args}) for task in end.task_results]
 
 
 def _call(call: Mapping[str, object]) -> str:

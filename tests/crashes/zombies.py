@@ -1,4 +1,4 @@
-"""Executors that freeze at a point, lose their run to another, and wake up after its end."""
+"""Executors that freeze at a point, lose their run to another, and resume after its end."""
 
 import asyncio
 import os
@@ -9,121 +9,124 @@ from time import monotonic
 
 import psutil
 
-from pml_local.testing import eventually
-from tests.crashes.crash_plan import SPARED, Line, Plan, kind_of
-from tests.crashes.crash_stack import Ground, workflow_of
-from tests.crashes.kills import At, Calm, Result, Trial, by_kind, tried
+from libs.pml_local.tests.support.harness import eventually
+from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry, kind_of
+from tests.crashes.crash_stack import CrashStack, workflow_of
+from tests.crashes.kills import Baseline, CrashPoints, Result, Trial, by_kind, retry_unreached
 from tests.crashes.verdict import faults
 
-FREEZES_WITHIN_S = 30.0
-WAKES_WITHIN_S = 20.0
+FREEZES_WITHIN_S = 60.0
+WAKES_WITHIN_S = 60.0
 FROZEN_FOR_S = 2.5
-"""At least: in the product nobody takes a run over before, and gateways rely on that."""
+"""Minimum: in production nothing takes over a run earlier, and gateways rely on that."""
 ROUNDS = 20
-NOBODY = -1
+NO_PROCESS = -1
 
 
-async def frozen(ground: Ground, trials: Sequence[Trial], calm: Mapping[str, Calm]) -> list[Result]:
-    """The trials, one at a time: of two executors one is frozen while the other one finishes."""
+async def freeze_executors(
+    crash_stack: CrashStack, trials: Sequence[Trial], baseline: Mapping[str, Baseline]
+) -> list[Result]:
+    """Run the trials in turn: of two executors one is frozen while the other finishes the run."""
 
     async def one(trial: Trial) -> Result:
-        run_as = partial(_frozen, ground, trial, calm[trial.program])
-        return await tried(lambda run: run_as(f"zombie-{run}"), trial)
+        run_as = partial(_frozen, crash_stack, trial, baseline[trial.program])
+        return await retry_unreached(lambda run: run_as(f"zombie-{run}"), trial)
 
     return [await one(trial) for trial in trials]
 
 
-async def _frozen(ground: Ground, trial: Trial, calm: Calm, run: str) -> Result:
+async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run: str) -> Result:
     workflow = workflow_of(run)
-    ground.diaries.plan(workflow, Plan(trial.at, signal.SIGSTOP))
-    diary = partial(ground.diaries.read, workflow)
-    running = asyncio.create_task(ground.answer(trial.program, run))
+    crash_stack.crash_log.plan(workflow, CrashPlan(trial.at, signal.SIGSTOP))
+    diary = partial(crash_stack.crash_log.read, workflow)
+    running = asyncio.create_task(crash_stack.answer(trial.program, run))
     try:
-        pid = await eventually(lambda: _stopped(diary(), trial.at), FREEZES_WITHIN_S)
+        pid = await eventually(lambda: _frozen_process(diary(), trial.at), FREEZES_WITHIN_S)
         since = monotonic()
-        answer, _ = await running, await ground.settled(workflow)
-        if pid == NOBODY:
+        answer, _ = await running, await crash_stack.wait_until_done(workflow)
+        if pid == NO_PROCESS:
             return Result(trial, run, False, [])
         await asyncio.sleep(max(0.0, since + FROZEN_FOR_S - monotonic()))
-        before = await ground.told(run, answer), await ground.appends(workflow)
+        before = await crash_stack.outcome(run, answer), await crash_stack.appends(workflow)
         os.kill(pid, signal.SIGCONT)
         how = await eventually(lambda: _end(diary(), len(trial.at)), WAKES_WITHIN_S)
     except (TimeoutError, AssertionError) as error:
         return Result(trial, run, True, [f"it does not end: {error}"])
     finally:
         running.cancel()
-    found = faults(before[0], calm.told)
-    if (await ground.told(run, answer), await ground.appends(workflow)) != before:
-        found.append("the one that woke up has called, appended or stated something")
-    if (expected := _expected_end(trial.at, calm)) != how:
-        found.append(f"the one that woke up ended with {how}, not {expected}")
+    found = faults(before[0], baseline.outcome)
+    if (await crash_stack.outcome(run, answer), await crash_stack.appends(workflow)) != before:
+        found.append("the resumed executor called, appended or published something")
+    if (expected := _expected_end(trial.at, baseline)) != how:
+        found.append(f"the resumed executor ended with {how}, not {expected}")
     return Result(trial, run, True, found)
 
 
-def _stopped(diary: Sequence[Line], at: At) -> int | None:
-    """The process that stands still at this point of its life; NOBODY once it never will."""
+def _frozen_process(diary: Sequence[LogEntry], at: CrashPoints) -> int | None:
+    """The process frozen at this point; NO_PROCESS once it cannot freeze any more."""
     if any(line.what == "done" for line in diary):
-        return NOBODY
+        return NO_PROCESS
     place = len(at), at[-1]
-    pid = next((line.pid for line in diary if (line.life, line.point) == place), None)
+    pid = next((line.pid for line in diary if (line.command_run, line.point) == place), None)
     return pid if pid and psutil.Process(pid).status() == psutil.STATUS_STOPPED else None
 
 
-def _end(diary: Sequence[Line], life: int) -> str | None:
-    """How a life ended."""
-    ends = [line.what for line in diary if line.life == life and line.point is None]
+def _end(diary: Sequence[LogEntry], command_run: int) -> str | None:
+    """The end of a command run."""
+    ends = [line.what for line in diary if line.command_run == command_run and line.point is None]
     return ends[1] if len(ends) > 1 else None
 
 
-def _expected_end(at: At, calm: Calm) -> str:
-    """Refused at its next append; it has none if it never began to write, and then it finds the
-    journal closed, or if it had parked or closed it, and then it states the same fact, which the
-    server keeps once."""
-    life = calm.lives[len(at) - 1]
-    place = life.index(at[-1])
+def _expected_end(at: CrashPoints, baseline: Baseline) -> str:
+    """The expected end of a resumed command run: refused at its next append. Without a next append
+    it never began to write and finds the journal closed, or it had parked or closed the run and
+    publishes the same message again, which the server deduplicates."""
+    command_run = baseline.command_runs[len(at) - 1]
+    place = command_run.index(at[-1])
     if place == 0:
         return "done"
-    if any(kind_of(later) in ("before append", "before mark") for later in life[place:]):
+    if any(kind_of(later) in ("before append", "before mark") for later in command_run[place:]):
         return "Fenced"
-    return "done" if len(at) == len(calm.lives) else "parked"
+    return "done" if len(at) == len(baseline.command_runs) else "parked"
 
 
-async def of_use_again(
-    ground: Ground, results: Sequence[Result], calm: Mapping[str, Calm]
+async def resume_work(
+    crash_stack: CrashStack, results: Sequence[Result], baseline: Mapping[str, Baseline]
 ) -> list[str]:
-    """Programs run undisturbed until each executor that was frozen has finished one; what is wrong
-    with them."""
+    """Run programs undisturbed until each executor that was frozen has finished one; returns
+    failures."""
     woken = {
         line.pid
         for result in results
-        for line in ground.diaries.read(workflow_of(result.run))
-        if line.life == len(result.trial.at)
+        for line in crash_stack.crash_log.read(workflow_of(result.run))
+        if line.command_run == len(result.trial.at)
     }
     found, program = list[str](), "sequential"
     for number in range(ROUNDS):
         if not woken:
             break
         run = f"afterwards-{number}"
-        answer = await ground.answer(program, run)
-        diary = await ground.settled(workflow_of(run))
-        found += faults(await ground.told(run, answer), calm[program].told)
+        answer = await crash_stack.answer(program, run)
+        diary = await crash_stack.wait_until_done(workflow_of(run))
+        found += faults(await crash_stack.outcome(run, answer), baseline[program].outcome)
         woken -= {line.pid for line in diary if line.what == "done"}
     return found + [f"executor {pid} takes no run after its freeze" for pid in woken]
 
 
-def at_every_kind(calm: Mapping[str, Calm], programs: Sequence[str]) -> list[Trial]:
-    """Of each of these programs the middle point of each kind."""
+def at_every_kind(baseline: Mapping[str, Baseline], programs: Sequence[str]) -> list[Trial]:
+    """Trials at the middle point of each kind, for each of these programs."""
     return [
         Trial(program, of_kind[len(of_kind) // 2])
         for program in programs
-        for of_kind in by_kind(calm[program].deaths).values()
+        for of_kind in by_kind(baseline[program].crash_points).values()
     ]
 
 
-def across_a_park(calm: Mapping[str, Calm]) -> list[Trial]:
-    """Frozen as it states that its run is parked, and in the midst of the life after that."""
-    _, resumed, *_ = calm["parking"].lives
+def across_a_park(baseline: Mapping[str, Baseline]) -> list[Trial]:
+    """Freeze it while it publishes that its run is parked, and in the middle of the next command
+    run."""
+    _, resumed, *_ = baseline["parking"].command_runs
     return [
         Trial("parking", ("parking 1: before",)),
-        Trial("parking", (SPARED, resumed[len(resumed) // 2])),
+        Trial("parking", (NO_CRASH, resumed[len(resumed) // 2])),
     ]

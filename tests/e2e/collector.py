@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector in miniature: takes spans and counters over OTLP/HTTP, keeps them."""
+"""A minimal OpenTelemetry collector: receives spans and counters over OTLP/HTTP and stores them."""
 
 import gzip
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ from pml_local.ports import free_port
 
 @dataclass(frozen=True)
 class Span:
-    """One span as received; ids in hex."""
+    """A received span; ids in hex."""
 
     service: str
     name: str
@@ -32,36 +32,36 @@ class Span:
 
 @dataclass
 class Collector:
-    """Where spans and counters go, and those that came; counters by name and attribute's value."""
+    """The endpoint, and the received spans and counters; counters by name and attribute value."""
 
     endpoint: str
     spans: list[Span] = field(default_factory=list[Span])
     counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
     def of_workflow(self, workflow_id: str) -> list[Span]:
-        """Every span of every trace in which a span names the workflow."""
+        """All spans of every trace with a span that names the workflow."""
         traces = {s.trace_id for s in self.spans if workflow_id in s.attributes.values()}
         return [span for span in self.spans if span.trace_id in traces]
 
 
 @asynccontextmanager
 async def collector() -> AsyncGenerator[Collector]:
-    """A collector on a free port of loopback."""
+    """Run a collector on a free loopback port."""
     port = free_port()
-    kept = Collector(f"http://127.0.0.1:{port}")
+    collected = Collector(f"http://127.0.0.1:{port}")
 
     async def spans(request: Request) -> Response:
-        kept.spans.extend(_read(ExportTraceServiceRequest.FromString(await _body(request))))
+        collected.spans.extend(_read(ExportTraceServiceRequest.FromString(await _body(request))))
         return Response(media_type="application/x-protobuf")
 
     async def counters(request: Request) -> Response:
-        kept.counts |= _counted(ExportMetricsServiceRequest.FromString(await _body(request)))
+        collected.counts |= _counted(ExportMetricsServiceRequest.FromString(await _body(request)))
         return Response(media_type="application/x-protobuf")
 
     routes = {"/v1/traces": spans, "/v1/metrics": counters}
     app = Starlette(routes=[Route(at, take, methods=["POST"]) for at, take in routes.items()])
     async with serve_http(app, "127.0.0.1", port):
-        yield kept
+        yield collected
 
 
 async def _body(request: Request) -> bytes:

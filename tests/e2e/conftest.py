@@ -8,18 +8,18 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 from tests.e2e.collector import collector
-from tests.e2e.harness import World
+from tests.e2e.harness import StackHarness
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
+async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[StackHarness]:
     home = tmp_path_factory.mktemp("pml")
     folder = tmp_path_factory.mktemp("counted")
     servers = {
@@ -47,11 +47,11 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
             embedded_stack(options) as stack,
             httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
         ):
-            await eventually(lambda: _tools_listed(http), within=30.0)
-            yield World(stack, http, folder, telemetry)
+            await eventually(lambda: _tools_listed(http), within=60.0)
+            yield StackHarness(stack, http, folder, telemetry)
 
 
 async def _tools_listed(http: httpx2.AsyncClient) -> bool:
-    """By the registry, which hears of tools a moment after the gateway."""
+    """Whether the registry, which gets them after the gateway, has listed the tools."""
     found = await http.post("/api/discover", json={"intent": "count one step", "type": "tool"})
     return "counting:step" in {hit["id"] for hit in found.json().get("hits", ())}

@@ -1,4 +1,4 @@
-"""A running stack as the end-to-end tests see it."""
+"""A running stack for the end-to-end tests."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.approver import approver_headers
 from pml_local.stack import Stack
-from pml_local.testing import eventually
 from tests.e2e.collector import Collector
 
 Json = dict[str, object]
 
 
 @dataclass
-class World:
+class StackHarness:
     """A running stack, a client of it, and the folder where tools count their calls."""
 
     stack: Stack
@@ -25,11 +25,11 @@ class World:
 
     @property
     def approver(self) -> dict[str, str]:
-        """The headers of a request that decides."""
+        """Headers of a decision."""
         return approver_headers(self.stack.approver_key)
 
     async def execute(self, code: str, **more: object) -> Json:
-        """POST /api/execute; approves what is asked for and waits for the end."""
+        """POST /api/execute; approve if required and wait for the end."""
         answer = await self.http.post("/api/execute", json={"code": code, **more})
         assert answer.status_code == 200, answer.text
         body: Json = answer.json()
@@ -39,7 +39,7 @@ class World:
         return body
 
     async def approve(self, workflow_id: str) -> None:
-        """Decide for what waits."""
+        """Approve the workflow's pending approval."""
         answer = await self.http.post(
             f"/api/workflows/{workflow_id}/approval",
             json={"decision": "approve"},
@@ -53,8 +53,8 @@ class World:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    async def end_of(self, workflow_id: str, within: float = 30.0) -> Json:
-        """The workflow once it has finished."""
+    async def end_of(self, workflow_id: str, within: float = 60.0) -> Json:
+        """Wait until the workflow has ended."""
 
         async def finished() -> Json | None:
             found = await self.workflow(workflow_id)
@@ -71,7 +71,7 @@ class World:
         (self.folder / f"gate-{n}").touch()
 
     def steps(self) -> Counter[int]:
-        """How often the tool itself was really called, by number."""
+        """Number of real calls of the tool, by number."""
         marks = self.folder / "steps.log"
         lines = marks.read_text(encoding="utf-8").split() if marks.exists() else []
         return Counter(int(line) for line in lines)

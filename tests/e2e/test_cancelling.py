@@ -1,4 +1,4 @@
-"""Workflows that somebody wants no more of, and executors that are told to stop."""
+"""Cancelled workflows, and executors that are stopped."""
 
 import os
 import signal
@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.deciding import decide
-from tests.e2e.harness import Json, World
+from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -18,24 +18,24 @@ return [looked, await mcp.counting.step({ n: args.n })];
 """
 
 
-async def _holding(world: World, n: int, **more: object) -> str:
+async def _holding(harness: StackHarness, n: int, **more: object) -> str:
     """A workflow whose run waits inside `step(n)`."""
-    world.hold(n)
-    asked = await world.http.post(
+    harness.hold(n)
+    asked = await harness.http.post(
         "/api/execute", json={"code": TWO_CALLS, "args": {"n": n}, "timeout": 60, **more}
     )
     workflow = str(asked.json()["workflowId"])
-    await world.approve(workflow)
-    await eventually(lambda: world.steps()[n] == 1, within=30.0)
+    await harness.approve(workflow)
+    await eventually(lambda: harness.steps()[n] == 1, within=60.0)
     return workflow
 
 
-async def test_a_cancelled_run_stops_at_once_and_says_what_it_has_done_and_what_is_unknown(
-    world: World,
+async def test_a_cancelled_run_stops_at_once_and_reports_its_calls_and_unknown_outcomes(
+    harness: StackHarness,
 ) -> None:
-    workflow = await _holding(world, 800)
+    workflow = await _holding(harness, 800)
     path = f"/api/workflows/{workflow}/cancel"
-    answer = await world.http.post(path, json={"reason": "no longer needed", "wait": True})
+    answer = await harness.http.post(path, json={"reason": "no longer needed", "wait": True})
     assert answer.status_code == 200, answer.text
     error = cast(Json, answer.json()["error"])
     assert error["kind"] == "cancelled"
@@ -43,50 +43,52 @@ async def test_a_cancelled_run_stops_at_once_and_says_what_it_has_done_and_what_
         "local cancelled it: no longer needed. It has called counting:peek. "
         "The outcome of these calls is unknown: counting:step."
     )
-    await eventually(lambda: (world.folder / "cancelled-800").exists(), within=30.0)
-    again = await world.http.post(path, json={})
+    await eventually(lambda: (harness.folder / "cancelled-800").exists(), within=60.0)
+    again = await harness.http.post(path, json={})
     assert again.status_code == 409, again.text
     assert "nothing to cancel" in again.text
 
 
-async def test_a_program_that_calls_nothing_is_stopped_too(world: World) -> None:
+async def test_a_program_that_calls_nothing_is_stopped_too(harness: StackHarness) -> None:
     code = "await mcp.counting.peek({ path: '/' }); while (true) {}"
-    answer = await world.http.post("/api/execute", json={"code": code, "timeout": 1})
+    answer = await harness.http.post("/api/execute", json={"code": code, "timeout": 1})
     assert answer.json()["error"]["kind"] == "timeout"
-    asked = await world.http.post(
+    asked = await harness.http.post(
         "/api/execute",
         json={"code": "await mcp.counting.step({ n: 810 }); while (true) {}", "timeout": 60},
     )
     workflow = str(asked.json()["workflowId"])
-    await world.approve(workflow)
-    await eventually(lambda: world.steps()[810] == 1, within=30.0)
+    await harness.approve(workflow)
+    await eventually(lambda: harness.steps()[810] == 1, within=60.0)
     path = f"/api/workflows/{workflow}/cancel"
-    answer = await world.http.post(path, json={"wait": True})
+    answer = await harness.http.post(path, json={"wait": True})
     assert answer.json()["error"]["kind"] == "cancelled", answer.text
 
 
-async def test_what_waits_for_approval_is_cancelled_and_nothing_of_it_runs(world: World) -> None:
-    asked = await world.http.post(
+async def test_a_workflow_that_waits_for_approval_is_cancelled_and_never_runs(
+    harness: StackHarness,
+) -> None:
+    asked = await harness.http.post(
         "/api/execute", json={"code": "return await mcp.counting.step({ n: 820 });"}
     )
     workflow = asked.json()["workflowId"]
-    answer = await world.http.post(f"/api/workflows/{workflow}/cancel", json={})
+    answer = await harness.http.post(f"/api/workflows/{workflow}/cancel", json={})
     assert answer.json()["error"]["message"] == "local cancelled it. Nothing of it had run."
-    late = await decide(world, workflow, decision="approve")
+    late = await decide(harness, workflow, decision="approve")
     assert late.status_code == 409, late.text
-    assert world.steps()[820] == 0
+    assert harness.steps()[820] == 0
 
 
-async def test_an_executor_that_is_told_to_stop_leaves_its_run_to_the_next(world: World) -> None:
-    workflow = await _holding(world, 830)
-    old = world.stack.pid_of("executor")
+async def test_a_stopping_executor_leaves_its_run_to_the_next(harness: StackHarness) -> None:
+    workflow = await _holding(harness, 830)
+    old = harness.stack.pid_of("executor")
     os.kill(old, signal.SIGTERM)
     await eventually(
-        lambda: "executor" in world.stack.parts and world.stack.pid_of("executor") != old,
-        within=40.0,
+        lambda: "executor" in harness.stack.parts and harness.stack.pid_of("executor") != old,
+        within=60.0,
     )
-    assert (await world.workflow(workflow))["status"] == "running"
-    world.release(830)
-    ended = await world.end_of(workflow, within=40.0)
+    assert (await harness.workflow(workflow))["status"] == "running"
+    harness.release(830)
+    ended = await harness.end_of(workflow, within=60.0)
     assert ended["status"] == "success", ended
-    assert world.steps()[830] == 1
+    assert harness.steps()[830] == 1

@@ -1,4 +1,4 @@
-"""`pml demo`, as a newcomer runs it: everything real, in a folder of its own."""
+"""`pml demo` as a newcomer runs it, with real servers in a folder of its own."""
 
 import asyncio
 import os
@@ -10,15 +10,13 @@ import pytest
 
 pytestmark = pytest.mark.e2e
 
-FIRST_WITHIN, SECOND_WITHIN = 180.0, 20.0
-"""Seconds; promised on a machine with nothing else to do."""
-PATIENCE = 2.0
-"""Times that, where other tests share the machine."""
+WITHIN_S = 600.0
+"""Against a hang; an idle machine takes 180 s with downloads and 20 s without."""
 WRITTEN, READ = "n1 → n2 → d1 false → n4 → n5", "n1 → n2 → d1 true → n3"
 
 
-async def _demo(home: Path, within: float) -> str:
-    """Its output; it must succeed."""
+async def _demo(home: Path) -> str:
+    """Run the demo; it must succeed. Returns its output."""
     demo = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("pml"),
         "demo",
@@ -28,7 +26,7 @@ async def _demo(home: Path, within: float) -> str:
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "NO_COLOR": "1"},
     )
-    async with asyncio.timeout(within * PATIENCE):
+    async with asyncio.timeout(WITHIN_S):
         output, _ = await demo.communicate()
     text = output.decode()
     assert demo.returncode == 0, text
@@ -36,26 +34,28 @@ async def _demo(home: Path, within: float) -> str:
 
 
 def _learned(text: str) -> list[list[str]]:
-    """The rows of the table of learned paths: path, runs, …, and `dominant` where it is."""
+    """The rows of the table of learned paths: path, runs, …, and `dominant` where it applies."""
     table = text[text.index("learned paths") :]
     rows = [re.split(r"\s*│\s*", line.strip(" │")) for line in table.splitlines() if "│ n1" in line]
     assert rows, text
     return rows
 
 
-async def test_the_demo_tells_the_whole_road_and_again_the_second_time(stack_home: Path) -> None:
-    first = await _demo(stack_home, FIRST_WITHIN)
+async def test_the_demo_passes_twice(stack_home: Path) -> None:
+    first = await _demo(stack_home)
     for fact in (
-        "nothing has run: there is no visit-1/",
+        "nothing has run: visit-1/ does not exist",
         "visit-1/monday.md was written",
         "visit-1/monday.md was read",
-        "notes:ensure is found by what it does",
+        "notes:ensure is found by its meaning",
         "visit-1/tuesday.md was written",
-        "both branches were taken, and no third way",
+        "both branches were taken, and no other path",
     ):
         assert f"✓ {fact}" in first
-    assert re.search(r"✓ none of the \d+ processes is left", first)
-    assert first.count(WRITTEN) == 2 * 2 + 1, "told as it ran, in the list of runs, and one trace"
+    assert re.search(r"✓ all \d+ processes have ended", first)
+    assert first.count(WRITTEN) == 2 * 2 + 1, (
+        "printed as it ran, in the list of runs, and in one trace"
+    )
     assert first.count(READ) == 3 * 2 + 1
     learned = {row[0]: row for row in _learned(first)}
     assert learned["n1 → n2 → d1 → n3"][1] == "3"
@@ -64,7 +64,7 @@ async def test_the_demo_tells_the_whole_road_and_again_the_second_time(stack_hom
     note = stack_home / "workspace" / "visit-1" / "monday.md"
     assert "Water the plants." in note.read_text()
 
-    second = await _demo(stack_home, SECOND_WITHIN)
+    second = await _demo(stack_home)
     assert "✓ visit-2/monday.md was written" in second
     learned = {row[0]: row for row in _learned(second)}
     assert learned["n1 → n2 → d1 → n3"][1] == "6"

@@ -1,11 +1,11 @@
-"""A program tried out: what reads runs, what changes something is answered by mocks."""
+"""Dry runs: read-only tools are called, the others are mocked."""
 
 from typing import Any
 
 import pytest
 
-from pml_local.testing import eventually
-from tests.e2e.harness import World
+from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -16,28 +16,28 @@ const second = await mcp.counting.step({ n: args.n });
 return [seen.exists, first, second];"""
 
 
-async def _asked(world: World, **more: object) -> Answer:
-    answer = await world.http.post("/api/execute", json={"code": PROGRAM, **more})
+async def _asked(harness: StackHarness, **more: object) -> Answer:
+    answer = await harness.http.post("/api/execute", json={"code": PROGRAM, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def _trace(world: World, workflow_id: str) -> Answer:
-    """The workflow's trace once the learner has kept it."""
+async def _trace(harness: StackHarness, workflow_id: str) -> Answer:
+    """Wait until the learner has stored the workflow's trace."""
 
-    async def kept() -> Answer | None:
-        answer = await world.http.get(f"/api/workflows/{workflow_id}/trace")
+    async def stored() -> Answer | None:
+        answer = await harness.http.get(f"/api/workflows/{workflow_id}/trace")
         traces = answer.json()["traces"]
         return traces[0] if traces else None
 
-    return await eventually(kept, within=30.0)
+    return await eventually(stored, within=60.0)
 
 
-async def test_a_dry_run_calls_what_reads_mocks_what_writes_and_teaches_nothing(
-    world: World,
+async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
+    harness: StackHarness,
 ) -> None:
     mocks = {"counting:step": ["one", "two"]}
-    dry = await _asked(world, args={"n": 7001}, name="dry:steps", dryRun=True, dryRunMocks=mocks)
+    dry = await _asked(harness, args={"n": 7001}, name="dry:steps", dryRun=True, dryRunMocks=mocks)
     assert (dry["status"], dry["dryRun"]) == ("success", True)
     assert dry["result"] == [True, "one", "two"]
     assert [(task["tool"], task["mocked"]) for task in dry["tasks"]] == [
@@ -45,58 +45,58 @@ async def test_a_dry_run_calls_what_reads_mocks_what_writes_and_teaches_nothing(
         ("counting:step", True),
         ("counting:step", True),
     ]
-    assert world.steps()[7001] == 0
-    trace = await _trace(world, dry["workflowId"])
+    assert harness.steps()[7001] == 0
+    trace = await _trace(harness, dry["workflowId"])
     assert trace["dry_run"]
     assert [task["mocked"] for task in trace["task_results"]] == [False, True, True]
-    found = await world.http.get("/api/capabilities/dry:steps")
+    found = await harness.http.get("/api/capabilities/dry:steps")
     assert found.status_code == 404
 
-    wet = await world.execute(PROGRAM, args={"n": 7001}, name="dry:steps")
+    wet = await harness.execute(PROGRAM, args={"n": 7001}, name="dry:steps")
     assert wet["status"] == "success"
-    assert world.steps()[7001] == 2
+    assert harness.steps()[7001] == 2
 
     async def learned() -> bool:
-        found = await world.http.get("/api/capabilities/dry:steps")
+        found = await harness.http.get("/api/capabilities/dry:steps")
         return found.status_code == 200 and found.json()["usage"]["count"] == 1
 
-    assert await eventually(learned, within=30.0)
-    known = await world.http.post(
+    assert await eventually(learned, within=60.0)
+    known = await harness.http.post(
         "/api/execute",
         json={"capability": "dry:steps", "args": {"n": 7002}, "dryRun": True},
     )
     mock = {"success": True, "mocked": True}
     assert known.json()["result"] == [True, mock, mock]
-    assert (await _trace(world, known.json()["workflowId"]))["dry_run"]
-    again = await world.http.get("/api/capabilities/dry:steps")
+    assert (await _trace(harness, known.json()["workflowId"]))["dry_run"]
+    again = await harness.http.get("/api/capabilities/dry:steps")
     assert again.json()["usage"]["count"] == 1
-    assert world.steps()[7002] == 0
+    assert harness.steps()[7002] == 0
 
 
-async def test_the_key_of_a_dry_run_stands_for_no_real_one(world: World) -> None:
+async def test_the_key_of_a_dry_run_is_not_that_of_a_real_run(harness: StackHarness) -> None:
     key = {"idempotency_key": "dry-or-not", "args": {"n": 7003}}
-    dry = await _asked(world, **key, dryRun=True)
+    dry = await _asked(harness, **key, dryRun=True)
     assert dry["status"] == "success"
-    assert (await _asked(world, **key, dryRun=True))["workflowId"] == dry["workflowId"]
-    wet = await world.http.post("/api/execute", json={"code": PROGRAM, **key})
+    assert (await _asked(harness, **key, dryRun=True))["workflowId"] == dry["workflowId"]
+    wet = await harness.http.post("/api/execute", json={"code": PROGRAM, **key})
     assert wet.status_code == 409
 
 
-async def test_mocks_answer_inside_capabilities_and_where_only_the_run_knows_the_tool(
-    world: World,
+async def test_mocks_answer_inside_capabilities_and_dynamic_calls(
+    harness: StackHarness,
 ) -> None:
     one = "return (await mcp.counting.step({ n: args.n })) ?? 'no step';"
-    assert (await world.execute(one, args={"n": 7010}, name="dry:one"))["status"] == "success"
+    assert (await harness.execute(one, args={"n": 7010}, name="dry:one"))["status"] == "success"
 
     async def known() -> bool:
-        return (await world.http.get("/api/capabilities/dry:one")).status_code == 200
+        return (await harness.http.get("/api/capabilities/dry:one")).status_code == 200
 
-    assert await eventually(known, within=30.0)
+    assert await eventually(known, within=60.0)
     code = """const nested = await capabilities.dry_one({ n: 7011 });
 const told = await mcp.call("counting:" + args.which, { n: 7011 });
 return [nested, told];"""
     mocks = {"counting:step": ["one", "two"]}
     body = {"code": code, "args": {"which": "step"}, "dryRun": True, "dryRunMocks": mocks}
-    answer = (await world.http.post("/api/execute", json=body)).json()
+    answer = (await harness.http.post("/api/execute", json=body)).json()
     assert (answer["status"], answer.get("result")) == ("success", ["one", "two"]), answer
-    assert world.steps()[7011] == 0
+    assert harness.steps()[7011] == 0

@@ -1,4 +1,4 @@
-"""The examples, as a reader tries them: the servers of examples/mcp.json and the first program."""
+"""The examples as a reader tries them: the servers of examples/mcp.json and the first program."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -21,7 +21,7 @@ FETCHED_WITHIN = 120.0
 
 
 async def _run(*words: str | Path, cwd: Path) -> str:
-    """What a command prints; it must succeed."""
+    """Run a command, which must succeed; returns its output."""
     process = await asyncio.create_subprocess_exec(
         *words, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -31,7 +31,7 @@ async def _run(*words: str | Path, cwd: Path) -> str:
     return output.decode()
 
 
-async def test_the_first_program_asks_nobody_and_is_learned(
+async def test_the_first_program_needs_no_approval_and_is_learned(
     stack_home: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "README.md").write_text("# A folder to try\n")

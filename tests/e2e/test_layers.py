@@ -1,4 +1,4 @@
-"""DAGs that wait for a person between their layers, through the whole stack."""
+"""DAGs that wait for approval between their layers, on the whole stack."""
 
 import json
 from typing import cast
@@ -7,14 +7,14 @@ import pytest
 from mcp.client.client import Client
 
 from tests.e2e.deciding import decide, restart_everything, waiting
-from tests.e2e.harness import Json, World
+from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
 
 
 def _dag(first: int) -> Json:
-    """Looks; makes two steps side by side; makes a third; looks again at what the first look told,
-    twice, one after the other."""
+    """A DAG that reads; makes two steps in parallel; makes a third; then reads the first result
+    again, twice in sequence."""
     path = "$OUTPUT[look].path"
     return {
         "tasks": [
@@ -53,25 +53,25 @@ def _dag(first: int) -> Json:
     }
 
 
-def _request(world: World, first: int, **more: object) -> Json:
+def _request(harness: StackHarness, first: int, **more: object) -> Json:
     return {
         "dag": _dag(first),
-        "args": {"folder": str(world.folder), "third": first + 2},
+        "args": {"folder": str(harness.folder), "third": first + 2},
         "per_layer_validation": True,
         "timeout": 15,
         **more,
     }
 
 
-async def _before_the_second_layer(world: World, first: int) -> Json:
-    """A workflow that was let run and waits after its first layer."""
-    answer = await world.http.post("/api/execute", json=_request(world, first))
+async def _before_the_second_layer(harness: StackHarness, first: int) -> Json:
+    """A workflow that was approved and waits after its first layer."""
+    answer = await harness.http.post("/api/execute", json=_request(harness, first))
     asked = answer.json()
     assert asked["status"] == "approval_required", asked
     assert asked["approval"]["layer"] is None
     workflow = str(asked["workflowId"])
-    assert (await decide(world, workflow, decision="approve")).status_code == 200
-    return await waiting(world, workflow, asked["approval"]["id"])
+    assert (await decide(harness, workflow, decision="approve")).status_code == 200
+    return await waiting(harness, workflow, asked["approval"]["id"])
 
 
 def _layer(found: Json) -> tuple[str, Json]:
@@ -83,9 +83,9 @@ def _shown(tasks: object, *keys: str) -> list[tuple[object, ...]]:
     return [tuple(task[key] for key in keys) for task in cast(list[Json], tasks)]
 
 
-async def _events(world: World, workflow: str) -> list[tuple[str, Json]]:
-    """The names and the data of all events of a workflow that has ended."""
-    answer = await world.http.get(f"/api/workflows/{workflow}/events")
+async def _events(harness: StackHarness, workflow: str) -> list[tuple[str, Json]]:
+    """The names and data of all events of an ended workflow."""
+    answer = await harness.http.get(f"/api/workflows/{workflow}/events")
     blocks = [
         dict(line.split(": ", 1) for line in block.splitlines())
         for block in answer.text.strip().split("\n\n")
@@ -94,124 +94,124 @@ async def _events(world: World, workflow: str) -> list[tuple[str, Json]]:
 
 
 async def test_a_dag_waits_between_layers_through_restarts_and_repeats_nothing(
-    world: World,
+    harness: StackHarness,
 ) -> None:
-    found = await _before_the_second_layer(world, 730)
+    found = await _before_the_second_layer(harness, 730)
     workflow = str(found["workflow_id"])
     first, layer = _layer(found)
     assert (layer["number"], layer["of"]) == (2, 5)
     ((task, tool, preview),) = _shown(layer["done"], "task", "tool", "preview")
     assert (task, tool) == ("look", "counting:peek")
-    assert json.loads(str(preview)) == {"path": str(world.folder), "exists": True}
+    assert json.loads(str(preview)) == {"path": str(harness.folder), "exists": True}
     given = {"n": {"type": "literal", "value": 730}}
     assert _shown(layer["next"], "task", "elevated", "arguments") == [
         ("a", True, given),
         ("b", True, {"n": {"type": "literal", "value": 731}}),
     ]
-    await restart_everything(world)
-    assert world.steps()[730] == world.steps()[731] == 0
+    await restart_everything(harness)
+    assert harness.steps()[730] == harness.steps()[731] == 0
 
-    listed = (await world.http.get("/api/approvals")).json()["approvals"]
+    listed = (await harness.http.get("/api/approvals")).json()["approvals"]
     assert [one["layer"] for one in listed if one["workflow_id"] == workflow] == [layer]
-    unnamed = await decide(world, workflow, decision="continue")
+    unnamed = await decide(harness, workflow, decision="continue")
     assert unnamed.status_code == 409, unnamed.text
-    went_on = await decide(world, workflow, decision="continue", approval_id=first)
+    went_on = await decide(harness, workflow, decision="continue", approval_id=first)
     assert went_on.status_code == 200, went_on.text
-    second, layer = _layer(await waiting(world, workflow, first))
+    second, layer = _layer(await waiting(harness, workflow, first))
     assert layer["number"] == 3
     assert _shown(layer["done"], "task", "preview") == [
         ("a", '{"result": "step 730 done"}'),
         ("b", '{"result": "step 731 done"}'),
     ]
     assert _shown(layer["next"], "arguments") == [({"n": {"type": "literal", "value": 732}},)]
-    stale = await decide(world, workflow, decision="continue", approval_id=first)
+    stale = await decide(harness, workflow, decision="continue", approval_id=first)
     assert stale.status_code == 409, stale.text
-    assert [world.steps()[n] for n in (730, 731, 732)] == [1, 1, 0]
+    assert [harness.steps()[n] for n in (730, 731, 732)] == [1, 1, 0]
 
-    await restart_everything(world)
-    await decide(world, workflow, decision="continue", approval_id=second)
-    third, layer = _layer(await waiting(world, workflow, second))
+    await restart_everything(harness)
+    await decide(harness, workflow, decision="continue", approval_id=second)
+    third, layer = _layer(await waiting(harness, workflow, second))
     assert (layer["number"], _shown(layer["next"], "elevated")) == (4, [(False,)])
-    known = {"path": {"type": "literal", "value": str(world.folder)}}
+    known = {"path": {"type": "literal", "value": str(harness.folder)}}
     assert _shown(layer["next"], "arguments") == [(known,)]
-    await decide(world, workflow, decision="continue", approval_id=third)
-    ended = await world.end_of(workflow)
+    await decide(harness, workflow, decision="continue", approval_id=third)
+    ended = await harness.end_of(workflow)
     assert ended["status"] == "success", ended
     assert cast(Json, ended["result"])["c"] == {"result": "step 732 done"}
-    assert [world.steps()[n] for n in (730, 731, 732)] == [1, 1, 1]
-    twice = await decide(world, workflow, decision="continue", approval_id=third)
+    assert [harness.steps()[n] for n in (730, 731, 732)] == [1, 1, 1]
+    twice = await decide(harness, workflow, decision="continue", approval_id=third)
     assert twice.status_code == 409, twice.text
 
-    told = await _events(world, workflow)
+    told = await _events(harness, workflow)
     parked = [cast(Json, data["wanted"]) for name, data in told if name.endswith("workflow-parked")]
     assert [one["layer"] for one in parked] == [2, 3, 4]
     assert [name for name, _ in told].count("gateway.approval-requested") == 4
 
 
-async def test_another_workflows_approval_is_none(world: World) -> None:
-    ours, theirs = [await _before_the_second_layer(world, first) for first in (740, 750)]
+async def test_another_workflows_approval_is_refused(harness: StackHarness) -> None:
+    ours, theirs = [await _before_the_second_layer(harness, first) for first in (740, 750)]
     (our_approval, _), (their_approval, _) = _layer(ours), _layer(theirs)
     workflow = str(ours["workflow_id"])
-    foreign = await decide(world, workflow, decision="continue", approval_id=their_approval)
+    foreign = await decide(harness, workflow, decision="continue", approval_id=their_approval)
     assert foreign.status_code == 409, foreign.text
     for found, approval in ((ours, our_approval), (theirs, their_approval)):
         body = {"decision": "abort", "approval_id": approval, "reason": "enough"}
-        answer = (await decide(world, str(found["workflow_id"]), **body)).json()
+        answer = (await decide(harness, str(found["workflow_id"]), **body)).json()
         assert answer["error"]["kind"] == "denied"
         assert "denied layer 2 of 5: enough" in answer["error"]["message"]
         assert [task["tool"] for task in answer["tasks"]] == ["counting:peek"]
-    assert world.steps()[740] == world.steps()[750] == 0
+    assert harness.steps()[740] == harness.steps()[750] == 0
 
 
-async def test_another_plan_goes_on_with_what_the_first_one_found(world: World) -> None:
-    found = await _before_the_second_layer(world, 760)
+async def test_another_plan_continues_with_the_first_ones_results(harness: StackHarness) -> None:
+    found = await _before_the_second_layer(harness, 760)
     approval, layer = _layer(found)
     body = {"decision": "replan", "approval_id": approval, "reason": "one step is enough"}
-    answer = (await decide(world, str(found["workflow_id"]), **body)).json()
+    answer = (await decide(harness, str(found["workflow_id"]), **body)).json()
     assert "wants another plan instead of layer 2 of 5" in answer["error"]["message"]
     ((preview,),) = _shown(layer["done"], "preview")
     step = {"id": "a", "tool": "counting:step", "arguments": {"n": 761}}
     task = {"id": "check", "tool": "counting:peek", "arguments": {"path": "$INPUT[seen]"}}
     plan = {"tasks": [step, {**task, "dependsOn": ["a"]}]}
-    asked = await world.http.post(
+    asked = await harness.http.post(
         "/api/execute",
-        json=_request(world, 0, dag=plan, args={"seen": json.loads(str(preview))["path"]}),
+        json=_request(harness, 0, dag=plan, args={"seen": json.loads(str(preview))["path"]}),
     )
     workflow = asked.json()["workflowId"]
-    await decide(world, workflow, decision="approve")
-    approval, layer = _layer(await waiting(world, workflow, asked.json()["approval"]["id"]))
+    await decide(harness, workflow, decision="approve")
+    approval, layer = _layer(await waiting(harness, workflow, asked.json()["approval"]["id"]))
     assert (layer["number"], layer["of"]) == (2, 2)
-    ended = await decide(world, workflow, decision="continue", approval_id=approval, wait=True)
+    ended = await decide(harness, workflow, decision="continue", approval_id=approval, wait=True)
     assert ended.json()["status"] == "success", ended.text
-    assert [world.steps()[n] for n in (760, 761)] == [0, 1]
+    assert [harness.steps()[n] for n in (760, 761)] == [0, 1]
 
 
-async def test_layers_that_only_read_wait_for_nobody(world: World) -> None:
+async def test_read_only_layers_need_no_approval(harness: StackHarness) -> None:
     tasks = cast(list[Json], _dag(0)["tasks"])
     reading = [tasks[0], {**tasks[-1], "dependsOn": ["look"]}]
-    body = _request(world, 0, dag={"tasks": reading})
-    answer = await world.http.post("/api/execute", json=body)
+    body = _request(harness, 0, dag={"tasks": reading})
+    answer = await harness.http.post("/api/execute", json=body)
     assert answer.json()["status"] == "success", answer.text
 
 
-async def test_code_has_no_layers_and_is_told_so(world: World) -> None:
+async def test_layers_of_code_are_refused(harness: StackHarness) -> None:
     body = {"code": "return 1;", "per_layer_validation": True}
-    answer = await world.http.post("/api/execute", json=body)
+    answer = await harness.http.post("/api/execute", json=body)
     assert answer.status_code == 422, answer.text
     assert "per_layer_validation is for a dag" in answer.text
 
 
-async def test_an_agent_asks_for_it_over_mcp(world: World) -> None:
-    async with Client(f"{world.stack.url}/mcp") as client:
-        dry = _request(world, 770, dryRun=True)
+async def test_an_agent_asks_for_it_over_mcp(harness: StackHarness) -> None:
+    async with Client(f"{harness.stack.url}/mcp") as client:
+        dry = _request(harness, 770, dryRun=True)
         ran = await client.call_tool("pml_execute", dry)
         assert ran.structured_content is not None
         assert ran.structured_content["status"] == "success", ran.structured_content
-        asked = await client.call_tool("pml_execute", _request(world, 770))
+        asked = await client.call_tool("pml_execute", _request(harness, 770))
         assert asked.structured_content is not None
         workflow = str(asked.structured_content["workflowId"])
         approval = asked.structured_content["approval"]["id"]
-        await decide(world, workflow, decision="approve")
-        number = _layer(await waiting(world, workflow, approval))[1]["number"]
+        await decide(harness, workflow, decision="approve")
+        number = _layer(await waiting(harness, workflow, approval))[1]["number"]
     assert number == 2
-    assert world.steps()[770] == 0
+    assert harness.steps()[770] == 0

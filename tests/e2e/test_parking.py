@@ -1,4 +1,4 @@
-"""Runs that wait for a person in their midst, through the whole stack."""
+"""Parked runs, on the whole stack."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from tests.e2e.deciding import decide, restart_everything, waiting
-from tests.e2e.harness import Json, World
+from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -19,22 +19,22 @@ return { said, existed: before.exists, forward: Date.now() >= began };
 """
 
 
-async def _parked(world: World, ns: Sequence[int], tool: str = "counting:step") -> Json:
-    """A workflow that was let run and waits at its call of a tool by name."""
-    args = {"path": str(world.folder), "tool": tool, "ns": list(ns)}
-    answer = await world.http.post(
+async def _parked(harness: StackHarness, ns: Sequence[int], tool: str = "counting:step") -> Json:
+    """A workflow that was approved and parks at its dynamic call."""
+    args = {"path": str(harness.folder), "tool": tool, "ns": list(ns)}
+    answer = await harness.http.post(
         "/api/execute", json={"code": BY_NAME, "args": args, "timeout": 20}
     )
     asked = answer.json()
     assert asked["status"] == "approval_required", asked
-    assert (await decide(world, asked["workflowId"], decision="approve")).status_code == 200
-    return await waiting(world, str(asked["workflowId"]), asked["approval"]["id"])
+    assert (await decide(harness, asked["workflowId"], decision="approve")).status_code == 200
+    return await waiting(harness, str(asked["workflowId"]), asked["approval"]["id"])
 
 
-async def test_a_run_that_waits_goes_on_after_a_restart_of_everything_and_repeats_nothing(
-    world: World,
+async def test_a_parked_run_resumes_after_a_restart_of_everything_and_repeats_nothing(
+    harness: StackHarness,
 ) -> None:
-    parked = await _parked(world, [700, 701])
+    parked = await _parked(harness, [700, 701])
     workflow, first = str(parked["workflow_id"]), cast(Json, parked["approval"])
     assert parked["status"] == "approval_required"
     assert first["tools"] == ["counting:step"]
@@ -42,39 +42,39 @@ async def test_a_run_that_waits_goes_on_after_a_restart_of_everything_and_repeat
     assert [one["text"] for one in cast(list[Json], call["arguments"])] == ["700"]
     assert call["line"] == 5
     assert "counting:peek" in cast(list[str], first["reasons"])[0]
-    assert world.steps()[700] == 0
-    await restart_everything(world)
+    assert harness.steps()[700] == 0
+    await restart_everything(harness)
 
-    unnamed = await decide(world, workflow, decision="approve")
+    unnamed = await decide(harness, workflow, decision="approve")
     assert unnamed.status_code == 409, unnamed.text
-    named = await decide(world, workflow, decision="approve", approval_id=first["approval_id"])
+    named = await decide(harness, workflow, decision="approve", approval_id=first["approval_id"])
     assert named.status_code == 200, named.text
-    second = cast(Json, (await waiting(world, workflow, first["approval_id"]))["approval"])
-    stale = await decide(world, workflow, decision="approve", approval_id=first["approval_id"])
+    second = cast(Json, (await waiting(harness, workflow, first["approval_id"]))["approval"])
+    stale = await decide(harness, workflow, decision="approve", approval_id=first["approval_id"])
     assert stale.status_code == 409, stale.text
-    assert (world.steps()[700], world.steps()[701]) == (1, 0)
+    assert (harness.steps()[700], harness.steps()[701]) == (1, 0)
 
-    await restart_everything(world)
-    named = await decide(world, workflow, decision="approve", approval_id=second["approval_id"])
+    await restart_everything(harness)
+    named = await decide(harness, workflow, decision="approve", approval_id=second["approval_id"])
     assert named.status_code == 200, named.text
-    ended = await world.end_of(workflow)
+    ended = await harness.end_of(workflow)
     assert ended["status"] == "success", ended
     result = cast(Json, ended["result"])
     assert result["said"] == [{"result": "step 700 done"}, {"result": "step 701 done"}]
     assert result["forward"] is True
-    assert [world.steps()[n] for n in (700, 701)] == [1, 1]
-    twice = await decide(world, workflow, decision="approve", approval_id=second["approval_id"])
+    assert [harness.steps()[n] for n in (700, 701)] == [1, 1]
+    twice = await decide(harness, workflow, decision="approve", approval_id=second["approval_id"])
     assert twice.status_code == 409, twice.text
 
 
-async def test_a_run_that_nobody_lets_go_on_ends_and_says_what_it_has_done(world: World) -> None:
-    parked = await _parked(world, [710])
+async def test_a_refused_parked_run_ends_and_reports_its_calls(harness: StackHarness) -> None:
+    parked = await _parked(harness, [710])
     workflow, approval = str(parked["workflow_id"]), cast(Json, parked["approval"])
     body = {"decision": "replan", "approval_id": approval["approval_id"], "reason": "not 710"}
-    answer = await decide(world, workflow, **body)
+    answer = await decide(harness, workflow, **body)
     error = answer.json()["error"]
     assert error["kind"] == "denied"
     assert "wants another plan instead of its call of counting:step: not 710" in error["message"]
     assert "It has called counting:peek." in error["message"]
     assert [task["tool"] for task in answer.json()["tasks"]] == ["counting:peek"]
-    assert world.steps()[710] == 0
+    assert harness.steps()[710] == 0

@@ -1,11 +1,11 @@
-"""DAGs and single tools as sources, and runs of code drawn as DAGs that run again."""
+"""DAGs and single tools as sources, and runs of code exported as DAGs that run again."""
 
 from typing import Any
 
 import pytest
 
-from pml_local.testing import eventually
-from tests.e2e.harness import World
+from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -24,21 +24,21 @@ DAG: Answer = {
 }
 
 
-async def _asked(world: World, **body: object) -> Answer:
-    answer = await world.http.post("/api/execute", json=body)
+async def _asked(harness: StackHarness, **body: object) -> Answer:
+    answer = await harness.http.post("/api/execute", json=body)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def _learned(world: World, name: str) -> None:
+async def _learned(harness: StackHarness, name: str) -> None:
     async def known() -> bool:
-        return (await world.http.get(f"/api/capabilities/{name}")).status_code == 200
+        return (await harness.http.get(f"/api/capabilities/{name}")).status_code == 200
 
-    assert await eventually(known, within=30.0)
+    assert await eventually(known, within=60.0)
 
 
-async def _drawn(world: World, workflow_id: str) -> Answer:
-    answer = await world.http.get(f"/api/workflows/{workflow_id}/dag")
+async def _drawn(harness: StackHarness, workflow_id: str) -> Answer:
+    answer = await harness.http.get(f"/api/workflows/{workflow_id}/dag")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -47,31 +47,31 @@ def _shape(dag: Answer) -> list[tuple[str, object, list[str]]]:
     return [(task["tool"], task["arguments"], task["dependsOn"]) for task in dag["tasks"]]
 
 
-async def test_a_dag_is_analysed_run_and_learned_like_any_program(world: World) -> None:
-    ran = await _asked(world, dag=DAG, args={"folder": "/"}, name="dags:look")
+async def test_a_dag_is_analysed_run_and_learned_like_any_program(harness: StackHarness) -> None:
+    ran = await _asked(harness, dag=DAG, args={"folder": "/"}, name="dags:look")
     assert ran["status"] == "success", ran
     assert ran["result"] == {
         "again": {"path": "/", "exists": True},
         "root": {"path": "/", "exists": True},
         "nowhere": {"path": "/no where", "exists": False},
     }
-    workflow: Answer = await world.workflow(ran["workflowId"])  # type: ignore[assignment]
+    workflow: Answer = await harness.workflow(ran["workflowId"])  # type: ignore[assignment]
     kinds = [node["type"] for node in workflow["structure"]["nodes"]]
     assert kinds == ["fork", "task", "task", "join", "task"]
-    await _learned(world, "dags:look")
-    known = await _asked(world, capability="dags:look", args={"folder": "/nowhere"})
+    await _learned(harness, "dags:look")
+    known = await _asked(harness, capability="dags:look", args={"folder": "/nowhere"})
     assert known["result"]["again"] == {"path": "/nowhere", "exists": False}
 
 
-async def test_a_run_of_code_is_drawn_as_a_dag_and_runs_again_as_one(world: World) -> None:
+async def test_a_run_of_code_is_exported_as_a_dag_and_runs_again(harness: StackHarness) -> None:
     code = """const first = await mcp.counting.peek({ path: args.folder });
 const [second, third] = await Promise.all([
   mcp.counting.peek({ path: first.path }),
   mcp.counting.peek({ path: "$OUTPUT[is text]" }),
 ]);
 return await mcp.counting.peek({ path: second.path });"""
-    ran = await _asked(world, code=code, args={"folder": "/"})
-    view = await _drawn(world, ran["workflowId"])
+    ran = await _asked(harness, code=code, args={"folder": "/"})
+    view = await _drawn(harness, ran["workflowId"])
     assert (view["args"], view["left_out"]) == ({"folder": "/"}, [])
     assert _shape(view["dag"]) == [
         ("counting:peek", {"path": "$INPUT[folder]"}, []),
@@ -79,33 +79,37 @@ return await mcp.counting.peek({ path: second.path });"""
         ("counting:peek", {"path": "$$OUTPUT[is text]"}, ["n1.0"]),
         ("counting:peek", {"path": "$OUTPUT[n2.0].path"}, ["n2.0", "n3.0"]),
     ]
-    again = await _asked(world, dag=view["dag"], args=view["args"])
+    again = await _asked(harness, dag=view["dag"], args=view["args"])
     assert again["result"]["n4.0"] == ran["result"]
-    assert _shape((await _drawn(world, again["workflowId"]))["dag"]) == _shape(view["dag"])
+    assert _shape((await _drawn(harness, again["workflowId"]))["dag"]) == _shape(view["dag"])
 
 
-async def test_a_bad_dag_is_refused_with_the_task_before_anything_runs(world: World) -> None:
+async def test_a_bad_dag_is_refused_with_the_task_before_anything_runs(
+    harness: StackHarness,
+) -> None:
     circle = [
         {"id": "a", "tool": "counting:step", "dependsOn": ["b"]},
         {"id": "b", "tool": "counting:step", "dependsOn": ["a"]},
     ]
-    answer = await world.http.post("/api/execute", json={"dag": {"tasks": circle}})
+    answer = await harness.http.post("/api/execute", json={"dag": {"tasks": circle}})
     assert answer.status_code == 422, answer.text
     assert "a waits for b waits for a" in answer.text
 
 
-async def test_a_tool_is_a_capability_with_defaults_that_arguments_override(world: World) -> None:
+async def test_a_tool_is_a_capability_with_defaults_that_arguments_override(
+    harness: StackHarness,
+) -> None:
     source = {"toolId": "counting:peek", "defaultArgs": {"path": "/"}}
-    ran = await _asked(world, tool=source, name="tools:peek")
+    ran = await _asked(harness, tool=source, name="tools:peek")
     assert ran["result"] == {"path": "/", "exists": True}
-    await _learned(world, "tools:peek")
-    other = await _asked(world, capability="tools:peek", args={"path": "/no where"})
+    await _learned(harness, "tools:peek")
+    other = await _asked(harness, capability="tools:peek", args={"path": "/no where"})
     assert other["result"] == {"path": "/no where", "exists": False}
 
 
-async def test_what_never_ran_has_no_dag(world: World) -> None:
-    asked = await _asked(world, code="return await mcp.counting.step({ n: 7100 });")
-    answer = await world.http.get(f"/api/workflows/{asked['workflowId']}/dag")
+async def test_a_workflow_that_never_ran_has_no_dag(harness: StackHarness) -> None:
+    asked = await _asked(harness, code="return await mcp.counting.step({ n: 7100 });")
+    answer = await harness.http.get(f"/api/workflows/{asked['workflowId']}/dag")
     assert answer.status_code == 409
-    unknown = await world.http.get(f"/api/workflows/{'0' * 8}-0000-0000-0000-{'0' * 12}/dag")
+    unknown = await harness.http.get(f"/api/workflows/{'0' * 8}-0000-0000-0000-{'0' * 12}/dag")
     assert unknown.status_code == 404

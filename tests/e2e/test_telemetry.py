@@ -2,9 +2,9 @@
 
 import pytest
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.collector import Span
-from tests.e2e.harness import World
+from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -30,17 +30,17 @@ def _edges(spans: list[Span]) -> set[tuple[str, str]]:
 
 
 async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
-    world: World,
+    harness: StackHarness,
 ) -> None:
-    answer = await world.execute('return await mcp.counting.peek({ path: "/nowhere" });')
+    answer = await harness.execute('return await mcp.counting.peek({ path: "/nowhere" });')
     assert answer["status"] == "success", answer
 
     def whole_trace() -> list[Span] | None:
-        spans = world.telemetry.of_workflow(str(answer["workflowId"]))
+        spans = harness.telemetry.of_workflow(str(answer["workflowId"]))
         whole = _edges(spans) >= EDGES and any(not span.parent_id for span in spans)
         return spans if whole else None
 
-    spans = await eventually(whole_trace, within=30.0)
+    spans = await eventually(whole_trace, within=60.0)
     assert len({span.trace_id for span in spans}) == 1
     assert {span.service for span in spans} == SERVICES
     calls = [span for span in spans if span.attributes.get("pml.tool.id") == "counting:peek"]

@@ -1,4 +1,4 @@
-"""What a program would do is shown call by call, and decided on with the command."""
+"""The display of a program's calls before the decision, by the command."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from pml_local.approver import user_name
 from tests.e2e.deciding import decide
-from tests.e2e.harness import Json, World
+from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -23,12 +23,12 @@ return found;
 """
 
 
-async def _pml(world: World, *words: str) -> str:
-    """What the command prints, run beside the stack."""
+async def _pml(harness: StackHarness, *words: str) -> str:
+    """Run the command beside the stack; returns its output."""
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("pml"),
         *words,
-        env={**os.environ, "PML_HOME": str(world.stack.home), "NO_COLOR": "1", "COLUMNS": "200"},
+        env={**os.environ, "PML_HOME": str(harness.stack.home), "NO_COLOR": "1", "COLUMNS": "200"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -39,13 +39,13 @@ async def _pml(world: World, *words: str) -> str:
 
 
 async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_runs(
-    world: World,
+    harness: StackHarness,
 ) -> None:
     request: Json = {"code": PROGRAM, "args": {"more": [971]}}
-    asked = (await world.http.post("/api/execute", json=request)).json()
+    asked = (await harness.http.post("/api/execute", json=request)).json()
     assert asked["status"] == "approval_required", asked
     workflow = str(asked["workflowId"])
-    shown = await _pml(world, "approvals", "show", workflow)
+    shown = await _pml(harness, "approvals", "show", workflow)
     assert "? " in shown
     assert "counting:step" in shown
     assert shown.count("counting:step") >= 3, "each of its calls"
@@ -56,11 +56,11 @@ async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_run
     assert "leads upwards" in shown
     assert "changes the direction of text" in shown
     stale = {"digest": "0" * 64, "whole": True}
-    refused = await decide(world, workflow, decision="approve", shown=stale)
+    refused = await decide(harness, workflow, decision="approve", shown=stale)
     assert refused.status_code == 409, refused.text
-    approved = await _pml(world, "approvals", "approve", workflow, "--wait")
+    approved = await _pml(harness, "approvals", "approve", workflow, "--wait")
     assert "success" in approved
-    approval = cast(Json, (await world.workflow(workflow))["approval"])
+    approval = cast(Json, (await harness.workflow(workflow))["approval"])
     assert approval["shown"] == {"digest": asked["approval"]["shownDigest"], "whole": True}
     assert approval["decided_by"] == f"approver:{user_name()}"
-    assert [world.steps()[n] for n in (970, 971, 972)] == [1, 1, 1]
+    assert [harness.steps()[n] for n in (970, 971, 972)] == [1, 1, 1]

@@ -1,4 +1,4 @@
-"""`python -m tests.faults`: the fault campaign; exit code 1 where an invariant is violated."""
+"""`python -m tests.faults`: runs the fault campaign; exit code 1 if an invariant is violated."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from pml_local.testing import reachable_folder
+from libs.pml_local.tests.support.harness import reachable_folder
 from tests.faults.campaign import Outcome, campaign
 from tests.faults.injections import drawn, every_fault
 from tests.faults.report import report_of
@@ -25,7 +25,7 @@ def say(line: str) -> None:
 
 
 async def run(minutes: float, seed: int, without: Sequence[str], logs: Path | None) -> Outcome:
-    """On a stack of its own, which is gone in the end."""
+    """Run the campaign on a temporary stack."""
     with reachable_folder() as home:
         async with site(home, disk="disk" not in without) as ready:
             possible = every_fault(disk=ready.disk is not None)
@@ -47,9 +47,11 @@ async def run(minutes: float, seed: int, without: Sequence[str], logs: Path | No
 
 
 def main() -> None:
-    """Run it and write the report."""
+    """Run the campaign and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0, help="for how long faults are done")
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, help="duration of the faults in minutes"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--report", type=Path, help="file for the report, besides the output")
     parser.add_argument("--logs", type=Path, help="folder for the logs of all parts")
@@ -57,7 +59,7 @@ def main() -> None:
         "--without",
         action="append",
         default=list[str](),
-        help="leave out a kind of fault (disk) or one fault ('kill nats'); may be repeated",
+        help="skip a kind of fault (disk) or one fault ('kill nats'); may be repeated",
     )
     options = parser.parse_args()
     outcome = asyncio.run(run(options.minutes, options.seed, options.without, options.logs))

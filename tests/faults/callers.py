@@ -1,4 +1,4 @@
-"""Callers that keep a gateway busy and note everything that an answer should not be."""
+"""Callers that keep a gateway busy and record every wrong answer."""
 
 import asyncio
 import json
@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 
 Json = dict[str, object]
 
 SHORT = "return args.n * 2;"
 PATIENCE_S = 120.0
-"""For an answer: the machine may be slow."""
+"""Limit for an answer; the machine may be slow."""
 
 
 @dataclass
 class Callers:
-    """Callers of one gateway. `drain_s` is how long it lets requests end when it stops: one that
-    takes less is answered with its result."""
+    """Callers of one gateway. `drain_s` is its drain time: shorter requests are answered with their
+    result when it stops."""
 
     url: str
     drain_s: float
     answered: Counter[str] = field(default_factory=Counter[str])
     wrong: list[str] = field(default_factory=list[str])
     running: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
-    """Workflows that were answered `running`, and what they come to."""
+    """Workflows answered with `running`, with their expected results."""
 
     def client(self) -> httpx2.AsyncClient:
-        """A client that keeps its connections."""
+        """A client with persistent connections."""
         return httpx2.AsyncClient(base_url=self.url, timeout=PATIENCE_S)
 
     async def short(self, http: httpx2.AsyncClient) -> None:
@@ -39,23 +39,23 @@ class Callers:
         await self._execute(http, "short", {"code": SHORT, "args": {"n": n}}, 2 * n)
 
     async def short_anew(self, _: httpx2.AsyncClient) -> None:
-        """The same on a connection of its own."""
+        """Execute a short program on a new connection."""
         async with self.client() as http:
             await self.short(http)
 
     async def discover(self, http: httpx2.AsyncClient) -> None:
-        """Ask what there is."""
+        """Search for tools."""
         answer = await http.post("/api/discover", json={"intent": "double a number"})
         self._note("discover", answer.status_code == 200, answer)
 
     async def long(self, http: httpx2.AsyncClient, seconds: float) -> str:
-        """Execute a program that takes so long; its workflow."""
+        """Execute a program of this duration; returns its workflow."""
         code = "await new Promise((done) => setTimeout(done, args.ms)); return args.ms;"
         ms = int(seconds * 1000)
         return await self._execute(http, "long", {"code": code, "args": {"ms": ms}}, ms)
 
     async def follow(self, http: httpx2.AsyncClient, workflow: str) -> list[Json]:
-        """Read a workflow's events to its end, from where each stream ended."""
+        """Read a workflow's events to the end, resuming where each stream ended."""
         seen: list[Json] = []
         while not seen or seen[-1]["event"] != "gateway.workflow-finished":
             last = {"Last-Event-ID": str(seen[-1]["id"])} if seen else {}
@@ -79,7 +79,7 @@ class Callers:
                     await asyncio.sleep(0.05)
 
     async def results(self) -> list[str]:
-        """What is wrong with workflows that were answered `running`, once they have ended."""
+        """Errors of workflows answered with `running`, once they have ended."""
         async with self.client() as http:
 
             async def ended(workflow: str) -> Json | None:
@@ -115,7 +115,7 @@ class Callers:
 
 
 def events_of(text: str) -> list[Json]:
-    """The events in a stream, comments left out."""
+    """The events in a stream, without comments."""
     found: list[Json] = []
     for block in text.strip().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines() if line[0] != ":")

@@ -21,14 +21,14 @@ from tests.faults.verdict import Verdict, verdicts, violations
 CALLERS = 6
 WARM_UP_S = 3.0
 CALM_S = (0.5, 3.0)
-"""Between two faults, the stack being healthy again."""
+"""Pause between two faults, with a healthy stack."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a campaign, and where and when it was."""
+    """Results of a campaign, with its date and machine."""
 
     seed: int
     began: datetime
@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def violations(self) -> list[str]:
-        """Everything that is wrong, in words."""
+        """Descriptions of all violations."""
         return violations(self.verdicts)
 
 
@@ -55,8 +55,8 @@ async def campaign(
     left_out: tuple[str, ...] = (),
     say: Say = lambda _: None,
 ) -> Outcome:
-    """Inject these faults under load until they end or the time has passed; wait until nothing is
-    open, and judge."""
+    """Inject these faults under load until they are used up or the time has passed; wait until no
+    run is open, and judge."""
     began = datetime.now(UTC)
     chance = Random(seed)  # noqa: S311 - to be repeated
     load = Load(site, Random(chance.random()))  # noqa: S311
@@ -105,7 +105,7 @@ async def _injected(
 
 
 def _commit() -> str:
-    """What is run, with a mark where it differs from what was committed."""
+    """The tested commit, marked if there are uncommitted changes."""
     told = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
         cwd=Path(__file__).parent,

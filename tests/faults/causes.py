@@ -1,4 +1,4 @@
-"""Why a run of a campaign had to fail: pure functions on its records."""
+"""Expected causes of failed runs in a campaign: pure functions on its records."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,27 +6,27 @@ from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW
 from tests.faults.records import Injection, Run
 
 INTERRUPTING = ("kill gateway", "kill tally", "kill depot", "outage depot", "freeze depot")
-"""Faults after which nobody can know how a call under way ended. A server that was frozen may, once
-it goes on, close a connection as idle on which a call has just been sent."""
+"""Faults that make the outcome of a call in progress unknowable. A frozen server may, once resumed,
+close a connection as idle on which a call has just been sent."""
 
 TAKING_TIME = ("postgres", "gateway", "executor", "tally", "depot")
-"""Without these a run stands still while its time goes by; the time without NATS is given back."""
+"""Without these a run waits while its time passes; time without NATS is given back."""
 
 TAKEN_OVER_S = EXECUTOR_ON_RUN_WORKFLOW.ack_wait_s
 """After this long the runs of an executor that fell are delivered to the next."""
 
 TIME_LOST = 0.5
-"""A run that lost more than this share of its time to faults may run out of it."""
+"""A run that lost more than this share of its time to faults may time out."""
 
 
 def during(run: Run, injections: Sequence[Injection]) -> list[Injection]:
-    """The faults that a run lived through."""
+    """The faults during a run."""
     until = run.finished or float("inf")
     return [one for one in injections if one.overlaps(run.created - 1, until + 1) > 0]
 
 
 def cause_of(run: Run, injections: Sequence[Injection]) -> str | None:
-    """Why a run had to fail, in a few words; None: it need not have failed."""
+    """The reason why a run had to fail; None: it need not have failed."""
     if run.kind == "cancelled" and run.asked.cancelled:
         return "its caller cancelled it"
     if run.kind == "denied" and run.asked.denied:
@@ -46,7 +46,7 @@ def cause_of(run: Run, injections: Sequence[Injection]) -> str | None:
 
 
 def time_lost(run: Run, injections: Sequence[Injection]) -> float:
-    """Seconds of a run in which something that it may have waited for was away."""
+    """Seconds of a run without something that it may have waited for."""
     until = run.finished or float("inf")
     total, counted = 0.0, run.created
     for began, ended in sorted(_standstills(injections)):
@@ -64,5 +64,5 @@ def _standstills(injections: Sequence[Injection]) -> Iterator[tuple[float, float
 
 
 def is_uncertain(end: str) -> bool:
-    """Whether nobody knows how a call with this end in its journal went."""
+    """Whether the outcome of a call with this end in its journal is unknown."""
     return end in ("open", "outcome_unknown")

@@ -1,4 +1,4 @@
-"""Three nats-servers as one cluster, joined by links that a test can cut."""
+"""A cluster of three nats-servers, connected by proxies that a test can cut."""
 
 import asyncio
 import secrets
@@ -11,45 +11,45 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.tcp_proxy import TcpProxy
 from pml_common.contracts.catalog import SERVICES
-from pml_local.link import Link
 from pml_local.nats import ClusterMember, NatsServer
 from pml_local.parts import start_part
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess
-from pml_local.testing import eventually
 
 SIZE = 3
 NOWHERE = "127.0.0.1:9"
-"""What each server tells of itself, so that the others reach it by its links alone."""
+"""The advertised address of each server, so that the others reach it only through proxies."""
 
 
 class Cluster:
-    """Servers s0, s1 and s2, with the same users; each reaches each by a link of its own."""
+    """Servers s0, s1 and s2 with the same users; each reaches each through a proxy."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._passwords = {service: secrets.token_hex() for service in SERVICES}
         self._operator = secrets.token_hex()
-        self._links: dict[tuple[int, int], Link] = {}
+        self._links: dict[tuple[int, int], TcpProxy] = {}
         self._servers: list[NatsServer] = []
         self._running: dict[int, ChildProcess] = {}
 
     @property
     def url(self) -> str:
-        """Where the operator connects: to all of them."""
+        """URL for the operator: all servers."""
         return ",".join(server.url for server in self._servers)
 
     def url_of(self, service: str, index: int) -> str:
-        """Where a service reaches one server; the others are told to it by that one."""
+        """URL of one server for a service; that server announces the others."""
         return self._servers[index].url_of(service)
 
     async def start(self) -> None:
-        """Start all and wait until they have a leader."""
+        """Start all servers and wait until there is a leader."""
         ports = [free_port() for _ in range(SIZE)]
         for here, there in permutations(range(SIZE), 2):
-            link = self._links[here, there] = Link(f"nats://link@127.0.0.1:{ports[there]}")
-            await link.mend()
+            link = self._links[here, there] = TcpProxy(f"nats://link@127.0.0.1:{ports[there]}")
+            await link.listen()
         for index, port in enumerate(ports):
             routes = [link.port for (here, _), link in self._links.items() if here == index]
             member = ClusterMember(f"s{index}", port, routes, NOWHERE)
@@ -64,7 +64,7 @@ class Cluster:
             self._servers.append(server)
         await asyncio.gather(*(self.revive(index) for index in range(SIZE)))
         async with self.operator() as operator:
-            await eventually(lambda: _leads(operator), within=30.0)
+            await eventually(lambda: _leads(operator), within=60.0)
 
     async def revive(self, index: int) -> None:
         """Start one server."""
@@ -75,19 +75,19 @@ class Cluster:
         await self._running.pop(index).kill()
 
     async def part(self, index: int) -> None:
-        """Cut one server off from the others; its clients stay."""
+        """Disconnect one server from the others; its clients stay connected."""
         for pair, link in self._links.items():
             if index in pair:
                 await link.cut()
 
     async def join(self, index: int) -> None:
-        """Let it reach the others again."""
+        """Reconnect it to the others."""
         for pair, link in self._links.items():
             if index in pair:
-                await link.mend()
+                await link.listen()
 
     async def stop(self) -> None:
-        """End all that run."""
+        """Stop all running servers."""
         for process in self._running.values():
             await process.kill()
         for link in self._links.values():
@@ -95,7 +95,7 @@ class Cluster:
 
     @asynccontextmanager
     async def operator(self) -> AsyncGenerator[JetStreamContext]:
-        """The operator's JetStream, on whichever server answers."""
+        """The operator's JetStream, on any available server."""
         client = Client()
         servers = [server.url for server in self._servers]
         await client.connect(servers, error_cb=_ignore, connect_timeout=1)
@@ -115,7 +115,7 @@ class Cluster:
             return cluster.leader if cluster else None
 
         async with self.operator() as operator:
-            return int((await eventually(leader, within=30.0)).removeprefix("s"))
+            return int((await eventually(leader, within=60.0)).removeprefix("s"))
 
 
 async def _leads(operator: JetStreamContext) -> bool:
@@ -127,4 +127,4 @@ async def _leads(operator: JetStreamContext) -> bool:
 
 
 async def _ignore(_: Exception) -> None:
-    """A server that is away on purpose is no news."""
+    """Ignore disconnections, which are intended here."""

@@ -1,4 +1,4 @@
-"""What services do on the bus, all the while that a test does something to its servers."""
+"""Load of services on the bus, while a test disturbs its servers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID, uuid4
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog, ids
@@ -16,15 +17,14 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import LogWritten
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.domain import events
-from pml_local.testing import eventually
 
 T = TypeVar("T")
 
 SERVER = "fs"
 CONSUMER = replace(catalog.REGISTRY_ON_TOOLS_LISTED, ack_wait_s=2.0, retry_delays_s=(0.2,))
-"""Soon delivered again: a test waits for all that the servers' change of leaders left over."""
+"""Redelivered soon: a test waits for everything that a change of leaders left unfinished."""
 PACE_S = 0.02
-"""Between two messages of one sender: a load, not a flood."""
+"""Pause between two messages of one sender: a load, not a flood."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Append:
 
 @dataclass
 class Load:
-    """A sender that tries until it is acknowledged, a consumer that states a fact of each message,
+    """A sender that retries until acknowledged, a consumer that publishes a message per message,
     two writers that compete for one journal, and an executor's own journal."""
 
     scope: Scope
@@ -55,7 +55,7 @@ class Load:
     _stopping: bool = False
 
     async def start(self) -> None:
-        """Begin, and wait until everything has worked once."""
+        """Start, and wait until everything has worked once."""
         await self.consumer.consume(CONSUMER, self._handle)
         self._tasks = [
             asyncio.create_task(each)
@@ -63,8 +63,8 @@ class Load:
         ]
         await self.goes_on()
 
-    async def goes_on(self, within: float = 30.0) -> None:
-        """Wait until messages are sent and handled and appends are stored that came after now."""
+    async def goes_on(self, within: float = 60.0) -> None:
+        """Wait until new messages are sent and handled, and new appends stored."""
         before = self._progress()
 
         def further() -> bool:
@@ -76,11 +76,11 @@ class Load:
         await eventually(further, within=within)
 
     async def stop(self) -> None:
-        """Let each finish what it has begun, and wait until all that was sent is handled."""
+        """Finish current work, and wait until all sent messages are handled."""
         self._stopping = True
         async with asyncio.timeout(60):
             await asyncio.gather(*self._tasks)
-        await eventually(lambda: set(self.acknowledged) <= set(self.handled), within=30.0)
+        await eventually(lambda: set(self.acknowledged) <= set(self.handled), within=60.0)
 
     def _progress(self) -> tuple[int, ...]:
         return len(self.acknowledged), len(self.handled), len(self.appends), self.journaled
@@ -129,8 +129,8 @@ class Load:
 
 
 async def check(load: Load, reader: NatsBus) -> bool:
-    """Assert what must hold whatever happened to the servers, as soon as the one that `reader` asks
-    has caught up with the others; it may read everything."""
+    """Assert the invariants, as soon as the server that `reader` reads from has caught up with the
+    others; `reader` may read everything."""
     sent = await reader.history(load.scope, SERVER, of=catalog.TOOLS_LISTED)
     stored = [each.message.message_id for each in sent]
     assert len(set(stored)) == len(stored), "a message was stored twice"
@@ -140,8 +140,8 @@ async def check(load: Load, reader: NatsBus) -> bool:
 
     facts = await reader.history(load.scope, SERVER, of=catalog.CATALOG_CHANGED)
     effects = [each.message.message_id for each in facts]
-    assert len(set(effects)) == len(effects), "a fact was stored twice"
-    assert {effect_of(each) for each in load.acknowledged} <= set(effects), "a fact is missing"
+    assert len(set(effects)) == len(effects), "an effect was stored twice"
+    assert {effect_of(each) for each in load.acknowledged} <= set(effects), "an effect is missing"
 
     contested = await reader.history(load.scope, str(load.contested), of=catalog.TRACE_RECORDED)
     sequences = [each.sequence for each in contested]
@@ -167,12 +167,12 @@ def entry(workflow_id: UUID, message: str) -> LogWritten:
 
 
 def effect_of(cause: UUID) -> UUID:
-    """The id of the fact that follows from a message."""
+    """The id of the message that follows from a message."""
     return ids.effect_id(cause, "catalog-changed")
 
 
 async def until_acknowledged(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try the same again while it is not known whether it was stored, as senders do."""
+    """Retry while it is unknown whether it was stored, as senders do."""
     async with asyncio.timeout(60):
         while True:
             try:

@@ -1,3 +1,3 @@
-"""The whole embedded stack, as the end-to-end tests have it."""
+"""The embedded stack of the end-to-end tests."""
 
-from tests.e2e.conftest import world as world
+from tests.e2e.conftest import harness as harness

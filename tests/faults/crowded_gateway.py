@@ -1,4 +1,4 @@
-"""The gateway as it is, but that each request names its principal: `X-Principal: ana`.
+"""The real gateway, except that each request names its principal: `X-Principal: ana`.
 
 `PML_NATS_URL=… python -m tests.faults.crowded_gateway`
 """
@@ -14,10 +14,10 @@ from pml_gateway.settings import GatewaySettings
 
 
 class NamedCallers(LocalCallers):
-    """Callers that say who they are."""
+    """Authentication by a header."""
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
-        """The principal of the header; the local one without."""
+        """Return the principal in the header; the local one without it."""
         local = await super().identify(headers)
         return Caller(local.scope, headers.get("x-principal", local.principal))
 

@@ -1,4 +1,4 @@
-"""Collects what a campaign left behind: at the gateway, in journals, tools and the registry."""
+"""Collects the evidence after a campaign: from the gateway, journals, tools and the registry."""
 
 import json
 import time
@@ -12,6 +12,7 @@ from uuid import UUID
 import httpx2
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, names
 from pml_common.bus.dead_letters import REASON, SUBJECT
 from pml_common.bus.errors import Rejected
@@ -27,7 +28,6 @@ from pml_common.contracts.catalog import (
 from pml_common.contracts.executor import RunFinished, TraceRecorded
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_common.contracts.trace import ToolEnd, ToolStart
-from pml_local.testing import eventually
 from tests.faults.load import end_of
 from tests.faults.poison import FORGED
 from tests.faults.programs import KINDS
@@ -42,14 +42,14 @@ COUNTS_WITHIN_S = 60.0
 HEALTHY_WITHIN_S = 60.0
 PAGE = 200
 REFUSED = "Error executing tool refuse"
-"""What a tool says that fails whenever it is called."""
+"""The error message of a tool that always fails."""
 LEARNS = "learns-"
-"""The runs before the load, which made capabilities known."""
+"""Prefix of the runs before the load, which taught the capabilities."""
 
 
 @dataclass
 class Stored:
-    """What the bus holds, without the poison: calls by workflow, and ends by what states them."""
+    """Stored messages on the bus, without the poison: calls by workflow, and published ends."""
 
     calls: dict[UUID, list[Journaled]] = field(default_factory=lambda: defaultdict(list))
     ends: dict[UUID, set[UUID]] = field(default_factory=lambda: defaultdict(set))
@@ -60,7 +60,7 @@ class Stored:
 async def collected(
     site: Site, asked: Sequence[Asked], injections: Sequence[Injection]
 ) -> Evidence:
-    """Everything, once nothing is open any more or the bounds have passed."""
+    """Collect everything, once no run is open or the limits have passed."""
     await _until(lambda: _nothing_open(site), ENDS_WITHIN_S)
     await _until(lambda: _healthy(site), HEALTHY_WITHIN_S)
     stored = await read(site)
@@ -89,7 +89,7 @@ async def collected(
 
 
 async def _until(check: Callable[[], Any], within: float) -> None:
-    """Wait for it; what is not so in the end is the verdict's to say."""
+    """Wait for a condition; the verdict reports it if it is never met."""
     try:
         await eventually(check, within=within)
     except AssertionError:
@@ -97,7 +97,7 @@ async def _until(check: Callable[[], Any], within: float) -> None:
 
 
 def run_of(asked: Asked, view: Json, stored: Stored, poisoned: Mapping[UUID, str]) -> Run:
-    """A run as its workflow's view and its journal tell it."""
+    """Build a run from its workflow's view and its journal."""
     status, kind = end_of(view)
     error: Json = view.get("error") or {}
     finished = view["finished_at"]
@@ -111,19 +111,19 @@ def run_of(asked: Asked, view: Json, stored: Stored, poisoned: Mapping[UUID, str
         finished=datetime.fromisoformat(finished).timestamp() if finished else None,
         timeout_s=view["timeout_s"],
         ends=len(stored.ends[asked.workflow_id]),
-        fits=KINDS[asked.program].program.fits({"result": view["result"], "error": error}),
-        poisoned="" if spoilt == FORGED else spoilt,  # a forgery ends nothing
+        fits=KINDS[asked.program].program.matches({"result": view["result"], "error": error}),
+        poisoned="" if spoilt == FORGED else spoilt,  # a forged message ends no run
         calls=tuple(stored.calls[asked.workflow_id]),
     )
 
 
 def key_of_call(tool: str, args: Mapping[str, object]) -> str:
-    """Equal for equal calls; begins with the tool and a space."""
+    """A key that is equal for equal calls; begins with the tool and a space."""
     return f"{tool} {json.dumps(args, sort_keys=True)}"
 
 
 def made_calls(text: str) -> dict[str, Counter[str]]:
-    """The calls that the tool servers wrote down, by run."""
+    """The calls that the tool servers logged, by run."""
     made = dict[str, Counter[str]]()
     for line in text.splitlines():
         call: Json = json.loads(line)
@@ -170,7 +170,7 @@ def calls_of(journal: Sequence[TraceRecorded]) -> list[Journaled]:
 async def _stored(
     site: Site, entry: MessageType[M], model: type[M], unreadable: list[str]
 ) -> list[M]:
-    """All messages of a type but the poison, oldest first."""
+    """All messages of a type without the poison, oldest first."""
     stream = names.stream_of(entry.kind, entry.owner)
     payloads = NatsPayloads(site.client, JetStreamContext(site.client, timeout=5.0))
     found = list[M]()
@@ -225,7 +225,7 @@ async def _counted(site: Site, stored: Stored) -> bool:
 
 
 async def _uses(site: Site, stored: Stored) -> list[Use]:
-    """Of each capability that the registry knows or that a run ended of."""
+    """Use of each capability that the registry knows or that a run ended of."""
     runs = Counter[str]()
     for run in stored.runs.values():
         if not run.dry_run:
@@ -250,7 +250,7 @@ async def _uses(site: Site, stored: Stored) -> list[Use]:
 
 
 async def _dead(site: Site) -> list[str]:
-    """Messages that a consumer gave up, but for poison and for those of poisoned workflows."""
+    """Dead-lettered messages, except poison and those of poisoned workflows."""
     found = list[str]()
     for letter in await read_stored(site.client, names.DEAD_STREAM, names.DEAD_SUBJECTS):
         headers = letter.headers or {}
@@ -264,6 +264,6 @@ async def _dead(site: Site) -> list[str]:
 
 
 def _keys(stored: Stored, workflow: UUID) -> list[str]:
-    """The run that the calls of a workflow name."""
+    """The run named in the calls of a workflow."""
     arguments = (json.loads(call.call.partition(" ")[2]) for call in stored.calls[workflow])
     return [str(one.get("run", "")) for one in arguments]

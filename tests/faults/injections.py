@@ -1,4 +1,4 @@
-"""Faults, drawn from a seed and done to a running stack one after another."""
+"""Faults, drawn from a seed and injected into a running stack one after another."""
 
 import asyncio
 import os
@@ -14,8 +14,8 @@ import psutil
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.errors import StackError
-from pml_local.testing import eventually
 from tests.faults.poison import Poison
 from tests.faults.records import Fault, Injection
 from tests.faults.site import DISK, Site
@@ -30,11 +30,11 @@ RECOVERS_WITHIN_S = 60.0
 RETURNS_WITHIN_S = 60.0
 LASTS_S = (1.5, 5.0)
 NOT_DONE = (StackError, psutil.Error, OSError, KeyError, RuntimeError, AssertionError)
-"""The part was not there, or did not come back."""
+"""The part was not running, or did not recover."""
 
 
 def every_fault(*, disk: bool) -> list[Fault]:
-    """Each kind on each part that it can be done to, without a length."""
+    """Each kind of fault on each part that it applies to, without a duration."""
     pairs = {
         "kill": (*SERVICES, *STORES, *TOOLS),
         "freeze": (*SERVICES, *STORES, "depot"),
@@ -48,7 +48,7 @@ def every_fault(*, disk: bool) -> list[Fault]:
 
 
 def drawn(faults: Sequence[Fault], chance: Random) -> Iterator[Fault]:
-    """All of them in an order of chance, each with a length, and so on without end."""
+    """Yield all faults in random order, each with a duration, repeatedly without end."""
     while True:
         for fault in chance.sample(faults, len(faults)):
             yield Fault(fault.kind, fault.target, round(chance.uniform(*LASTS_S), 1))
@@ -56,19 +56,19 @@ def drawn(faults: Sequence[Fault], chance: Random) -> Iterator[Fault]:
 
 @dataclass(frozen=True)
 class Injector:
-    """Does faults to a site."""
+    """Injects faults into a site."""
 
     site: Site
     poison: Poison
 
     @classmethod
     def on(cls, site: Site, chance: Random) -> "Injector":
-        """With poison drawn from the same seed."""
+        """Build an injector whose poison is drawn from the same seed."""
         js = JetStreamContext(site.client, timeout=5.0)
         return cls(site, Poison(site, chance, js))
 
     async def inject(self, fault: Fault) -> Injection:
-        """Do it, and wait until the stack is healthy again."""
+        """Inject a fault, and wait until the stack is healthy again."""
         began = time.time()
         try:
             note = await self._kinds[fault.kind](fault) or ""
@@ -77,8 +77,8 @@ class Injector:
         ended = time.time()
         problems = await self._recovered()
         recovered = None if problems else time.time()
-        told = "; ".join(f"{part}: {problem}" for part, problem in problems.items())
-        return Injection(fault, began, ended, recovered, told or note)
+        remaining = "; ".join(f"{part}: {problem}" for part, problem in problems.items())
+        return Injection(fault, began, ended, recovered, remaining or note)
 
     @property
     def _kinds(self) -> Mapping[str, Callable[[Fault], Awaitable[str | None]]]:
@@ -104,7 +104,7 @@ class Injector:
 
     async def _freeze(self, fault: Fault) -> None:
         frozen = [psutil.Process(self._pid(fault.target))]
-        if fault.target == "postgres":  # its sessions are processes of their own
+        if fault.target == "postgres":  # its sessions are separate processes
             frozen += frozen[0].children(recursive=True)
         for process in frozen:
             _signal(process, signal.SIGSTOP)
@@ -141,10 +141,10 @@ class Injector:
             set_skew(self.site.skew, 0.0)
 
     async def _disk(self, fault: Fault) -> None:
-        """The disk shrinks to what is on it, and grows again."""
+        """Shrink the disk to its current contents, then grow it again."""
         disk = self.site.disk
         if disk is None:
-            raise RuntimeError("there is no disk of its own")
+            raise RuntimeError("the site has no disk of its own")
         try:
             await eventually(lambda: _shrink(disk))
             await asyncio.sleep(fault.seconds)
@@ -152,7 +152,7 @@ class Injector:
             await _resize(disk, DISK)
 
     async def _recovered(self) -> dict[str, str]:
-        """What is wrong still when the bound has passed."""
+        """Problems that remain after the limit."""
         problems = dict[str, str]()
 
         async def healthy() -> bool:
@@ -184,7 +184,7 @@ class Injector:
         return own[-1].pid
 
     def _pid_or_none(self, name: str) -> int | None:
-        """None while it does not run."""
+        """The pid, or None while it does not run."""
         try:
             return self._pid(name)
         except (KeyError, RuntimeError, psutil.Error):
@@ -204,7 +204,7 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
 
 
 async def _shrink(disk: os.PathLike[str]) -> bool:
-    """Leave a page; whether that fitted: what is on the disk grows meanwhile."""
+    """Leave one page free; returns whether that worked, as the contents grow meanwhile."""
     known = os.statvfs(disk)
     used = (known.f_blocks - known.f_bfree) * known.f_bsize
     with suppress(subprocess.CalledProcessError):

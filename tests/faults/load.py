@@ -1,4 +1,4 @@
-"""A constant mixed load: callers that run one program after the other and keep their answers."""
+"""A constant mixed load: callers that run one program after another and record their answers."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx2
 
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from tests.crashes.crash_stack import workflow_of
 from tests.faults.programs import KINDS, draw, request_of
 from tests.faults.records import Asked
@@ -16,7 +16,7 @@ from tests.faults.site import Site
 
 TIMEOUT_S = 40.0
 PATIENCE_S = 120.0
-"""For how long a caller asks about one run."""
+"""Limit for a caller's requests about one run."""
 AGAIN_AFTER_S = 0.3
 PAUSE_S = 0.6
 DENIES = 0.2
@@ -28,7 +28,7 @@ Body = dict[str, object]
 
 @dataclass
 class Load:
-    """Callers side by side. `refused` counts the answers that asked to come again."""
+    """Concurrent callers. `refused` counts the answers that requested a retry."""
 
     site: Site
     chance: Random
@@ -37,13 +37,13 @@ class Load:
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, callers: int) -> None:
-        """Until `stop`; every run that was begun is seen to its end, or given up on."""
+        """Run until `stop`; every run that was begun is followed to its end, or given up."""
         async with asyncio.TaskGroup() as tasks:
             for number in range(callers):
                 tasks.create_task(self._call(number, Random(self.chance.random())))  # noqa: S311
 
     async def last_run(self) -> str | None:
-        """Run one more program, undisturbed; what is wrong with its end."""
+        """Run one more program, undisturbed; returns what is wrong with its end."""
         asked = Asked("last", "sequential", workflow_of("last"))
         self.asked.append(asked)
         try:
@@ -54,7 +54,7 @@ class Load:
         return None if asked.told == {("success", "")} else f"it ends as {asked.told}"
 
     def stop(self) -> None:
-        """Begin no more."""
+        """Begin no more runs."""
         self._stopping.set()
 
     async def _call(self, number: int, chance: Random) -> None:
@@ -72,7 +72,7 @@ class Load:
             await asyncio.sleep(chance.random() * PAUSE_S)
 
     async def _see_through(self, asked: Asked, chance: Random) -> None:
-        """One run, to its end; a caller that waits in vain leaves it to the verdict."""
+        """Follow one run to its end; a caller that times out leaves the run to the verdict."""
         cancelling = None
         if KINDS[asked.program].cancelled:
             cancelling = asyncio.create_task(self._cancel(asked, chance.random() * 4))
@@ -103,7 +103,8 @@ class Load:
                     await asyncio.sleep(AGAIN_AFTER_S)
 
     async def _decide(self, asked: Asked, approval: object, chance: Random) -> None:
-        """As a person; whether it was heard shows when the run is asked for again."""
+        """Decide as a person; a repeated approval request shows whether the decision was
+        received."""
         denies = chance.random() < DENIES
         asked.denied |= denies
         decision = {"decision": "deny" if denies else "approve", "approval_id": approval}
@@ -133,8 +134,8 @@ class Load:
         *,
         may_conflict: bool = False,
     ) -> Body | None:
-        """The answer; None, after a pause, where it has to be asked for again. With `may_conflict`
-        it may be too early or too late."""
+        """Return the response; None, after a pause, if the request has to be repeated. With
+        `may_conflict` a conflict is no error."""
         try:
             answer = await self.site.http.post(path, json=body, headers=headers)
         except httpx2.TransportError as error:
@@ -157,7 +158,7 @@ class Load:
 
 
 def end_of(body: Body) -> tuple[str, str]:
-    """An end as `Asked.told` holds it: the status, and the kind of its error."""
+    """An end as in `Asked.told`: the status, and the kind of its error."""
     error = cast("Body", body.get("error") or {})
     return str(body["status"]), str(error.get("kind", ""))
 

@@ -1,4 +1,4 @@
-"""Messages that no service sent: garbage, forgeries, repetitions, in any order."""
+"""Messages that no service published: garbage, forgeries, repetitions, in any order."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from tests.crashes.crash_stack import SCOPE
 from tests.faults.site import Site
 
 LOOK_BACK = 120
-"""Messages of a stream among which the last of a type are looked for."""
+"""Number of messages of a stream in which the last of a type are searched."""
 FORGED = "a message of it with a signature that does not fit"
 STORED_BY_SERVER = ("Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp")
 BODIES: Mapping[str, tuple[bytes, Mapping[str, str]]] = {
@@ -34,7 +34,7 @@ BODIES: Mapping[str, tuple[bytes, Mapping[str, str]]] = {
 
 @dataclass(frozen=True)
 class Poison:
-    """Publishes to a site what its seed says, as the operator, who may do everything."""
+    """Publishes seeded poison to a site, as the operator, who may do everything."""
 
     site: Site
     chance: Random
@@ -42,7 +42,7 @@ class Poison:
 
     @property
     def kinds(self) -> Mapping[str, Callable[[], Awaitable[str]]]:
-        """Each kind of poison; what they return says what was done."""
+        """Each kind of poison; each returns a description."""
         return {
             "garbage": self.garbage,
             "forged": self.forged,
@@ -53,8 +53,8 @@ class Poison:
         }
 
     async def garbage(self) -> str:
-        """Bodies that are none, on the subjects of consumers, for workflows that are running and
-        for some that never were."""
+        """Publish invalid bodies on the subjects of consumers, for running workflows and for
+        unknown ones."""
         consumers = self.chance.sample(CONSUMERS, 4)
         for consumer in consumers:
             body, headers = BODIES[self.chance.choice(list(BODIES))]
@@ -65,7 +65,7 @@ class Poison:
         return f"on the subjects of {', '.join(consumer.durable for consumer in consumers)}"
 
     async def forged(self) -> str:
-        """Stored messages again under ids of their own: unsigned, wrongly signed, changed."""
+        """Publish stored messages again under new ids: unsigned, wrongly signed, changed."""
         signed = [entry for entry in MESSAGES if entry.signed]
         count = 0
         for entry in self.chance.sample(signed, 4):
@@ -79,7 +79,7 @@ class Poison:
         return f"{count} messages"
 
     async def journal(self) -> str:
-        """Garbage in the journal of a workflow that is running."""
+        """Publish garbage into the journal of a running workflow."""
         workflow = self._running()
         if workflow is None:
             return "nothing is running"
@@ -91,7 +91,7 @@ class Poison:
         return f"{name} for {self.site.under_way.get(workflow, workflow)}"
 
     async def doubled_journal(self) -> str:
-        """The last append of a running workflow, once more."""
+        """Publish the last append of a running workflow again."""
         workflow = self._running()
         if workflow is None:
             return "nothing is running"
@@ -107,7 +107,8 @@ class Poison:
         return f"of {self.site.under_way.get(workflow, workflow)}"
 
     async def repeated(self) -> str:
-        """Stored messages again, with their headers, under the same id and under another."""
+        """Publish stored messages again, with their headers, under the same id and under
+        another."""
         count = 0
         for entry in self._not_journals():
             for stored in await self._last(entry, 2):
@@ -120,7 +121,7 @@ class Poison:
         return f"{count} messages"
 
     async def shuffled(self) -> str:
-        """The last messages of every kind again under other ids, in any order."""
+        """Publish the last messages of every kind again under other ids, in any order."""
         found = [stored for entry in self._not_journals() for stored in await self._last(entry, 5)]
         self.chance.shuffle(found)
         for stored in found:
@@ -131,14 +132,14 @@ class Poison:
         return f"{len(found)} messages"
 
     def _spoil(self, subject: str, how: str) -> None:
-        """Note what is done to the workflow, if it is one that is running."""
+        """Record the poisoned workflow, if it is running."""
         entity = names.parse_subject(subject).entity
         for workflow in self.site.under_way:
             if str(workflow) == entity:
                 self.site.poisoned.setdefault(workflow, how)
 
     def _running(self) -> UUID | None:
-        """One that is spoilt by nothing yet."""
+        """A running workflow that is not poisoned yet."""
         running = [one for one in self.site.under_way if one not in self.site.poisoned]
         return self.chance.choice(running) if running else None
 
@@ -146,7 +147,7 @@ class Poison:
         return [entry for entry in MESSAGES if entry is not TRACE_RECORDED]
 
     async def _last(self, entry: MessageType[Message], count: int) -> list[RawStreamMsg]:
-        """Up to so many of the last messages of a type, oldest first."""
+        """Up to `count` of the last messages of a type, oldest first."""
         found = list[RawStreamMsg]()
         stream = _stream(entry)
         last = (await self.js.stream_info(stream)).state.last_seq
@@ -162,7 +163,7 @@ class Poison:
         return found
 
     async def _publish(self, subject: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """Store it and remember where; what the server keeps already was another's."""
+        """Publish it and record its sequence; a deduplicated one belongs to another."""
         stored = await self.js.publish(subject, body, headers=dict(headers))
         if not stored.duplicate:
             self.site.poison.add((stored.stream, stored.seq))
@@ -173,7 +174,7 @@ def _stream(entry: MessageType[Message]) -> str:
 
 
 def _own_headers(stored: RawStreamMsg) -> dict[str, str]:
-    """As it was published, but for what the server adds and what orders journals."""
+    """The published headers, without those that the server adds and those that order journals."""
     left_out = (*STORED_BY_SERVER, EXPECTED_LAST)
     headers = cast("dict[str, str]", stored.headers or {})  # pyright: ignore[reportUnknownMemberType] - a bare dict
     return {name: value for name, value in headers.items() if name not in left_out}

@@ -1,4 +1,4 @@
-"""The programs of the load, each with the end that it must come to."""
+"""The programs of the load, each with its expected end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,16 +51,16 @@ return (await mcp.tally.pay({ run: args.run, n: 2 })).n + seen.n;
 
 @dataclass(frozen=True)
 class Kind:
-    """A program of the load: how often it is drawn, and what its caller does besides."""
+    """A program of the load: its weight, and its caller's further actions."""
 
     program: Program
     weight: int
     capability: str | None = None
-    """Run by this name instead of by its code."""
+    """Run by this name instead of its code."""
     cancelled: bool = False
     """Its caller cancels it after a while."""
     asks: bool = False
-    """A person is asked, who denies one of five."""
+    """Needs approval from a person, who denies one of five."""
 
 
 _PAIR = Program(CAPABILITIES["steps:pair"], 11)
@@ -82,12 +82,12 @@ KINDS: Mapping[str, Kind] = {
 
 
 def draw(chance: Random) -> str:
-    """One kind, by weight."""
+    """Draw one kind, by weight."""
     return chance.choices(list(KINDS), [kind.weight for kind in KINDS.values()])[0]
 
 
 def request_of(name: str, run: str, timeout_s: float) -> JsonObject:
-    """What its caller sends."""
+    """Build the caller's request."""
     kind = KINDS[name]
     args: JsonObject = {"run": run, "tool": "tally:pay", "linger": 0, "n": 5}
     source: JsonObject = {"code": kind.program.code}

@@ -1,4 +1,4 @@
-"""Records of a campaign: what was done to the stack, what was asked of it, what it left behind."""
+"""Records of a campaign: its faults, its requests, and the evidence."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ ONCE = ("mark", "pay", "refuse")
 
 @dataclass(frozen=True)
 class Fault:
-    """Something to do to a part of the stack, for so many seconds where it lasts."""
+    """A fault of a part of the stack, with a duration in seconds if it lasts."""
 
     kind: str
     target: str
@@ -20,14 +20,14 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """Without its length."""
+        """The name without the duration."""
         return f"{self.kind} {self.target}"
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A fault as it happened; times in Unix seconds. `recovered` is when all parts were healthy
-    again, None if they were not within the bound."""
+    """A fault that happened; times in Unix seconds. `recovered` is the time when all parts were
+    healthy again, None if that took longer than the limit."""
 
     fault: Fault
     began: float
@@ -36,14 +36,14 @@ class Injection:
     note: str = ""
 
     def overlaps(self, since: float, until: float) -> float:
-        """For how many seconds of a span it lasted, recovery included."""
+        """Seconds of its overlap with a time span, recovery included."""
         end = self.ended if self.recovered is None else self.recovered
         return max(0.0, min(until, end) - max(since, self.began))
 
 
 @dataclass
 class Asked:
-    """One run as its caller saw it; `told` are the ends that it was told."""
+    """One run as its caller saw it; `told` are the ends that it received."""
 
     run: str
     program: str
@@ -67,11 +67,10 @@ class Journaled:
 
 @dataclass(frozen=True)
 class Run:
-    """A workflow as the stack has it at the end. `status` is `success`, `error` or what it is
-    before its end; `kind` and `message` are its error's; times in Unix seconds; `ends` counts the
-    different ends stated of it; `fits`: it came to the end that its program must come to;
-    `poisoned` is how the campaign spoilt what the bus holds of it.
-    """
+    """A workflow's final state. `status` is `success`, `error` or an unfinished status; `kind` and
+    `message` are its error's; times in Unix seconds; `ends` counts its different published ends;
+    `fits`: it has the program's expected end; `poisoned` describes how the campaign poisoned its
+    messages."""
 
     asked: Asked
     status: str
@@ -93,8 +92,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Use:
-    """How often a capability is said to have been used, how many runs of it ended, and how many
-    traces of it are kept."""
+    """Use of a capability: the reported count, the number of ended runs, and the number of stored
+    traces."""
 
     capability: str
     counted: int
@@ -104,7 +103,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything the verdict is about; `made` are the calls that reached a tool, by run."""
+    """All input of the verdict; `made` are the calls that reached a tool, by run."""
 
     runs: Sequence[Run]
     made: Mapping[str, Counter[str]]
@@ -113,10 +112,10 @@ class Evidence:
     health: Mapping[str, str]
     """Parts that are not healthy at the end, with the reason."""
     unreadable: Sequence[str] = ()
-    """Stored messages that cannot be read, though the campaign did not put them there."""
+    """Stored messages that cannot be read, except the campaign's own."""
     dead: Sequence[str] = ()
-    """Messages that a consumer gave up, though the campaign did nothing to them."""
+    """Messages that a consumer dead-lettered, except poisoned ones."""
     unknown: Sequence[str] = ()
-    """Workflows that nobody asked for."""
+    """Workflows that no caller requested."""
     now: float = 0.0
-    """When it was collected, Unix seconds."""
+    """Time of the collection in Unix seconds."""

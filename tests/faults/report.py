@@ -9,7 +9,7 @@ from tests.faults.records import Injection
 from tests.faults.verdict import Verdict, cause_of
 
 MOST_TOLD = 40
-"""Violations of one invariant that are told one by one."""
+"""Violations of one invariant that are listed individually."""
 
 
 def report_of(outcome: Outcome) -> str:
@@ -34,7 +34,7 @@ def _introduction(outcome: Outcome) -> str:
     passed = not outcome.violations
     lines = [
         "Written by `make faults`: the whole embedded stack under a constant mixed load while its "
-        "parts are killed, frozen, stopped, restarted and sent messages nobody should send.",
+        "parts are killed, frozen, stopped, restarted and sent forged messages.",
         "",
         f"- result: **{'PASS' if passed else 'FAIL'}**",
         f"- begun: {outcome.began:%Y-%m-%d %H:%M} UTC, took {outcome.seconds / 60:.1f} minutes",
@@ -42,7 +42,7 @@ def _introduction(outcome: Outcome) -> str:
         f"- seed: {outcome.seed}",
         f"- machine: {outcome.machine}",
         f"- faults: {len(outcome.evidence.injections)}",
-        f"- left out: {'; '.join(outcome.left_out) or 'nothing'}",
+        f"- skipped: {'; '.join(outcome.left_out) or 'nothing'}",
     ]
     return "\n".join(lines)
 
@@ -58,10 +58,10 @@ def _invariants(verdicts: Sequence[Verdict]) -> str:
 
 
 def _violations(verdict: Verdict) -> str:
-    told = [f"- {_in_line(violation)}" for violation in verdict.violations[:MOST_TOLD]]
-    more = len(verdict.violations) - len(told)
+    listed = [f"- {_in_line(violation)}" for violation in verdict.violations[:MOST_TOLD]]
+    more = len(verdict.violations) - len(listed)
     rest = [f"- … and {more} more"] if more else []
-    return "\n".join([f"### Violations: {verdict.invariant}", "", *told, *rest])
+    return "\n".join([f"### Violations: {verdict.invariant}", "", *listed, *rest])
 
 
 def _faults(injections: Sequence[Injection]) -> str:

@@ -14,6 +14,7 @@ from uuid import UUID
 import httpx2
 from nats.aio.client import Client
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import connection
 from pml_common.bus.write_check import every_subject, refusal
 from pml_local.approver import approver_headers
@@ -22,7 +23,6 @@ from pml_local.ports import LOOPBACK, free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.crashes.caller import Caller
 from tests.crashes.programs import CAPABILITIES
 from tests.faults.skewed_executor import make_skew
@@ -31,11 +31,11 @@ ROOT = Path(__file__).parents[2]
 TOOL_SERVER = ROOT / "tests" / "crashes" / "tool_server.py"
 READY_WITHIN_S = 60.0
 DISK = "4g"
-"""Of the memory disk that the bus stores on, where there is one."""
+"""Size of the memory disk for the bus, if there is one."""
 
 
 class HttpTools:
-    """The tool server that no part of the stack runs: it can be away."""
+    """A tool server outside the stack, which can be unavailable."""
 
     name = "depot"
 
@@ -47,7 +47,7 @@ class HttpTools:
 
     @property
     def pid(self) -> int:
-        """Its process. Raises RuntimeError while it does not run."""
+        """Its pid. Raises RuntimeError while it does not run."""
         if self._process is None:
             raise RuntimeError(f"{self.name} does not run")
         return self._process.pid
@@ -74,9 +74,9 @@ class HttpTools:
 
 @dataclass
 class Site:
-    """What a campaign works on. `poison` are the stored messages that it put there, by stream and
-    sequence; `poisoned` the workflows that it spoilt, and how; `under_way` those that are being
-    run."""
+    """The stack under test. `poison` are the stored messages that the campaign published, by stream
+    and sequence; `poisoned` the workflows that it poisoned, and how; `under_way` those that are
+    running."""
 
     stack: Stack
     http: httpx2.AsyncClient
@@ -91,11 +91,11 @@ class Site:
 
     @property
     def approver(self) -> dict[str, str]:
-        """The headers of a request that decides."""
+        """Headers of a decision."""
         return approver_headers(self.stack.approver_key)
 
     async def problems(self) -> dict[str, str]:
-        """Parts that do not run or do not say ok, with the reason."""
+        """Parts that do not run or are not healthy, with the reason."""
         parts = self.stack.parts
         names = [spec.name for spec in pml_services()]
         found = {
@@ -118,7 +118,7 @@ class Site:
         return name, problem
 
     async def learn(self) -> None:
-        """Make the capabilities known that programs call by name."""
+        """Learn the capabilities that programs call by name."""
         caller = Caller(self.http, approver=self.approver)
         for name, code in CAPABILITIES.items():
             args = {"n": 1, "tool": "tally:pay", "linger": 0}
@@ -130,7 +130,7 @@ class Site:
 
 
 def _away(health: dict[str, object]) -> str | None:
-    """The gateway tells of its tool servers, too, and is healthy without them."""
+    """Tool servers that are unavailable; the gateway reports them and is healthy without them."""
     servers = health.get("mcp_servers")
     told = servers.items() if isinstance(servers, dict) else ()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     away = [f"{name}: {state}" for name, state in told if not str(state).startswith("ready")]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -139,8 +139,8 @@ def _away(health: dict[str, object]) -> str | None:
 
 @asynccontextmanager
 async def site(home: Path, *, disk: bool) -> AsyncGenerator[Site]:
-    """A running stack of its own with two tool servers, one of them its gateway's child; with
-    `disk` its bus stores on a memory disk, which needs root."""
+    """Run a temporary stack with two tool servers, one of them its gateway's child; with `disk` its
+    bus stores on a memory disk, which needs root."""
     folder = home / "faults"
     folder.mkdir(parents=True)
     calls, skew = folder / "calls.jsonl", folder / "skew"
@@ -174,7 +174,7 @@ async def site(home: Path, *, disk: bool) -> AsyncGenerator[Site]:
 
 async def _operator(url: str) -> Client:
     async def nothing() -> None:
-        """Reconnected."""
+        """Ignore reconnections."""
 
     return await connection.connect(url, "campaign", nothing, 30.0, inbox="_INBOX.campaign")
 
@@ -197,7 +197,7 @@ def _policy(folder: Path) -> Path:
 
 
 def _skewed(service: ServiceSpec, skew: Path) -> ServiceSpec:
-    """The executor on a clock that can be set; others as they are."""
+    """Run the executor on an adjustable clock; other services are unchanged."""
     if service.name != "executor":
         return service
     argv = (sys.executable, "-m", "tests.faults.skewed_executor", str(skew))
@@ -205,7 +205,7 @@ def _skewed(service: ServiceSpec, skew: Path) -> ServiceSpec:
 
 
 async def _is_listed(http: httpx2.AsyncClient) -> bool:
-    """By the registry, which hears of tools a moment after the gateway."""
+    """Whether the registry, which gets them after the gateway, has listed the tools."""
     question = {"intent": "change something, call it again", "type": "tool", "limit": 50}
     found = await http.post("/api/discover", json=question)
     listed = {hit["id"] for hit in found.json().get("hits", ())}
@@ -216,7 +216,7 @@ async def _is_listed(http: httpx2.AsyncClient) -> bool:
 
 @contextmanager
 def _memory_disk(home: Path, *, wanted: bool) -> Generator[Path | None]:
-    """A disk of its own for what the bus stores; None where none is wanted or may be mounted."""
+    """Mount a disk for the bus; None if none is wanted or mounting is not permitted."""
     store = home / "nats" / "store"
     if not wanted or os.geteuid() != 0:
         yield None

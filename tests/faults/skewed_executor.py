@@ -1,7 +1,7 @@
-"""The executor as it is, on a wall clock that can be set while it runs.
+"""The real executor with a wall clock that can be set at run time.
 
-`python -m tests.faults.skewed_executor FILE`: FILE holds by how many seconds the clock is ahead, as
-a double. Only `time.time` and `time.time_ns` follow it; monotonic clocks go on as they are.
+`python -m tests.faults.skewed_executor FILE`: FILE holds the clock's lead in seconds as a double.
+Only `time.time` and `time.time_ns` follow it; monotonic clocks are unchanged.
 """
 
 import mmap
@@ -20,7 +20,7 @@ def set_skew(file: Path, seconds: float) -> None:
 
 
 def make_skew(file: Path) -> None:
-    """A file for clocks that are right."""
+    """Create a file for clocks without skew."""
     file.write_bytes(SKEW.pack(0.0))
 
 

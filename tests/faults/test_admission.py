@@ -11,13 +11,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import GATEWAY, pml_services
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually
 from tests.e2e.collector import Collector
-from tests.e2e.harness import World
+from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.integration
 
@@ -28,8 +28,8 @@ PROGRAM = "return await mcp.counting.step({ n: args.n });"
 
 
 @pytest.fixture(scope="module")
-async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    """A stack with small bounds, whose callers name themselves and may call the counting tools."""
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[StackHarness]:
+    """A stack with small limits, whose callers name themselves and may call the counting tools."""
     home = tmp_path_factory.mktemp("pml")
     folder = tmp_path_factory.mktemp("counted")
     servers, policy = home / "servers.json", home / "policy.json"
@@ -62,36 +62,38 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Worl
         embedded_stack(options) as stack,
         httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
     ):
-        world = World(stack, http, folder, Collector(""))
-        await eventually(lambda: _runs(world), within=30.0)
-        yield world
+        harness = StackHarness(stack, http, folder, Collector(""))
+        await eventually(lambda: _runs(harness), within=60.0)
+        yield harness
 
 
 _keys = count()
 
 
-def ask(w: World, principal: str, step: int) -> Asked:
-    """Ask for a run of one step, under a key of its own."""
+def ask(w: StackHarness, principal: str, step: int) -> Asked:
+    """Request a run of one step, under its own key."""
     body = {"code": PROGRAM, "args": {"n": step}, "idempotency_key": f"k{next(_keys)}"}
     headers = {"X-Principal": principal}
     return asyncio.create_task(w.http.post("/api/execute", json=body, headers=headers))
 
 
-async def _runs(w: World) -> bool:
+async def _runs(w: StackHarness) -> bool:
     """Whether a program can call the tools yet."""
     return (await ask(w, "ana", 0)).json().get("status") == "success"
 
 
-async def _workflows(w: World) -> int:
+async def _workflows(w: StackHarness) -> int:
     return (await w.http.get("/api/workflows")).json()["total"]
 
 
-def order(w: World) -> list[int]:
-    """The steps that began, the first first."""
+def order(w: StackHarness) -> list[int]:
+    """The steps in the order they began."""
     return [int(line) for line in (w.folder / "steps.log").read_text(encoding="utf-8").split()]
 
 
-async def test_exactly_the_surplus_is_refused_and_all_that_is_accepted_ends(stack: World) -> None:
+async def test_exactly_the_surplus_is_refused_and_all_that_is_accepted_ends(
+    stack: StackHarness,
+) -> None:
     surplus, before = 6, await _workflows(stack)
     steps = range(100, 100 + IN_FLIGHT + WAITING + surplus)
     for step in steps:
@@ -113,7 +115,9 @@ async def test_exactly_the_surplus_is_refused_and_all_that_is_accepted_ends(stac
     assert await _workflows(stack) == before + len(accepted)
 
 
-async def test_a_run_is_not_delayed_behind_the_backlog_of_another_principal(stack: World) -> None:
+async def test_a_run_is_not_delayed_behind_the_backlog_of_another_principal(
+    stack: StackHarness,
+) -> None:
     mine = [200, 201, 202, 203, 204]
     for step in mine:
         stack.hold(step)

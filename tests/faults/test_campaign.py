@@ -1,4 +1,4 @@
-"""A sample of the fault campaign: a few faults under load. The whole is `make faults`."""
+"""A sample of the fault campaign: a few faults under load. `make faults` runs the whole."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ FAULTS = (
 
 
 async def test_a_stack_under_load_keeps_its_promises_through_faults(stack_home: Path) -> None:
-    async with asyncio.timeout(WITHIN_S), site(stack_home, disk=False) as ready:
+    async with asyncio.timeout(3 * WITHIN_S), site(stack_home, disk=False) as ready:
         outcome = await campaign(ready, FAULTS, seed=SEED, seconds=WITHIN_S)
 
     assert outcome.violations == [], report_of(outcome)

@@ -1,4 +1,4 @@
-"""Three NATS servers: one is killed, one is parted from the others, while services work."""
+"""Three NATS servers under load: one is killed, one is partitioned from the others."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 import pml_common
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import names, streams
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced
 from pml_common.bus.identity import all_services_identity
@@ -23,7 +24,6 @@ from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
-from pml_local.testing import eventually
 from tests.faults.cluster import SIZE, Cluster
 from tests.faults.cluster_load import Load, check, entry, until_acknowledged
 
@@ -44,7 +44,7 @@ def example(of: MessageType[M]) -> M:
     )
 
 
-class World:
+class ClusterHarness:
     """The cluster and the services' connections to it."""
 
     def __init__(self, cluster: Cluster, stack: AsyncExitStack) -> None:
@@ -52,7 +52,7 @@ class World:
         self._stack = stack
 
     async def connect(self, service: Service, server: int) -> NatsBus:
-        """A replica of a service that has to do with one server until that is gone."""
+        """Connect a replica of a service that uses one server as long as it is available."""
         bus = await NatsBus.connect(
             self.cluster.url_of(service, server),
             service=service,
@@ -64,7 +64,7 @@ class World:
         return bus
 
     async def load(self, sender: int, others: int) -> Load:
-        """Services at work: the gateway at one server, the others at another."""
+        """Start services: the gateway on one server, the others on another."""
         command = example(catalog.RUN_WORKFLOW)
         load = Load(
             scope=command.scope,
@@ -80,10 +80,10 @@ class World:
         return load
 
     async def finish(self, load: Load, reader: int) -> None:
-        """End the work, and check it as one server tells it once all agree."""
+        """Stop the load, and check it on one server once all agree."""
         await load.stop()
         bus = await self.connect("gateway", reader)
-        await eventually(lambda: check(load, bus), within=30.0)
+        await eventually(lambda: check(load, bus), within=60.0)
 
 
 @pytest.fixture(scope="module")
@@ -100,19 +100,19 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
 
 
 @pytest.fixture
-async def world(cluster: Cluster) -> AsyncIterator[World]:
+async def harness(cluster: Cluster) -> AsyncIterator[ClusterHarness]:
     async with AsyncExitStack() as stack:
-        yield World(cluster, stack)
+        yield ClusterHarness(cluster, stack)
 
 
 async def test_a_stream_that_exists_gets_its_replicas_by_provisioning(
-    cluster: Cluster, world: World, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, harness: ClusterHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     stream = streams.stream_of(catalog.REGISTRY_ON_TOOLS_LISTED)
     async with cluster.operator() as operator:
         config = (await operator.stream_info(stream)).config
         await operator.update_stream(config.evolve(num_replicas=1))  # pyright: ignore[reportUnknownMemberType] - its **params
-        lacking = await world.connect("gateway", 0)
+        lacking = await harness.connect("gateway", 0)
         assert f"1 of 3 configured replicas: {stream};" in (await lacking.shortfall() or "")
         assert "pml bus provision" in caplog.text
         async with provisioner(cluster.url, Plan(THREE)) as run:
@@ -124,16 +124,18 @@ async def test_a_stream_that_exists_gets_its_replicas_by_provisioning(
         changed = {each.name: each.changes for each in done if each.state == "changed"}
         assert changed == {stream: {"num_replicas": Change(1, 3)}}
         assert {each.state for each in again} == {"unchanged"}
-        assert await (await world.connect("gateway", 1)).shortfall() is None
+        assert await (await harness.connect("gateway", 1)).shortfall() is None
         durable = catalog.REGISTRY_ON_TOOLS_LISTED.durable
         consumer = (await operator.consumer_info(stream, durable)).cluster
         assert consumer is not None
         assert len(consumer.replicas or ()) == SIZE - 1
 
 
-async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(world: World) -> None:
-    """A cluster looks for duplicates before it minds expectations; a lone server, after."""
-    run, writer = example(catalog.RUN_FINISHED), await world.connect("executor", 0)
+async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(
+    harness: ClusterHarness,
+) -> None:
+    """A cluster checks for duplicates before expectations; a single server, after."""
+    run, writer = example(catalog.RUN_FINISHED), await harness.connect("executor", 0)
     one, other = (_append(run.scope, run.workflow_id, text) for text in ("one", "other"))
     first = await writer.publish(one, expected_last=0)
     with pytest.raises(Fenced):
@@ -145,24 +147,27 @@ async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(world: 
 
 
 async def test_the_leader_is_killed_under_load_and_nothing_acknowledged_is_lost(
-    cluster: Cluster, world: World
+    cluster: Cluster, harness: ClusterHarness
 ) -> None:
     leader = await cluster.leader_of(JOURNALS)
-    load = await world.load(sender=leader, others=(leader + 1) % SIZE)
+    load = await harness.load(sender=leader, others=(leader + 1) % SIZE)
     await cluster.kill(leader)
     await load.goes_on()
     await cluster.revive(leader)
     await load.goes_on()
-    await world.finish(load, reader=leader)
+    await harness.finish(load, reader=leader)
 
 
-async def test_a_server_is_parted_under_load_and_what_it_says_is_not_believed(
-    cluster: Cluster, world: World
+async def test_a_partitioned_server_is_not_trusted_under_load(
+    cluster: Cluster, harness: ClusterHarness
 ) -> None:
     parted = await cluster.leader_of(JOURNALS)
     others = (parted + 1) % SIZE
-    load = await world.load(sender=others, others=others)
-    left, watcher = await world.connect("executor", parted), await world.connect("gateway", parted)
+    load = await harness.load(sender=others, others=others)
+    left, watcher = (
+        await harness.connect("executor", parted),
+        await harness.connect("gateway", parted),
+    )
     run = example(catalog.RUN_FINISHED)
     opened = _append(run.scope, run.workflow_id, "opened")
     first = await load.writers[0].publish(opened)
@@ -191,17 +196,17 @@ async def test_a_server_is_parted_under_load_and_what_it_says_is_not_believed(
 
     await cluster.join(parted)
 
-    async def believed() -> bool:
+    async def was_believed() -> bool:
         try:
             await require_in_journal(fact, watcher)
-        except BusError:  # asked again as it is redelivered
+        except BusError:  # retried, as a redelivery would
             return False
         return True
 
-    await eventually(believed, within=30.0)
+    await eventually(was_believed, within=60.0)
     with pytest.raises(Fenced):
         await until_acknowledged(lambda: left.publish(stale, expected_last=first))
-    await world.finish(load, reader=parted)
+    await harness.finish(load, reader=parted)
 
 
 def _append(scope: Scope, workflow_id: UUID, text: str) -> TraceRecorded:

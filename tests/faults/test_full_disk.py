@@ -1,17 +1,17 @@
-"""A disk that fills up under the whole stack: told in time, and over once there is room."""
+"""A full disk under the whole stack: reported in time, and recovered from once there is room."""
 
 import httpx2
 import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NoReplyInTime
 
+from libs.pml_local.tests.support.harness import eventually, reachable_folder
+from libs.pml_local.tests.support.small_disk import MIB, small_disk
 from pml_common.bus import names
 from pml_local.composition import StackOptions
 from pml_local.events import Event, PartStalled
 from pml_local.ports import free_port
-from pml_local.small_disk import MIB, small_disk
 from pml_local.stack import embedded_stack
-from pml_local.testing import eventually, reachable_folder
 
 pytestmark = pytest.mark.e2e
 
@@ -23,7 +23,7 @@ async def _execute(http: httpx2.AsyncClient) -> httpx2.Response:
 
 
 async def _write_without_room(url: str) -> None:
-    """What stops a stream of NATS: one message that the disk has no room for."""
+    """Publish a message that does not fit on the disk, which stops a NATS stream."""
     client = Client()
     await client.connect(url)
     try:
@@ -33,7 +33,7 @@ async def _write_without_room(url: str) -> None:
         await client.close()
 
 
-async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is_room() -> None:
+async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room() -> None:
     events: list[Event] = []
     with reachable_folder() as folder, small_disk(folder / "disk", DISK_MIB) as disk:
         options = StackOptions(
@@ -41,7 +41,7 @@ async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is
             gateway_port=free_port(),
             env={"PML_GATEWAY_MIN_FREE_MIB": str(MIN_FREE_MIB)},
             approver_key=folder / "approver.key",
-            look_every=0.5,
+            storage_probe_interval=0.5,
         )
         async with (
             embedded_stack(options, events.append) as stack,
@@ -59,10 +59,10 @@ async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is
             await _write_without_room(stack.nats_url)
             assert "bytes left" in (await http.get("/healthz")).json()["checks"]["disk"]
 
-            async def told() -> bool:
+            async def reported() -> bool:
                 return (await http.get("/healthz")).status_code == 503
 
-            await eventually(told, within=30)
+            await eventually(reported, within=60.0)
 
             disk.make_room()
             await eventually(lambda: [e for e in events if isinstance(e, PartStalled)], 60)
@@ -76,7 +76,7 @@ async def test_a_stack_whose_disk_was_full_says_so_and_works_again_once_there_is
             async def healthy() -> bool:
                 return (await http.get("/healthz")).status_code == 200
 
-            await eventually(healthy, within=30)
+            await eventually(healthy, within=60.0)
             (stalled,) = [e for e in events if isinstance(e, PartStalled)]
             assert stalled.name == "nats"
             assert "NATS stores nothing" in stalled.reason

@@ -1,4 +1,4 @@
-"""Parts that are restarted or die while they are asked: callers wait, and none is turned away."""
+"""Parts that are restarted or die during requests: callers wait, and none is refused."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ import httpx2
 import psutil
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import STORES
 from pml_local.stack import Stack, embedded_stack
-from pml_local.testing import eventually
 from tests.faults.callers import PATIENCE_S, Callers, Json
 
 pytestmark = pytest.mark.e2e
@@ -30,7 +30,7 @@ COUNTING = Path(__file__).parents[1] / "e2e" / "counting_server.py"
 
 @pytest.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stack]:
-    """A stack with an MCP server, whose services give what runs `DRAIN_S` when they stop."""
+    """A stack with an MCP server; services drain for `DRAIN_S` when they stop."""
     home, counted = tmp_path_factory.mktemp("pml"), tmp_path_factory.mktemp("counted")
     config = home / "servers.json"
     counting = {"command": sys.executable, "args": [str(COUNTING), str(counted)]}
@@ -46,7 +46,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stac
         yield running
 
 
-async def test_a_rolling_restart_under_load_turns_nobody_away(stack: Stack) -> None:
+async def test_a_rolling_restart_under_load_refuses_no_caller(stack: Stack) -> None:
     callers, over = Callers(stack.url, DRAIN_S), asyncio.Event()
     async with asyncio.timeout(3 * PATIENCE_S), asyncio.TaskGroup() as tasks:
         for one in (callers.short, callers.short, callers.short_anew, callers.discover):
@@ -59,7 +59,9 @@ async def test_a_rolling_restart_under_load_turns_nobody_away(stack: Stack) -> N
     assert await callers.results() == []
 
 
-async def test_what_outlasts_a_gateway_answers_running_and_is_followed_on(stack: Stack) -> None:
+async def test_a_run_that_outlasts_a_gateway_answers_running_and_can_be_followed(
+    stack: Stack,
+) -> None:
     callers = Callers(stack.url, DRAIN_S)
     async with (
         asyncio.timeout(2 * PATIENCE_S),
@@ -89,7 +91,7 @@ async def test_callers_of_a_gateway_that_was_killed_wait_for_the_next(stack: Sta
     assert {answer.json()["pid"] for answer in answers}.isdisjoint({killed})
 
 
-async def test_the_gateway_alone_is_handed_the_socket(stack: Stack) -> None:
+async def test_only_the_gateway_inherits_the_socket(stack: Stack) -> None:
     inode = _listening_inode(urlsplit(stack.url).port)
     gateway = psutil.Process(stack.pid_of("gateway"))
     await eventually(gateway.children, PATIENCE_S)
@@ -109,7 +111,7 @@ def _ids(streams: list[list[Json]]) -> list[list[object]]:
 
 
 async def _running(http: httpx2.AsyncClient, count: int) -> list[str] | None:
-    """The workflows that run now, once there are so many."""
+    """The running workflows, once there are `count`."""
     page = (await http.get("/api/workflows", params={"limit": 200})).json()
     running = [
         str(each["workflow_id"]) for each in page["workflows"] if each["status"] == "running"
@@ -118,7 +120,7 @@ async def _running(http: httpx2.AsyncClient, count: int) -> list[str] | None:
 
 
 def _listening_inode(port: int | None) -> str:
-    """The socket that listens on a port of loopback."""
+    """The inode of the socket that listens on a loopback port."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     (found,) = [row[9] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "0A"]
     return found

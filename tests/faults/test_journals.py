@@ -1,4 +1,4 @@
-"""Journals that cannot be read, or lost what was stored: their runs end, and call nothing again."""
+"""Journals that cannot be read, or lost an entry: their runs end, and repeat no call."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ from uuid import uuid4
 import pytest
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, connection, names
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
-from tests.e2e.harness import Json, World
+from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
 
@@ -34,13 +34,13 @@ return [looked, done, await mcp.counting.peek({ path: "/tmp" })];
 
 
 @pytest.fixture
-async def operator(world: World) -> AsyncGenerator[JetStreamContext]:
-    """The bus as the operator has it, who may do everything."""
+async def operator(harness: StackHarness) -> AsyncGenerator[JetStreamContext]:
+    """The operator's JetStream, which may do everything."""
 
     async def ignore() -> None: ...
 
     client = await connection.connect(
-        world.stack.nats_url, "operator", ignore, 10.0, inbox="_INBOX.operator"
+        harness.stack.nats_url, "operator", ignore, 10.0, inbox="_INBOX.operator"
     )
     yield JetStreamContext(client)
     await client.close()
@@ -56,15 +56,15 @@ async def poison(operator: JetStreamContext, workflow: str, kind: str) -> None:
     await operator.publish(journal, data, headers={**headers, codec.MSG_ID: uuid4().hex})
 
 
-async def holding(world: World, n: int) -> str:
+async def holding(harness: StackHarness, n: int) -> str:
     """A workflow whose run waits inside `step(n)`."""
-    world.hold(n)
-    asked = await world.http.post(
+    harness.hold(n)
+    asked = await harness.http.post(
         "/api/execute", json={"code": PROGRAM, "args": {"n": n}, "timeout": 60}
     )
     workflow = str(asked.json()["workflowId"])
-    await world.approve(workflow)
-    await eventually(lambda: world.steps()[n] == 1, within=30.0)
+    await harness.approve(workflow)
+    await eventually(lambda: harness.steps()[n] == 1, within=60.0)
     return workflow
 
 
@@ -76,12 +76,12 @@ def error_of(ended: Json) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("kind", "n"), [(kind, 900 + n) for n, kind in enumerate(POISON)])
 async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
-    world: World, operator: JetStreamContext, kind: str, n: int
+    harness: StackHarness, operator: JetStreamContext, kind: str, n: int
 ) -> None:
-    workflow = await holding(world, n)
+    workflow = await holding(harness, n)
     await poison(operator, workflow, kind)
-    world.release(n)
-    said = error_of(await world.end_of(workflow))
+    harness.release(n)
+    said = error_of(await harness.end_of(workflow))
     assert said[0] == "internal"
     assert "the run's journal cannot be read as a whole" in said[1]
     assert (
@@ -89,29 +89,29 @@ async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
         in (said[1])
     )
     assert "What else was called is unknown" in said[1]
-    assert world.steps()[n] == 1
+    assert harness.steps()[n] == 1
 
 
 async def test_a_run_whose_journal_cannot_be_read_is_cancelled(
-    world: World, operator: JetStreamContext
+    harness: StackHarness, operator: JetStreamContext
 ) -> None:
-    workflow = await holding(world, 910)
+    workflow = await holding(harness, 910)
     await poison(operator, workflow, "no JSON")
     path = f"/api/workflows/{workflow}/cancel"
-    answer = await world.http.post(path, json={"reason": "enough", "wait": True})
+    answer = await harness.http.post(path, json={"reason": "enough", "wait": True})
     assert answer.status_code == 200, answer.text
-    kind, message = error_of(await world.end_of(workflow))
+    kind, message = error_of(await harness.end_of(workflow))
     assert kind == "cancelled"
     assert message.startswith("local cancelled it: enough. But the run's journal cannot be read")
     assert "The outcome of these calls is unknown: counting:step." in message
-    assert world.steps()[910] == 1
+    assert harness.steps()[910] == 1
 
 
 async def test_a_run_that_lost_a_record_is_not_run_again(
-    world: World, operator: JetStreamContext
+    harness: StackHarness, operator: JetStreamContext
 ) -> None:
-    """A stored append vanishes, as of a flipped bit, and its executor dies."""
-    workflow = await holding(world, 920)
+    """A stored append vanishes, as by a flipped bit, and its executor dies."""
+    workflow = await holding(harness, 920)
     journal = subject(catalog.TRACE_RECORDED, workflow)
     last = await operator.get_last_msg(JOURNALS, journal)
     first = await operator.get_msg(JOURNALS, seq=1, subject=journal, next=True)
@@ -121,19 +121,19 @@ async def test_a_run_that_lost_a_record_is_not_run_again(
     assert last.seq is not None
     assert first.seq < lost.seq < last.seq
     await operator.delete_msg(JOURNALS, lost.seq)
-    os.kill(world.stack.pid_of("executor"), signal.SIGKILL)
-    kind, message = error_of(await world.end_of(workflow, within=60.0))
+    os.kill(harness.stack.pid_of("executor"), signal.SIGKILL)
+    kind, message = error_of(await harness.end_of(workflow, within=60.0))
     assert kind == "internal"
     assert f"it was stored after append {lost.seq}" in message
     assert "What else was called is unknown" in message
-    assert world.steps()[920] == 1
-    world.release(920)
+    assert harness.steps()[920] == 1
+    harness.release(920)
 
 
-async def test_forged_messages_that_are_buried_end_no_run(
-    world: World, operator: JetStreamContext
+async def test_dead_lettered_forgeries_end_no_run(
+    harness: StackHarness, operator: JetStreamContext
 ) -> None:
-    workflow = await holding(world, 930)
+    workflow = await holding(harness, 930)
     before, published = (await operator.stream_info("PML_DEAD")).state.messages, 0
     for consumer in CONSUMERS:
         if consumer.message.model.entity_field != "workflow_id":
@@ -150,8 +150,8 @@ async def test_forged_messages_that_are_buried_end_no_run(
         waiting = (reader.num_pending or 0) + (reader.num_ack_pending or 0)
         return letters > before + published and waiting == 0
 
-    await eventually(read, within=30.0)
-    assert (await world.workflow(workflow))["status"] == "running"
-    world.release(930)
-    assert (await world.end_of(workflow))["status"] == "success"
-    assert world.steps()[930] == 1
+    await eventually(read, within=60.0)
+    assert (await harness.workflow(workflow))["status"] == "running"
+    harness.release(930)
+    assert (await harness.end_of(workflow))["status"] == "success"
+    assert harness.steps()[930] == 1

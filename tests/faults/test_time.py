@@ -1,4 +1,4 @@
-"""Clocks that jump or differ, and a bus that is away: neither takes a run's time."""
+"""Clocks that jump or differ, and a bus outage: neither costs a run its time."""
 
 import asyncio
 import os
@@ -16,6 +16,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.bus.identity import all_services_identity
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
@@ -23,7 +24,6 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
 from pml_local.ports import free_port
-from pml_local.testing import RunningNats, eventually
 from services.executor.tests.conftest import make_command as make_command
 
 pytestmark = pytest.mark.integration
@@ -34,8 +34,8 @@ return await __pml.at("n3", mcp.api.c)({ b });"""
 HOUR_S = 3600.0
 
 
-class Held:
-    """Tools that wait until they are let go, one after another."""
+class GatedTools:
+    """Tools that wait until they are released, one after another."""
 
     def __init__(self) -> None:
         self._gates = {tool: asyncio.Event() for tool in ("api:a", "api:b", "api:c")}
@@ -49,19 +49,20 @@ class Held:
         return wait
 
     def release(self, tool: str) -> None:
-        """Let calls of it return."""
+        """Release its calls."""
         self._gates[tool].set()
 
     async def asked(self, tool: str, times: int = 1) -> None:
-        """Wait until it was asked for so often."""
+        """Wait until it was called `times` times."""
         await eventually(
-            lambda: sum(question.tool == tool for question in self.tools.asked) >= times, within=30
+            lambda: sum(question.tool == tool for question in self.tools.asked) >= times,
+            within=60.0,
         )
 
 
 @asynccontextmanager
 async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenerator[Process]:
-    """An executor on a machine of its own time."""
+    """An executor on a machine with its own time."""
     with tempfile.TemporaryDirectory() as folder:
         told = {
             **write_key_files(Path(folder), "executor"),
@@ -96,19 +97,23 @@ async def bus(nats_server: RunningNats) -> AsyncGenerator[NatsBus]:
 
 
 async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
-    """The run's end, once it is stated."""
+    """The run's end, once it is published."""
 
-    async def stated() -> RunFinished | None:
+    async def published() -> RunFinished | None:
         last = await bus.last_of(RUN_FINISHED, command.scope, str(command.workflow_id))
         return last.message if last and isinstance(last.message, RunFinished) else None
 
-    return await eventually(stated, within=40.0)
+    return await eventually(published, within=60.0)
 
 
-async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hours(
+async def test_jumping_and_differing_clocks_cost_a_run_no_time(
     nats_url: str, bus: NatsBus, tmp_path: Path, make_command: Callable[..., RunWorkflow]
 ) -> None:
-    held, port, turned_by = Held(), free_port(), [tmp_path / name for name in ("one", "other")]
+    held, port, turned_by = (
+        GatedTools(),
+        free_port(),
+        [tmp_path / name for name in ("one", "other")],
+    )
     await bus.serve(CALL_TOOL, held.tools.call)
     command = make_command(THREE, timeout_s=50.0)
     turned_by[0].write_text("0")
@@ -135,13 +140,13 @@ async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hou
     assert "the local clock is 7200.0 s behind" in health.json()["checks"]["clock"]
 
 
-async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(
+async def test_an_outage_longer_than_the_time_limit_does_not_end_a_run(
     nats_server: RunningNats,
     bus: NatsBus,
     tmp_path: Path,
     make_command: Callable[..., RunWorkflow],
 ) -> None:
-    held, turned_by, time_s = Held(), tmp_path / "one", 6.0
+    held, turned_by, time_s = GatedTools(), tmp_path / "one", 12.0
     await bus.serve(CALL_TOOL, held.tools.call)
     command = make_command(THREE, timeout_s=time_s)
     turned_by.write_text("0")
@@ -155,7 +160,7 @@ async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(
         held.release("api:b")
         held.release("api:c")
         await nats_server.start()
-        await eventually(bus.healthy, within=10.0)
+        await eventually(bus.healthy)
         fact = await end_of(bus, command)
     assert fact.success, fact.error
     assert held.tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}

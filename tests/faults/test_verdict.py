@@ -1,4 +1,4 @@
-"""Each invariant of the fault campaign fails where it is violated."""
+"""Each invariant of the fault campaign detects its violation."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +22,7 @@ PUT = key_of_call("depot:put", {"n": 3, "run": "r"})
 
 
 def a_run(**changes: object) -> Run:
-    """One that made three calls and ended well."""
+    """A run that made three calls and succeeded."""
     asked = Asked("r", "sequential", ID, accepted=True, told={("success", "")})
     run = Run(
         asked=asked,
@@ -86,7 +86,7 @@ def test_calls_that_may_be_repeated_may_reach_their_tools_twice() -> None:
     assert broken_by(evidence(a_run(), made=again)) == set()
 
 
-def test_the_time_without_what_a_workflow_needs_is_not_its_own() -> None:
+def test_time_without_a_needed_part_does_not_count() -> None:
     run = a_run(finished=100.0 + 40 + MARGIN_S + 25)
     assert broken_by(evidence(run)) == {"nothing lives beyond its time"}
     away = [fault("outage nats", 110.0, 140.0)]
@@ -106,8 +106,8 @@ VIOLATED: dict[str, tuple[Callable[[], Evidence], str]] = {
         lambda: evidence(a_run(), unknown=["7"]),
         "accepted = ended",
     ),
-    "two ends are stated": (lambda: evidence(a_run(ends=2)), "exactly one end each"),
-    "no end is stated": (lambda: evidence(a_run(ends=0)), "exactly one end each"),
+    "two ends are published": (lambda: evidence(a_run(ends=2)), "exactly one end each"),
+    "no end is published": (lambda: evidence(a_run(ends=0)), "exactly one end each"),
     "a caller is told another end": (
         lambda: evidence(asked(told={("error", "internal")})),
         "exactly one end each",
@@ -229,7 +229,7 @@ def test_a_failure_has_a_cause_only_where_something_was_uncertain(
 
 
 @pytest.mark.parametrize(("kind", "did"), [("cancelled", "cancelled"), ("denied", "denied")])
-def test_what_its_caller_or_a_person_wanted_is_a_cause(kind: str, did: str) -> None:
+def test_a_cancellation_or_denial_is_a_cause(kind: str, did: str) -> None:
     run = failed(kind)
     setattr(run.asked, did, True)
     assert cause_of(run, []) is not None
@@ -257,6 +257,6 @@ def test_the_calls_of_a_journal_have_the_ends_that_it_holds() -> None:
     ]
 
 
-def test_the_calls_that_tools_wrote_down_are_counted_by_run() -> None:
+def test_the_calls_that_tools_logged_are_counted_by_run() -> None:
     line = '{"tool": "tally:mark", "args": {"run": "r", "n": 1}}\n'
     assert made_calls(line * 2) == {"r": Counter({MARK: 2})}

@@ -1,4 +1,4 @@
-"""The executor on a machine whose clock is turned: by as many seconds as FILE says at the moment.
+"""The real executor with a shifted clock: FILE holds the current shift in seconds.
 
 `PML_NATS_URL=… PML_SIGNING_KEY=… PML_TRUSTED_KEYS=… python -m tests.faults.turned_executor FILE`
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def turn(file: Path) -> None:
-    """Have `time.time` differ from the machine's clock."""
+    """Shift `time.time` from the machine's clock."""
     true_time = time.time
 
     def turned() -> float:

@@ -1,4 +1,4 @@
-"""Whether the stack kept its promises through a campaign: pure functions on its records."""
+"""Invariants of a campaign: pure functions on its records."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from tests.faults.causes import cause_of, during, is_uncertain, time_lost
 from tests.faults.records import ONCE, WRITES, Evidence, Injection, Run
 
 MARGIN_S = 60.0
-"""A workflow may take so much longer than its time, which starts when it starts to run."""
+"""A workflow may exceed its time limit, which starts with the run, by this much."""
 
 HALTING = ("nats", "postgres", "gateway", "executor", "analyzer")
-"""What a workflow cannot go on without: the time without them is not the workflow's."""
+"""Parts that a workflow needs: time without them does not count."""
 
 UNCERTAIN_ENDS = ("outcome_unknown", "cancelled", "internal", "diverged", "timeout")
-"""Kinds of errors that say which calls nobody knows the end of."""
+"""Kinds of errors whose messages name the calls of unknown outcome."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One invariant: what was counted, and each violation in words."""
+    """One invariant: its counts, and a description of each violation."""
 
     invariant: str
     numbers: str
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def verdicts(evidence: Evidence) -> list[Verdict]:
-    """Every invariant."""
+    """Evaluate every invariant."""
     return [
         accepted_is_ended(evidence),
         one_end_each(evidence),
@@ -52,20 +52,20 @@ def verdicts(evidence: Evidence) -> list[Verdict]:
 
 
 def accepted_is_ended(evidence: Evidence) -> Verdict:
-    """Everything accepted has ended, and nothing else is there."""
+    """Everything accepted has ended, and there are no other workflows."""
     accepted = [run for run in evidence.runs if run.asked.accepted]
     open_ones = [f"{_name(run)} is {run.status}" for run in accepted if not run.is_final]
     numbers = f"{len(accepted)} accepted, {len(accepted) - len(open_ones)} ended"
-    uninvited = [f"nobody asked for {unknown}" for unknown in evidence.unknown]
+    uninvited = [f"no caller requested {unknown}" for unknown in evidence.unknown]
     return Verdict("accepted = ended", numbers, open_ones + uninvited)
 
 
 def one_end_each(evidence: Evidence) -> Verdict:
-    """Each workflow states one end, and callers are told that one."""
+    """Each workflow publishes one end, and callers receive that one."""
     ended = [run for run in evidence.runs if run.is_final]
-    several = [f"{_name(run)} states {run.ends} ends" for run in ended if run.ends != 1]
+    several = [f"{_name(run)} published {run.ends} ends" for run in ended if run.ends != 1]
     others = [
-        f"{_name(run)} ended as {_end(run)}, its caller was told {sorted(told)}"
+        f"{_name(run)} ended as {_end(run)}, its caller got {sorted(told)}"
         for run in ended
         if (told := run.asked.told - {_end(run)})
     ]
@@ -74,7 +74,7 @@ def one_end_each(evidence: Evidence) -> Verdict:
 
 
 def ends_in_time(evidence: Evidence) -> Verdict:
-    """No workflow lives beyond its time, a margin, and the time without what it needs."""
+    """No workflow exceeds its time, a margin, and the time without needed parts."""
     late, longest = list[str](), 0.0
     for run in evidence.runs:
         if not run.asked.accepted or not run.created:
@@ -90,8 +90,8 @@ def ends_in_time(evidence: Evidence) -> Verdict:
 
 
 def no_call_lost(evidence: Evidence) -> Verdict:
-    """Each call that a journal holds as done reached its tool, each call that reached a tool is in
-    a journal; only where the run could not know its end may that be missing."""
+    """Each call that is done in a journal reached its tool, and each call that reached a tool is in
+    a journal; it may be missing only if the run could not know its end."""
     done, wrong, uncertain = 0, list[str](), Counter[str]()
     for run in evidence.runs:
         made, journaled = _made(evidence, run), Counter(call.call for call in run.calls)
@@ -131,7 +131,7 @@ def no_call_repeated(evidence: Evidence) -> Verdict:
 
 
 def no_effect_denied(evidence: Evidence) -> Verdict:
-    """No call that took effect is reported as one that did not."""
+    """No call that took effect is reported as failed."""
     wrong = [
         f"{_name(run)}: took effect, reported as {call.end}: {call.call}"
         for run in evidence.runs
@@ -152,10 +152,10 @@ def no_effect_denied(evidence: Evidence) -> Verdict:
 
 
 def counts_are_runs(evidence: Evidence) -> Verdict:
-    """A capability's use counts every run of it that ended, once."""
+    """A capability's use counts every ended run of it, once."""
     wrong = [
         f"{use.capability}: {use.runs} runs ended, {use.counted} are counted, {use.traces} traces "
-        "are kept"
+        "are stored"
         for use in evidence.uses
         if not use.counted == use.traces == use.runs
     ]
@@ -166,8 +166,8 @@ def counts_are_runs(evidence: Evidence) -> Verdict:
 
 
 def no_needless_failure(evidence: Evidence) -> Verdict:
-    """Each run that failed has a cause: its caller, its approver, a poisoned journal, a call whose
-    outcome a fault made unknowable, or faults that took most of its time."""
+    """Each failed run has a cause: its caller, its approver, a poisoned journal, a call of
+    unknowable outcome, or faults that took most of its time."""
     failed = [run for run in evidence.runs if run.status == "error" and not run.fits]
     causes = Counter[str]()
     needless = list[str]()
@@ -186,14 +186,14 @@ def no_needless_failure(evidence: Evidence) -> Verdict:
 
 
 def ends_as_programs_say(evidence: Evidence) -> Verdict:
-    """A run that succeeded has the result that its program comes to undisturbed."""
+    """A successful run has the program's expected result."""
     well = [run for run in evidence.runs if run.status == "success"]
     wrong = [f"{_name(run)} has another result" for run in well if not run.fits]
     return Verdict("results are as undisturbed", f"{len(well)} successes", wrong)
 
 
 def no_wrong_answer(evidence: Evidence) -> Verdict:
-    """Callers get answers, refusals to retry, or no connection; never a fault of the gateway."""
+    """Callers get answers, requests to retry, or no connection; never an error of the gateway."""
     wrong = [f"{_name(run)}: {answer}" for run in evidence.runs for answer in run.asked.wrong]
     unheard = sum(not run.asked.accepted for run in evidence.runs)
     numbers = f"{len(wrong)} wrong answers; {unheard} requests never accepted"
@@ -201,19 +201,19 @@ def no_wrong_answer(evidence: Evidence) -> Verdict:
 
 
 def nothing_unreadable(evidence: Evidence) -> Verdict:
-    """What the stack itself stored can be read."""
+    """All messages that the stack stored can be read."""
     return Verdict(
         "what is stored can be read", f"{len(evidence.unreadable)} messages", evidence.unreadable
     )
 
 
 def nothing_given_up(evidence: Evidence) -> Verdict:
-    """No message is dead but those that the campaign spoilt."""
+    """No message is dead-lettered except those that the campaign poisoned."""
     return Verdict("no message is given up", f"{len(evidence.dead)} messages", evidence.dead)
 
 
 def healthy_in_the_end(evidence: Evidence) -> Verdict:
-    """Every part says ok, and said so within the bound after each fault; a last run succeeds."""
+    """Every part is healthy, and was so within the limit after each fault; a last run succeeds."""
     wrong = [f"{part}: {problem}" for part, problem in evidence.health.items()]
     wrong += [
         f"not healthy within the bound after {one.fault.name}: {one.note}"
@@ -228,7 +228,7 @@ def healthy_in_the_end(evidence: Evidence) -> Verdict:
 
 
 def _halted(injections: Sequence[Injection], since: float, until: float) -> float:
-    """For how much of a span something was missing that no workflow can go on without."""
+    """Seconds of a span without a part that every workflow needs."""
     return sum(
         one.overlaps(since, until)
         for one in injections
@@ -249,7 +249,7 @@ def _tool(tool_id: str) -> str:
 
 
 def _tool_of_key(call: str) -> str:
-    """Of a call's key, see `evidence.key_of_call`."""
+    """The tool of a call's key, see `evidence.key_of_call`."""
     return _tool(call.partition(" ")[0])
 
 
@@ -267,7 +267,7 @@ def _counts(counter: Counter[str]) -> str:
 
 
 def violations(found: Sequence[Verdict]) -> list[str]:
-    """All of them, each with its invariant."""
+    """All violations, each with its invariant."""
     return list(
         chain.from_iterable(
             (f"{one.invariant}: {violation}" for violation in one.violations) for one in found

@@ -1,4 +1,4 @@
-"""The house rules fail when they are broken."""
+"""The house rules reject violations."""
 
 import importlib.util
 import json
@@ -35,12 +35,12 @@ OLD: dict[str, object] = {
 NOTE: dict[str, object] = {"type": "string", "default": ""}
 
 
-def test_an_added_optional_field_breaks_nobody() -> None:
+def test_an_added_optional_field_is_compatible() -> None:
     new = {**OLD, "properties": {"id": ID, "kind": KIND, "note": NOTE}}
     assert list(schemas.breaks(OLD, new)) == []
 
 
-def test_prose_breaks_nobody() -> None:
+def test_changed_prose_is_compatible() -> None:
     assert list(schemas.breaks(OLD, {**OLD, "title": "Thing", "description": "What it is"})) == []
 
 
@@ -60,7 +60,7 @@ def test_prose_breaks_nobody() -> None:
         ),
     ],
 )
-def test_what_a_reader_relies_on_cannot_change(new: object, complaint: str) -> None:
+def test_an_incompatible_change_is_found(new: object, complaint: str) -> None:
     assert list(schemas.breaks(OLD, new)) == [complaint]
 
 

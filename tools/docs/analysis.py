@@ -1,8 +1,7 @@
-"""What stands below each program of docs/analysis.md: its drawing and its structure.
+"""Generates the drawing and structure below each program of docs/analysis.md.
 
-`write` puts there what the analyzer says today, `check` fails where something else stands. A `ts`
-fence may say what is shown of it: nothing more (drawing and structure), `decision`, `rejected`,
-`json`, `instrumented`.
+`write` updates the page, `check` fails if it is out of date. A `ts` fence may name what is shown:
+nothing (drawing and structure), `decision`, `rejected`, `json`, `instrumented`.
 """
 
 import io
@@ -55,7 +54,7 @@ TIDY = Capability(
 
 
 def drawn(text: str) -> str:
-    """The page, each program with what the analyzer says of it."""
+    """The page, with the analyzer's output below each program."""
     tools = read_tools(str(CATALOG))
     library = Library.of([TIDY])
 
@@ -125,7 +124,7 @@ def _way(edge: Edge) -> str:
 
 
 def printed(*parts: RenderableType) -> str:
-    """What a terminal without colours shows."""
+    """Render as on a terminal without colours."""
     console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False)
     with console.capture() as capture:
         for part in parts:
@@ -138,7 +137,7 @@ def _fenced(language: str, text: str) -> str:
 
 
 def main(action: str) -> int:
-    """`write` or `check`; the exit code is 1 when the page is out of date."""
+    """Run `write` or `check`; the exit code is 1 when the page is out of date."""
     text = PAGE.read_text(encoding="utf-8")
     today = drawn(text)
     if action == "write":
@@ -146,10 +145,10 @@ def main(action: str) -> int:
         return 0
     for number, (old, new) in enumerate(zip(text.splitlines(), today.splitlines(), strict=False)):
         if old != new:
-            print(f"{PAGE}:{number + 1}: {new!r} today - run `make docs`", file=sys.stderr)
+            print(f"{PAGE}:{number + 1}: expected {new!r} - run `make docs`", file=sys.stderr)
             return 1
     if text != today:
-        print(f"{PAGE}: not what it is today - run `make docs`", file=sys.stderr)
+        print(f"{PAGE}: out of date - run `make docs`", file=sys.stderr)
     return int(text != today)
 
 

@@ -10,7 +10,7 @@ OPENERS = frozenset({"What", "Who", "Whose", "Whom", "That", "Where", "Which", "
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and text of every string that stands as a statement: of modules, classes, functions and
+    """Yield line and text of every string that is a statement: of modules, classes, functions and
     attributes."""
     for node in ast.walk(tree):
         match node:
@@ -21,7 +21,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def complaints(path: Path) -> list[str]:
-    """The docstrings of one file that open with a clause."""
+    """Complaints about the docstrings of one file."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     return [
         f'{path}:{line}: a docstring opens with "{word}"; begin with a noun or an imperative verb'
@@ -31,7 +31,7 @@ def complaints(path: Path) -> list[str]:
 
 
 def main(folders: list[str]) -> int:
-    """Check every Python file that git tracks or would track, in these folders or in all."""
+    """Check every tracked or untracked Python file in these folders, by default in all."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *folders],
         check=True,

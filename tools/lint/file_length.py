@@ -1,5 +1,5 @@
 """Warn of source files over 300 lines, fail on those over 400; `long on purpose: <why>` near the
-top lets one be."""
+top exempts a file."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ HEAD = 10
 
 
 def length(path: Path) -> int:
-    """Lines of one file; 0 where it says why it is long."""
+    """Lines of one file; 0 if it is exempt."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return 0 if any("long on purpose:" in line for line in lines[:HEAD]) else len(lines)
 
@@ -25,7 +25,7 @@ def too_long(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Check every file git tracks or would track."""
+    """Check every tracked or untracked file."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         check=True,

@@ -1,7 +1,7 @@
-"""Published message schemas: export them, and refuse what would break a reader or a writer.
+"""Published message schemas: export them, and refuse changes that break a reader or a writer.
 
 `check` compares the models with the committed schemas; `export` writes compatible changes and
-refuses breaking ones: those need a new version in the catalogue.
+refuses breaking ones: those need a new version in the message catalog.
 """
 
 import json
@@ -21,7 +21,7 @@ Schema = Mapping[str, object]
 
 
 def current() -> dict[str, Schema]:
-    """File name → schema of every catalogued message, query and reply."""
+    """File name → schema of every message, query and reply in the message catalog."""
     models: dict[str, type[BaseModel]] = {}
     for message in MESSAGES:
         models[f"{message.kind}.{message.owner}.{message.name}.v{message.version}"] = message.model
@@ -33,7 +33,7 @@ def current() -> dict[str, Schema]:
 
 
 def breaks(old: object, new: object, at: str = "") -> Iterator[str]:
-    """What stops an old reader of a new message, or a new reader of an old one."""
+    """Changes that break an old reader of a new message, or a new reader of an old one."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         if old != new:
             yield f"{at or 'schema'}: {json.dumps(old)} became {json.dumps(new)}"
@@ -74,7 +74,7 @@ def _text(schema: Schema) -> str:
 
 
 def main(action: str) -> int:
-    """`check` or `export`; the exit code is 1 when something is wrong."""
+    """Run `check` or `export`; the exit code is 1 on a failure."""
     schemas = current()
     committed = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
     problems = [

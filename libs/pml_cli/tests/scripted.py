@@ -1,4 +1,4 @@
-"""A scripted gateway, and the command run against it as a shell would."""
+"""A scripted gateway, and the command run against it as from a shell."""
 
 import json
 import sys
@@ -18,18 +18,18 @@ APPROVER = {"Authorization": f"Bearer {KEY}"}
 
 @dataclass
 class Gateway:
-    """Answers by method and path, and remembers what it was asked."""
+    """Answers by method and path, and records requests."""
 
     url: str
     answers: dict[str, tuple[int, object]] = field(default_factory=dict[str, tuple[int, object]])
     asked: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
     keys: list[str] = field(default_factory=list[str])
-    """Authorization of the requests that had one."""
+    """Authorization headers of the requests that had one."""
 
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Gateway]:
-    """Listens on loopback; the command has the approver's key."""
+    """Listen on loopback; the command has the approver's key."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -68,7 +68,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Gatewa
 
 
 def pml(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    """Run the command as the shell would; its exit code."""
+    """Run the command as a shell would; returns its exit code."""
     monkeypatch.setattr(sys, "argv", ["pml", *words])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -1,4 +1,4 @@
-"""Trace stores: the real one and its twin, under one suite."""
+"""Trace stores, Postgres and in memory, for one shared suite."""
 
 from collections.abc import AsyncGenerator
 
@@ -12,13 +12,13 @@ from pml_learner.ports import TraceStore
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
 def trace_database(request: pytest.FixtureRequest) -> str | None:
-    """Where the store under test keeps its rows; None: in memory."""
+    """DSN of the store under test; None: in memory."""
     return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
 
 
 @pytest.fixture
 async def trace_store(trace_database: str | None) -> AsyncGenerator[TraceStore]:
-    """Each kind of store in turn, empty."""
+    """Each kind of store, empty."""
     if trace_database is None:
         yield MemoryTraceStore()
         return

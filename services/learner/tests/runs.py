@@ -1,4 +1,4 @@
-"""Runs to learn from."""
+"""Builders of runs to learn from."""
 
 from collections.abc import Sequence
 from uuid import UUID, uuid4
@@ -18,7 +18,7 @@ CREATE = ("n1", "d1", "n3", "n4")
 STARTED_AT = 1_795_253_400_000.0
 
 
-def finished(
+def finished_run(
     path: tuple[str, ...] = READ,
     *,
     success: bool = True,
@@ -32,11 +32,11 @@ def finished(
     workflow_id: UUID | None = None,
     dry_run: bool = False,
 ) -> RunFinished:
-    """A run of the scope's capability with `code_hash`, under a workflow of its own."""
+    """Build a run of the scope's capability with `code_hash`, in a workflow of its own."""
     workflow_id = workflow_id or uuid4()
     return RunFinished(
         scope=scope,
-        event_id=ids.effect_id(workflow_id, "run-finished"),
+        event_id=ids.effect_id(workflow_id, "run-finished_run"),
         workflow_id=workflow_id,
         principal="agent-7",
         capability=CapabilityIdentity(
@@ -57,7 +57,7 @@ def finished(
     )
 
 
-def inside(
+def nested_run(
     parent: UUID,
     code_hash: str,
     node_id: str = "n1",
@@ -66,7 +66,7 @@ def inside(
     success: bool = True,
     started_at: float = STARTED_AT + 1,
 ) -> NestedRun:
-    """A call, at a node, of the scope's capability with `code_hash`."""
+    """Build a tool_call, at a node, of the scope's capability with `code_hash`."""
     return NestedRun(
         trace_id=ids.effect_id(parent, f"{node_id}/{occurrence}"),
         parent_trace_id=parent,
@@ -83,10 +83,10 @@ def inside(
     )
 
 
-def call(
+def tool_call(
     tool: str, start: float, end: float, node_id: str = "n1", parent: UUID | None = None
 ) -> TaskResult:
-    """A tool call between two moments, in milliseconds, made by the trace `parent`."""
+    """Build a tool tool_call between two times, in milliseconds, made by the trace `parent`."""
     return TaskResult(
         node_id=node_id,
         parent_trace_id=parent,

@@ -1,4 +1,4 @@
-"""The registry's stores, the real ones and their twins, and an embedder without a model."""
+"""The registry's stores, in Postgres and in memory, and an embedder without a model."""
 
 from collections.abc import AsyncGenerator
 
@@ -8,19 +8,19 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports import Embedder
-from services.registry.tests.store_driver import Registry
+from services.registry.tests.store_driver import StoreDriver
 from services.registry.tests.stores import Stores, memory_stores, postgres_stores
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
 def registry_database(request: pytest.FixtureRequest) -> str | None:
-    """Where the stores under test keep their rows; None: in memory."""
+    """DSN of the stores under test; None: in memory."""
     return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
 
 
 @pytest.fixture
 async def stores(registry_database: str | None) -> AsyncGenerator[Stores]:
-    """Each kind of store in turn, empty."""
+    """Each kind of store, empty."""
     if registry_database is None:
         yield memory_stores()
         return
@@ -37,6 +37,6 @@ async def embedder() -> AsyncGenerator[Embedder]:
 
 
 @pytest.fixture
-def registry(stores: Stores, embedder: Embedder) -> Registry:
-    """A registry on each kind of store."""
-    return Registry(stores, embedder)
+def registry(stores: Stores, embedder: Embedder) -> StoreDriver:
+    """Drives the handlers on each kind of store."""
+    return StoreDriver(stores, embedder)

@@ -1,4 +1,4 @@
-"""Messages and questions for the registry."""
+"""Sample messages and records for the registry."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ def analysed(
     tools: Sequence[str] = ("fs:stat", "fs:read"),
     code: str = "return await mcp.fs.read(args)",
 ) -> ExecutionAnalyzed:
-    """An analysis of code with this hash, which it names, under a workflow of its own."""
+    """Build an analysis of code that names this hash, in a workflow of its own."""
     code = code if code_hash == HASH else f"{code}// {code_hash}"
     workflow_id = uuid4()
     tasks = [
@@ -62,22 +62,22 @@ def analysed(
     )
 
 
-class AsTold:
-    """Believes that each text has the hash that `analysed` gives it."""
+class TrustedHashes:
+    """Returns the hash that `analysed` gave to each text."""
 
     async def hash_of(self, code: str) -> str:
-        """The hash that a comment at the text's end names, else HASH."""
+        """Return the hash in a comment at the text's end, else HASH."""
         return code.partition("// ")[2] or HASH
 
 
-def lesson(
+def learning_update(
     revision: int = 1,
     *,
     code_hash: str = HASH,
     scope: Scope = SCOPE,
     successes: int | None = None,
 ) -> LearningUpdated:
-    """What the learner says after `revision` runs."""
+    """Build the learner's event after `revision` runs."""
     workflow_id = uuid4()
     succeeded = revision if successes is None else successes
     path = PathStats(path=("n1", "d1"), count=revision, success_rate=0.5, mean_duration_ms=9.0)
@@ -95,7 +95,7 @@ def lesson(
 
 
 def edges(*pairs: tuple[str, str], scope: Scope = SCOPE, count: int = 1) -> EdgesObserved:
-    """One run that showed these pairs, `count` times each."""
+    """Build the event of one run with these pairs, `count` times each."""
     workflow_id = uuid4()
     return EdgesObserved(
         scope=scope,
@@ -107,7 +107,7 @@ def edges(*pairs: tuple[str, str], scope: Scope = SCOPE, count: int = 1) -> Edge
 
 
 def tool(tool_id: str, description: str = "") -> ToolDefinition:
-    """A tool with nothing but a description."""
+    """Build a tool with only a description."""
     server, name = tool_id.split(":", 1)
     return ToolDefinition(server=server, name=name, description=description)
 
@@ -118,7 +118,7 @@ def listed(
     scope: Scope = SCOPE,
     minutes: int | None = None,
 ) -> ToolsListed:
-    """A server's complete list, `minutes` after noon."""
+    """Build a server's complete list, `minutes` after noon."""
     return ToolsListed(
         scope=scope,
         event_id=uuid4(),
@@ -129,7 +129,7 @@ def listed(
 
 
 def record(name: str = UNNAMED, description: str = "") -> CapabilityRecord:
-    """A capability as stored, not listed yet."""
+    """Build a stored capability, not listed yet."""
     analysis = analysed()
     return CapabilityRecord(
         capability_id=analysis.capability.capability_id,

@@ -1,4 +1,4 @@
-"""The handlers of capabilities on one kind of store, called as the bus would."""
+"""Calls the capability handlers as the bus would, on one kind of store."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,12 +23,12 @@ from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabiliti
 from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
 from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import SCOPE, AsTold
+from services.registry.tests.samples import SCOPE, TrustedHashes
 from services.registry.tests.stores import Stores
 
 
-class Registry:
-    """Handles as the bus would, and asks."""
+class StoreDriver:
+    """Handles events and queries."""
 
     def __init__(self, stores: Stores, embedder: Embedder) -> None:
         self._stores = stores
@@ -36,7 +36,7 @@ class Registry:
 
     async def analysed(self, analysis: ExecutionAnalyzed) -> Sequence[Message]:
         return await on_execution_analyzed(
-            analysis, self._stores.capabilities, self._embedder, AsTold()
+            analysis, self._stores.capabilities, self._embedder, TrustedHashes()
         )
 
     async def learned(self, updated: LearningUpdated) -> Sequence[Message]:
@@ -59,8 +59,8 @@ class Registry:
         answer = await on_describe_capabilities(query, self._stores.capabilities)
         return answer.references
 
-    async def meant(self, reference: str, scope: Scope = SCOPE) -> str | None:
-        """The name of the capability that a program names so."""
+    async def resolved_name(self, reference: str, scope: Scope = SCOPE) -> str | None:
+        """The name of the capability that a reference in a program resolves to."""
         (answer,) = await self.describe(reference, scope=scope)
         return answer.capability.name if answer.capability else None
 
@@ -70,6 +70,6 @@ class Registry:
         return [record.name for record in page.capabilities]
 
 
-def changes(facts: Sequence[Message]) -> list[tuple[str, str]]:
-    """Names and changes told."""
-    return [(fact.name, fact.change) for fact in facts if isinstance(fact, CapabilityChanged)]
+def changes(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Published names and changes."""
+    return [(each.name, each.change) for each in messages if isinstance(each, CapabilityChanged)]

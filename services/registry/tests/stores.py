@@ -10,12 +10,12 @@ from pml_registry.adapters.memory_discovery import MemoryDiscovery
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.memory_tools import MemoryToolStore
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
+from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
-from pml_registry.ports import CapabilityStore, Evidence, ToolStore, VectorIndex
+from pml_registry.ports import CandidateStore, CapabilityStore, ToolStore, VectorIndex
 
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
-"""Count and source, by both ends and type."""
+"""Count and source, by both tools and type."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Stores:
     capabilities: CapabilityStore
     tools: ToolStore
     index: VectorIndex
-    evidence: Evidence
+    candidates: CandidateStore
     rows: MemoryTables | Pool
 
     async def edges(self, scope: Scope) -> Edges:
@@ -48,7 +48,7 @@ class Stores:
 
 
 def memory_stores() -> Stores:
-    """The twins, empty."""
+    """Empty in-memory stores."""
     tables = MemoryTables()
     discovery = MemoryDiscovery(tables)
     return Stores(
@@ -57,11 +57,11 @@ def memory_stores() -> Stores:
 
 
 def postgres_stores(pool: Pool) -> Stores:
-    """The real ones."""
+    """Stores in Postgres."""
     return Stores(
         PostgresCapabilityStore(pool),
         PostgresToolStore(pool),
         PgvectorIndex(pool),
-        PostgresEvidence(pool),
+        PostgresCandidateStore(pool),
         pool,
     )

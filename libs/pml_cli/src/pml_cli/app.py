@@ -1,4 +1,5 @@
-"""The `pml` command: its table of subcommands. The one that runs imports what it needs."""
+"""The `pml` command: its table of subcommands. A subcommand imports its dependencies only when it
+runs."""
 
 import io
 import sys
@@ -27,19 +28,21 @@ app.add_typer(offline)
 
 
 def main() -> None:
-    """Run the command; an expected error is one line on stderr and an exit code, and one of JSON on
-    stdout where JSON is asked for."""
+    """Run the command. An expected error prints one line on stderr and sets the exit code; with
+    JSON output it also prints one line of JSON on stdout."""
     as_json = asks_for_json(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # whatever a program or a server wrote
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # output may hold any text of a program or server
     try:
         code = app(standalone_mode=not as_json)
     except CommandError as error:
         fail(error, as_json=as_json)
-    except typer.TyperException as error:  # what was typed is no command
-        told = error.format_message() if isinstance(error, typer.BadParameter) else str(error)
-        fail(CommandError(told, USAGE), as_json=as_json)
+    except typer.TyperException as error:  # invalid command line
+        message = error.format_message() if isinstance(error, typer.BadParameter) else str(error)
+        fail(CommandError(message, USAGE), as_json=as_json)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     raise SystemExit(code)
@@ -54,9 +57,11 @@ def _home(given: Path | None) -> Path:
 @app.command()
 def up(
     home: Home = None,
-    port: Annotated[int | None, typer.Option(help="8080, or a free one when taken.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Gateway port; default 8080, or a free one if taken.")
+    ] = None,
     mcp_servers: Annotated[
-        Path | None, typer.Option(help="An mcpServers file; else <home>/mcp.json.")
+        Path | None, typer.Option(help="An mcpServers file; default <home>/mcp.json.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,9 +73,9 @@ def up(
 
 @app.command()
 def demo(
-    home: Annotated[Path | None, typer.Option(help="Where the demo keeps its data.")] = None,
+    home: Annotated[Path | None, typer.Option(help="The demo's data folder.")] = None,
 ) -> None:
-    """The main job on real MCP servers: analyse, approve, run, learn, find again."""
+    """Run a demo on real MCP servers: analyse, approve, run, learn, discover."""
     from pml_cli.demo.play import play
 
     raise typer.Exit(play(home))
@@ -78,7 +83,7 @@ def demo(
 
 @app.command()
 def status(url: Url = None, home: Home = None, as_json: AsJson = False) -> None:
-    """Health of the gateway and the parts of the stack."""
+    """Show the health of the gateway and of the stack's parts."""
     from pml_cli.commands import reading
 
     folder = _home(home)
@@ -91,43 +96,53 @@ def execute(
     file: Annotated[
         str | None, typer.Argument(help="A TypeScript program, or - for standard input.")
     ] = None,
-    intent: Annotated[str | None, typer.Option(help="What it is for, in your words.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name to learn it by: namespace:action.")] = None,
+    intent: Annotated[
+        str | None, typer.Option(help="What the program is for, in natural language.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the learned capability: namespace:action.")
+    ] = None,
     capability: Annotated[
-        str | None, typer.Option(help="Run what was learned under this name instead of a file.")
+        str | None, typer.Option(help="Run the learned capability of this name instead of a file.")
     ] = None,
     dag: Annotated[
-        str | None, typer.Option(help="Run a JSON file's DAG instead; `pml trace --as dag --json`.")
+        str | None,
+        typer.Option(help="Run the DAG in a JSON file instead (see `pml trace --as dag`)."),
     ] = None,
     tool: Annotated[
-        str | None, typer.Option(help="Call one tool, server:tool, with the arguments instead.")
+        str | None, typer.Option(help="Call a single tool, server:tool, instead.")
     ] = None,
     arg: Annotated[
-        list[str] | None, typer.Option(help="key=value; JSON where it parses, else text.")
+        list[str] | None,
+        typer.Option(help="An argument, key=value; JSON if the value parses, else text."),
     ] = None,
-    args_json: Annotated[str | None, typer.Option(help="A file with a JSON object.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds the program may run.")] = None,
+    args_json: Annotated[
+        str | None, typer.Option(help="A file with the arguments as a JSON object.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Time limit of the run, in seconds.")
+    ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key never runs the program twice.")
+        str | None, typer.Option(help="Requests with the same key run the program at most once.")
     ] = None,
     per_layer_validation: Annotated[
         bool,
         typer.Option(
             "--per-layer-validation",
-            help="A DAG waits for a person between layers that do more than read.",
+            help="Ask for approval between layers of a DAG that do more than read.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option(help="Mocks answer tools that are not read-only; nothing is learned.")
+        bool, typer.Option(help="Mock tools that are not read-only; learn nothing.")
     ] = False,
     mocks: Annotated[
         str | None,
-        typer.Option(help='A JSON file for a dry run: {"server:tool": answer or [...]}.'),
+        typer.Option(help='A JSON file of mocks: {"server:tool": result or [...]}.'),
     ] = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a program. Exit code 0: success; 1: error; 3: waits for approval; 5: still running."""
+    """Run a program. Exit code 0: success; 1: error; 3: approval required; 5: still running."""
     from pml_cli.arguments import parse_arguments, read_object, read_run, read_source
     from pml_cli.commands import execution
 
@@ -151,7 +166,7 @@ def execute(
 
 @app.command()
 def cancel(workflow: str, reason: Reason = None, url: Url = None, as_json: AsJson = False) -> None:
-    """End a workflow wherever it stands, and say what it has done."""
+    """Cancel a workflow in any state and show the calls it has made."""
     from pml_cli.commands import execution
 
     with session(url, as_json=as_json) as (client, out):
@@ -160,7 +175,7 @@ def cancel(workflow: str, reason: Reason = None, url: Url = None, as_json: AsJso
 
 @app.command()
 def discover(
-    intent: Annotated[str, typer.Argument(help="What you want to do, in your words.")],
+    intent: Annotated[str, typer.Argument(help="What you want to do, in natural language.")],
     kind: Annotated[Literal["all", "tool", "capability"], typer.Option("--type")] = "all",
     limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
     url: Url = None,
@@ -185,12 +200,12 @@ def tools(url: Url = None, as_json: AsJson = False) -> None:
 @app.command()
 def types(
     catalog: Annotated[
-        str | None, typer.Option(help="Offline: the tools, as `pml tools --json`.")
+        str | None, typer.Option(help="Offline: a tool catalog from `pml tools --json`.")
     ] = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print TypeScript declarations (.d.ts) of what a program can use."""
+    """Print TypeScript declarations (.d.ts) of the tools that a program can call."""
     from pml_cli.commands import types as command
 
     with session(url, as_json=as_json) as (client, out):
@@ -199,12 +214,12 @@ def types(
 
 @app.command()
 def capabilities(
-    wanted: Annotated[str | None, typer.Argument(help="Name or id; all without it.")] = None,
+    wanted: Annotated[str | None, typer.Argument(help="Name or id; default: list all.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was learned, or show one capability with its structure and paths."""
+    """List learned capabilities, or show one with its structure and paths."""
     from pml_cli.commands import reading
 
     with session(url, as_json=as_json) as (client, out):
@@ -219,16 +234,16 @@ def cache(
     capability: Annotated[str, typer.Argument(help="Name or id.")],
     policy: Annotated[
         Literal["none", "memoize", "persistent"] | None,
-        typer.Argument(help="memoize: for a time; persistent: until code or policy change."),
+        typer.Argument(help="memoize: until the TTL; persistent: until code or policy changes."),
     ] = None,
-    ttl: Annotated[int | None, typer.Option(help="Seconds; memoize keeps for 3600.")] = None,
+    ttl: Annotated[int | None, typer.Option(help="Seconds; default 3600 for memoize.")] = None,
     force: Annotated[
-        bool, typer.Option(help="Also where tools may change something: the cache leaves it out.")
+        bool, typer.Option(help="Cache even if tools may have effects; cached answers skip them.")
     ] = False,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose whether earlier results answer calls of a capability; without a policy, show it."""
+    """Set whether earlier results answer calls of a capability; without a policy, show it."""
     from pml_cli.commands import caching
 
     chosen = {"policy": policy, "ttl_s": ttl, "force": force or None}
@@ -240,12 +255,12 @@ def cache(
 def trace(
     workflow: str,
     shown: Annotated[
-        Literal["tree", "dag"], typer.Option("--as", help="A DAG can be run again.")
+        Literal["tree", "dag"], typer.Option("--as", help="Output; a DAG can be run again.")
     ] = "tree",
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a workflow's structure, path, calls and durations; or which call waited for which."""
+    """Show a workflow's structure, path, calls and durations, or its calls as a DAG."""
     from pml_cli.commands import reading
 
     with session(url, as_json=as_json) as (client, out):

@@ -1,4 +1,4 @@
-"""`pml approvals`: decide on what waits for a person."""
+"""`pml approvals`: list pending approvals and decide on them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,12 +11,12 @@ from pml_cli.session import session
 if TYPE_CHECKING:
     from pml_cli.commands.deciding import Decided, Decision
 
-approvals = typer.Typer(no_args_is_help=True, help="Decide on what waits for a person.")
+approvals = typer.Typer(no_args_is_help=True, help="List pending approvals and decide on them.")
 
 
 @approvals.command("list")
 def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
-    """What waits, and why."""
+    """List pending approvals with their reasons."""
     from pml_cli.commands import deciding
 
     with session(url, as_json=as_json) as (client, out):
@@ -27,7 +27,7 @@ def approvals_list(url: Url = None, as_json: AsJson = False) -> None:
 def approvals_show(
     workflow: str, full: Full = False, url: Url = None, as_json: AsJson = False
 ) -> None:
-    """All calls of what waits, every argument and where it comes from."""
+    """Show all calls of a pending approval, with every argument and its source."""
     from pml_cli.commands import deciding
 
     with session(url, as_json=as_json) as (client, out):
@@ -37,14 +37,14 @@ def approvals_show(
 Covers = Annotated[
     Literal["call", "calls", "node"] | None,
     typer.Option(
-        help="Of a run that waits: its first call, all calls that wait (the default), or all "
+        help="For a parked run: its first waiting call, all waiting calls (the default), or all "
         "further calls of their nodes."
     ),
 ]
 
 
-def _goes_on(decision: "Decision", meaning: str) -> None:
-    """A decision after which there may be something to wait for."""
+def _continuing_decision(decision: "Decision", meaning: str) -> None:
+    """Register a decision after which the workflow may continue."""
 
     @approvals.command(decision, help=meaning)
     def decide(
@@ -65,7 +65,7 @@ def _goes_on(decision: "Decision", meaning: str) -> None:
         _decide(decided, workflow, url, key_file, as_json=as_json)
 
 
-def _ends(decision: "Decision", meaning: str) -> None:
+def _final_decision(decision: "Decision", meaning: str) -> None:
     @approvals.command(decision, help=meaning)
     def decide(
         workflow: str,
@@ -81,11 +81,11 @@ def _ends(decision: "Decision", meaning: str) -> None:
         _decide(decided, workflow, url, key_file, as_json=as_json)
 
 
-_goes_on("approve", "Let a workflow run, or go on; --wait sees it through.")
-_ends("deny", "Refuse; nothing of it runs, or nothing more.")
-_goes_on("continue", "Let the next layer of a DAG run; --wait sees it through.")
-_ends("abort", "End a DAG between two layers.")
-_ends("replan", "Refuse, and have the agent send another program.")
+_continuing_decision("approve", "Let a workflow run or continue; --wait waits for its end.")
+_final_decision("deny", "Refuse: the program does not run, or does not continue.")
+_continuing_decision("continue", "Let the next layer of a DAG run; --wait waits for the end.")
+_final_decision("abort", "End a DAG between two layers.")
+_final_decision("replan", "Refuse, and ask the agent to send another program.")
 
 
 def _decide(

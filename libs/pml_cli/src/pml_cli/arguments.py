@@ -1,4 +1,4 @@
-"""What a person types, as data."""
+"""Parsing of command-line arguments."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from pml_cli.errors import USAGE, CommandError
 
 
 def read_source(file: str) -> str:
-    """The text of a file, or of standard input for `-`, as it is but for a byte order mark.
+    """Read a file, or standard input for `-`, as UTF-8 text, without a byte order mark.
 
     Raises CommandError.
     """
@@ -26,7 +26,7 @@ def read_source(file: str) -> str:
 
 
 def read_json(file: str) -> JsonValue:
-    """The JSON document in a file. Raises CommandError with its line and column."""
+    """Read the JSON document in a file. Raises CommandError with line and column."""
     try:
         return json.loads(read_source(file))
     except json.JSONDecodeError as error:
@@ -36,7 +36,7 @@ def read_json(file: str) -> JsonValue:
 
 
 def read_object(file: str, what: str) -> dict[str, JsonValue]:
-    """The JSON object in a file. Raises CommandError."""
+    """Read the JSON object in a file. Raises CommandError."""
     parsed = read_json(file)
     if not isinstance(parsed, dict):
         raise CommandError(f"{file}: {what} must be a JSON object", USAGE)
@@ -44,8 +44,9 @@ def read_object(file: str, what: str) -> dict[str, JsonValue]:
 
 
 def read_run(dag: str | None, args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The fields of a request that runs the DAG in a file, if one is named, with these arguments:
-    `{"tasks": …}`, or `{"dag": …, "args": …}` as a run is drawn. Raises CommandError."""
+    """Build the request fields that run the DAG in a file, if given, with these arguments:
+    `{"tasks": …}`, or `{"dag": …, "args": …}` as `pml trace --as dag` prints it. Raises
+    CommandError."""
     if dag is None:
         return {"args": dict(args) or None}
     document = read_object(dag, "the DAG")
@@ -56,7 +57,8 @@ def read_run(dag: str | None, args: Mapping[str, JsonValue]) -> dict[str, JsonVa
 
 
 def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[str, JsonValue]:
-    """`key=value` pairs over a JSON object; a value that parses as JSON is that, else a string.
+    """Merge `key=value` pairs over a JSON object; a value that parses as JSON is JSON, else a
+    string.
 
     Raises CommandError.
     """
@@ -66,7 +68,7 @@ def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[s
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key:
-            raise CommandError(f"--arg {pair!r}: write it as key=value", USAGE)
+            raise CommandError(f"--arg {pair!r}: expected key=value", USAGE)
         try:
             found[key] = json.loads(value)
         except json.JSONDecodeError:

@@ -6,7 +6,7 @@ import typer
 
 from pml_cli.options import AsJson, Home
 
-bus = typer.Typer(no_args_is_help=True, help="Bring the streams on NATS to what is configured.")
+bus = typer.Typer(no_args_is_help=True, help="Provision the streams on NATS.")
 
 
 @bus.command("provision")
@@ -17,31 +17,32 @@ def bus_provision(
             min=1,
             max=5,
             envvar="PML_STREAM_REPLICAS",
-            help="Servers that keep each; else what it has, 1 for a new one.",
+            help="Replicas of each stream; default: unchanged, 1 for a new one.",
         ),
     ] = None,
     storage: Annotated[
-        Literal["file", "memory"], typer.Option(envvar="PML_STREAM_STORAGE", help="Where each is.")
+        Literal["file", "memory"],
+        typer.Option(envvar="PML_STREAM_STORAGE", help="Storage of each stream."),
     ] = "file",
     nats_url: Annotated[
         str | None,
-        typer.Option(envvar="PML_NATS_URL", help="The operator's; else the local stack's servers."),
+        typer.Option(envvar="PML_NATS_URL", help="The operator's URL; default: the local stack's."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be changed.")
+        bool, typer.Option("--dry-run", help="Only show what would change.")
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create and change streams, buckets and consumers as configured; nothing they hold is lost.
-    Exit code 1: something stays to be done."""
+    """Create and update streams, buckets and consumers as configured; stored data is kept.
+    Exit code 1: incomplete."""
     from pml_cli.commands import provisioning
     from pml_cli.output import Output
     from pml_common.bus.provision import Plan
     from pml_common.bus.streams import StreamSettings
     from pml_local.folder import default_home
 
-    url = nats_url or provisioning.url_of_the_stack(home or default_home())
+    url = nats_url or provisioning.operator_url(home or default_home())
     wanted = StreamSettings(replicas or 1, storage)
     plan = Plan(wanted, may_lower=replicas is not None, dry_run=dry_run)
     raise typer.Exit(provisioning.provision(Output(as_json=as_json), url, plan))

@@ -1,4 +1,4 @@
-"""The gateway's REST interface, as the commands use it."""
+"""HTTP client of the gateway's REST API."""
 
 import os
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ from pml_cli.errors import UNREACHABLE, CommandError
 Json = dict[str, object]
 DEFAULT_URL = "http://127.0.0.1:8080"
 WAIT_S = 3600.0
+"""Limit for a response; a program may run long."""
+
 HEALTH_S = 5.0
-"""A gateway that is away is waited for: its supervisor holds the socket."""
-"""How long an answer may take at most: a program may run long."""
+"""Limit for /healthz; a restarting gateway does not refuse: its supervisor holds the socket."""
 
 
 def resolve_url(given: str | None, home: Path | None = None) -> str:
@@ -32,7 +33,7 @@ def resolve_url(given: str | None, home: Path | None = None) -> str:
 
 
 class Client:
-    """One connection to one gateway. Every method raises CommandError."""
+    """A connection to one gateway. Every method raises CommandError."""
 
     def __init__(self, url: str, wait_s: float = WAIT_S) -> None:
         self.url = url
@@ -50,7 +51,7 @@ class Client:
         self._http.close()
 
     def get(self, path: str, **params: object) -> Json:
-        """GET a JSON object; parameters that are None are left out."""
+        """GET a JSON object; parameters that are None are omitted."""
         chosen = {name: str(value) for name, value in params.items() if value is not None}
         return self._send("GET", path, params=chosen)
 
@@ -65,7 +66,7 @@ class Client:
         return self._send("PATCH", path, json=dict(body))
 
     def health(self) -> tuple[int, Json]:
-        """Status code and body of /healthz, whatever the state."""
+        """Status code and body of /healthz, whatever the status."""
         answer = self._request("GET", "/healthz", timeout=HEALTH_S)
         return answer.status_code, _object(answer)
 
@@ -81,7 +82,7 @@ class Client:
         answer = self._request(method, path, params=params, json=json, headers=headers)
         if answer.is_success:
             return _object(answer)
-        raise _complaint(answer)
+        raise _error_of(answer)
 
     def _request(
         self,
@@ -115,13 +116,13 @@ def _object(answer: httpx2.Response) -> Json:
     return cast(Json, body)
 
 
-def _complaint(answer: httpx2.Response) -> CommandError:
+def _error_of(answer: httpx2.Response) -> CommandError:
     try:
         body = cast(object, answer.json())
     except ValueError:
         body = None
     if isinstance(body, dict) and isinstance(error := cast(Json, body).get("error"), dict):
-        told = cast(Json, error)
-        message = f"{told.get('message')} (HTTP {answer.status_code})"
-        return CommandError(message, kind=str(told.get("kind") or "") or None)
+        found = cast(Json, error)
+        message = f"{found.get('message')} (HTTP {answer.status_code})"
+        return CommandError(message, kind=str(found.get("kind") or "") or None)
     return CommandError(f"{answer.request.method} {answer.url}: HTTP {answer.status_code}")

@@ -1,4 +1,4 @@
-"""The approver's key, for the one request that decides."""
+"""The approver's key, sent only with requests that decide."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,13 @@ _OWN_NAMES = (LOOPBACK, "localhost")
 
 
 def deciding_headers(url: str, key_file: Path | None) -> dict[str, str]:
-    """The headers of a decision sent to `url`: with the key of the file that is named, here or by
-    PML_APPROVER_KEY_FILE, else of the stack that runs here, which no other gateway is shown.
-    Raises CommandError."""
+    """Headers for a decision sent to `url`: the key from the given file or PML_APPROVER_KEY_FILE,
+    else the local stack's key, which is sent to no other gateway. Raises CommandError."""
     named = os.environ.get(KEY_FILE_VARIABLE)
     file = key_file or (Path(named).expanduser() if named else _key_of_the_stack_at(url))
     if file is None:
         raise CommandError(
-            f"deciding at {url} needs its approver's key: name the file that holds it with "
+            f"deciding at {url} needs its approver's key: name the key file with "
             f"--key-file or {KEY_FILE_VARIABLE}, or run this where `pml up` runs (PML_HOME)"
         )
     try:
@@ -33,10 +32,10 @@ def deciding_headers(url: str, key_file: Path | None) -> dict[str, str]:
 
 def _key_of_the_stack_at(url: str) -> Path | None:
     state = read_state(default_home())
-    return state.approver_key if state and _same_place(url, state.url) else None
+    return state.approver_key if state and _same_local_port(url, state.url) else None
 
 
-def _same_place(one: str, other: str) -> bool:
+def _same_local_port(one: str, other: str) -> bool:
     """Whether two addresses mean the same port of this machine."""
     try:
         asked, ours = urlsplit(one), urlsplit(other)

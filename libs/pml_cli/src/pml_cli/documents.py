@@ -1,4 +1,4 @@
-"""Catalogues, policies and capabilities in files."""
+"""Reading of tool catalogs, policies and capabilities from files."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -20,26 +20,26 @@ C = TypeVar("C", bound=Contract)
 
 
 def read_tools(file: str) -> Sequence[ToolDefinition]:
-    """A list of tool definitions, or an object with one under `tools`. Raises CommandError."""
+    """Read a list of tool definitions, or an object with one under `tools`. Raises CommandError."""
     return _read_list(file, "tools", "tool", ToolDefinition)
 
 
 def read_library(file: str) -> Library:
-    """A list of capabilities with their code, or an object with one under `capabilities`. Raises
+    """Read a list of capabilities with code, or an object with one under `capabilities`. Raises
     CommandError."""
     described = _read_list(file, "capabilities", "capability", CapabilityDescription)
     return Library.of([read_capability(one) for one in described])
 
 
 def read_policy(file: str, scope: str) -> Policy:
-    """The policy that a policy file gives `org.project`. Raises CommandError."""
+    """Read the policy that a policy file assigns to `org.project`. Raises CommandError."""
     org, _, project = scope.partition(".")
     try:
         return parse_policies(read_source(file)).of(Scope(org=org, project=project))
     except PolicyInvalid as invalid:
         raise CommandError(f"{file}: {invalid}", USAGE) from invalid
     except ValidationError as error:
-        raise CommandError(f"--scope {scope}: write it as org.project", USAGE) from error
+        raise CommandError(f"--scope {scope}: expected org.project", USAGE) from error
 
 
 def _read_list(file: str, key: str, noun: str, model: type[C]) -> list[C]:

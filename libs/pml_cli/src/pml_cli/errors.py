@@ -1,4 +1,4 @@
-"""Errors the command ends with: one line on stderr, no traceback."""
+"""Errors that end the command: one line on stderr, no traceback."""
 
 import json
 import sys
@@ -9,14 +9,14 @@ from typing import NoReturn
 from pml_common.text.visible import LAYOUT, visible
 
 USAGE, FAILED, UNREACHABLE, APPROVAL_REQUIRED, STILL_RUNNING = 2, 1, 4, 3, 5
-"""Exit codes; 0 is success alone."""
+"""Exit codes; 0 means success only."""
 
 _KINDS = {USAGE: "usage", UNREACHABLE: "unreachable"}
 _ASKING = ("--json", "--format=json", "--stdin-jsonl")
 
 
 class CommandError(Exception):
-    """What went wrong and what to do about it; `kind` is what a program tells it by."""
+    """An error and its remedy; `kind` identifies it for programs."""
 
     def __init__(self, message: str, exit_code: int = FAILED, kind: str | None = None) -> None:
         super().__init__(message)
@@ -25,14 +25,14 @@ class CommandError(Exception):
 
 
 def asks_for_json(words: Sequence[str]) -> bool:
-    """Whether what was typed asks for JSON, right or wrong as the rest of it may be."""
+    """Whether the arguments ask for JSON output, even if they are otherwise invalid."""
     return not {"--format json", *_ASKING}.isdisjoint([*words, *map(" ".join, pairwise(words))])
 
 
 def fail(error: CommandError, *, as_json: bool) -> NoReturn:
-    """End with a line on stderr; with `as_json`, and a line of JSON on stdout."""
+    """Exit with a line on stderr and, with `as_json`, a line of JSON on stdout."""
     if as_json:
-        told = {"kind": error.kind, "message": str(error)}
-        sys.stdout.write(json.dumps({"status": "error", "error": told}) + "\n")
+        body = {"kind": error.kind, "message": str(error)}
+        sys.stdout.write(json.dumps({"status": "error", "error": body}) + "\n")
     sys.stderr.write(f"pml: {visible(str(error), LAYOUT)}\n")
     raise SystemExit(error.exit_code)

@@ -1,4 +1,4 @@
-"""Where output goes: data to stdout, everything else to stderr."""
+"""Output: data to stdout, everything else to stderr."""
 
 import json
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from pml_common.text.visible import LAYOUT, visible
 
 
 class Output:
-    """Prints for a person, or, with `as_json`, one JSON document on stdout and nothing else."""
+    """Prints for people or, with `as_json`, one JSON document on stdout and nothing else."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -19,8 +19,8 @@ class Output:
         self.notes = Terminal(stderr=True)
 
     def show(self, data: object, *readable: RenderableType) -> None:
-        """Print `data` as JSON, or its readable form: text in lines as they are, so that what a
-        terminal breaks is copied in one piece."""
+        """Print `data` as JSON, or its readable form; text lines are not wrapped, so that they can
+        be copied in one piece."""
         if self.as_json:
             is_utf_8 = self.console.encoding == "utf-8"
             self.write(json.dumps(data, indent=2, ensure_ascii=not is_utf_8) + "\n")
@@ -29,16 +29,16 @@ class Output:
             self.console.print(part, soft_wrap=isinstance(part, str))
 
     def document(self, text: str) -> None:
-        """A text to be kept, a program say: as it is, unless a terminal would see it."""
+        """Print a text to be stored, such as a program: raw, unless stdout is a terminal."""
         self.write(visible(text, LAYOUT) if self.console.is_terminal else text)
 
     def write(self, text: str) -> None:
-        """Text as it is, at once."""
+        """Print text as it is and flush."""
         self.console.file.write(text)
         self.console.file.flush()
 
     def note(self, text: str) -> None:
-        """A remark that is not part of the answer."""
+        """Print a remark to stderr."""
         self.notes.print(text, style="dim", soft_wrap=True, markup=False)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""`pml servers`: which MCP servers there are, and whose hints count."""
+"""`pml servers`: MCP servers and whether their hints are trusted."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ import typer
 from pml_cli.options import AsJson, Home, Url
 from pml_cli.session import session
 
-servers = typer.Typer(no_args_is_help=True, help="Add MCP servers, and see how they stand.")
+servers = typer.Typer(no_args_is_help=True, help="Add MCP servers and show their state.")
 
 
 @servers.command("list")
 def servers_list(url: Url = None, as_json: AsJson = False) -> None:
-    """How each connected server stands, and whether its hints count."""
+    """List connected servers, their state, and whether their hints are trusted."""
     from pml_cli.commands import servers as command
 
     with session(url, as_json=as_json) as (client, out):
@@ -23,19 +23,17 @@ def servers_list(url: Url = None, as_json: AsJson = False) -> None:
 def servers_add(
     name: str,
     command: Annotated[
-        list[str] | None, typer.Argument(help="What starts it: -- COMMAND ARGS…")
+        list[str] | None, typer.Argument(help="Command that starts it: -- COMMAND ARGS…")
     ] = None,
-    at: Annotated[
-        str | None, typer.Option("--url", help="Where it is reached over HTTP, instead.")
-    ] = None,
+    at: Annotated[str | None, typer.Option("--url", help="HTTP URL, instead of a command.")] = None,
     trust_hints: Annotated[
         bool | None,
-        typer.Option(help="Whether what it says of its tools (read-only, …) counts; else asked."),
+        typer.Option(help="Whether to trust its tools' hints (read-only, …); else asked."),
     ] = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a server into the stack's mcp.json; the next `pml up` connects it."""
+    """Add a server to the stack's mcp.json; the next `pml up` connects it."""
     from pml_cli.commands import servers as adding
     from pml_cli.output import Output
     from pml_local.folder import DataFolder, default_home

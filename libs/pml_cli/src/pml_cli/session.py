@@ -1,4 +1,4 @@
-"""The gateway that a subcommand talks to, and where it prints."""
+"""Gateway client and output of a subcommand."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def session(
     url: str | None, home: Path | None = None, *, as_json: bool
 ) -> Generator[tuple["Client", "Output"]]:
-    """A client of the gateway that is meant, and where to print."""
+    """Connect to the selected gateway and set up output."""
     from pml_cli.client import Client, resolve_url
     from pml_cli.output import Output
 

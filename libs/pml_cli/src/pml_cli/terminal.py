@@ -1,7 +1,8 @@
-"""A terminal that shows what would steer it.
+"""A terminal output that makes control characters visible.
 
 Programs, tools and servers choose much of what is printed: names, results, errors. None of it may
-move the cursor, change colours or titles, or turn a line round. `--json` alone is printed raw.
+move the cursor, change colours or titles, or reverse the text direction. Only `--json` is printed
+raw.
 """
 
 from typing import Any
@@ -14,19 +15,19 @@ from pml_common.text.visible import LAYOUT, visible
 
 
 class Terminal(Console):
-    """A console of rich that writes styles of its own and visible text."""
+    """A rich console that emits only its own styles and visible text."""
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         super().__init__(stderr=stderr, width=width, highlight=False, emoji=False)
         self.push_render_hook(_AllVisible())
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Make a text of a string with rich's markup, wherever one stands."""
+        """Build a text from a string with rich's markup."""
         return super().render_str(visible(text, LAYOUT), **options)
 
 
 class _AllVisible(RenderHook):
-    """Shows what is not a string and got here with raw characters."""
+    """Makes other renderables with raw characters visible."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [_Visible(each) for each in renderables]

@@ -1,4 +1,4 @@
-"""Reading a program offline."""
+"""Analysis of a program offline."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def test_a_program_is_drawn_with_its_branches_and_the_decision(
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_only_the_run_can_name_is_drawn_with_what_it_may_reach(
+def test_a_dynamic_call_is_drawn_with_the_tools_it_may_reach(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = "const { limit = 5, kind } = args;\nawait mcp[kind].send({ limit });\n"
@@ -78,7 +78,7 @@ def test_what_only_the_run_can_name_is_drawn_with_what_it_may_reach(
     out = capsys.readouterr().out
     assert "└─ ? mcp[kind].send({ limit })  line 2, known when it runs" in out
     assert "limit?: number = 5" in out
-    assert "within reach of calls known when they run:  fs:list, fs:stat" in out
+    assert "reachable by calls known when they run:  fs:list, fs:stat" in out
 
 
 @pytest.mark.usefixtures("folder")
@@ -133,7 +133,7 @@ def test_a_rejected_program_shows_where_and_exits_with_one(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_rejected_program_is_no_half_truth_in_json_and_no_drawing(
+def test_a_rejected_program_is_complete_in_json_and_not_drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("program.ts").write_text("const = 1;", encoding="utf-8")
@@ -165,7 +165,7 @@ def test_a_terminal_that_cannot_show_everything_shows_what_it_can(
 
 
 @pytest.mark.usefixtures("folder")
-def test_of_a_long_line_the_part_with_the_fault_is_shown(
+def test_a_long_line_is_cut_around_the_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "const a = [{}\t]; await mcp.fs.raed({{}}); // {}\n"
@@ -181,7 +181,7 @@ def test_of_a_long_line_the_part_with_the_fault_is_shown(
 
 
 @pytest.mark.usefixtures("folder")
-def test_without_a_catalogue_a_missing_tool_is_explained(
+def test_without_a_catalog_a_missing_tool_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pml(monkeypatch, "analyze", "program.ts") == 1
@@ -193,7 +193,7 @@ def test_without_a_catalogue_a_missing_tool_is_explained(
     [("{}", "expected a list of tools"), ('[{"name": "x"}]', "tool 0: server: Field required")],
 )
 @pytest.mark.usefixtures("folder")
-def test_a_catalogue_that_is_none_is_said_to_be_none(
+def test_an_invalid_catalog_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     text: str,
@@ -205,7 +205,7 @@ def test_a_catalogue_that_is_none_is_said_to_be_none(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_policy_that_is_none_is_said_to_be_none(
+def test_an_invalid_policy_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("policy.json").write_text('{"otherwise": "maybe", "rule": []}', encoding="utf-8")
@@ -225,7 +225,7 @@ def test_a_policy_that_is_none_is_said_to_be_none(
     ],
     ids=["no program", "two sources", "two forms", "lines that are no JSON"],
 )
-def test_what_cannot_be_meant_is_said(
+def test_contradictory_options_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""Reading a program offline: whose policy counts, and which capabilities there are."""
+"""Analysis of a program offline with a scope's policy and known capabilities."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def _analyze(monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
     return pml(monkeypatch, "analyze", "program.ts", "--catalog", "tools.json", *more)
 
 
-def test_the_policy_of_a_scope_decides_there(
+def test_the_policy_of_the_scope_decides(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write("program.ts", "await mcp.fs.write({});")
@@ -51,7 +51,7 @@ def test_the_policy_of_a_scope_decides_there(
         verdicts.append(json.loads(capsys.readouterr().out)["decision"]["verdict"])
     assert verdicts == ["deny", "ask", "ask"]
     assert _analyze(monkeypatch, "--policy", "policy.json", "--scope", "acme") == 2
-    assert "--scope acme: write it as org.project" in capsys.readouterr().err
+    assert "--scope acme: expected org.project" in capsys.readouterr().err
 
 
 def test_capabilities_of_a_list_may_be_called(
@@ -64,7 +64,7 @@ def test_capabilities_of_a_list_may_be_called(
     assert 'Calls fs:write ("Write a file.") through capability fs:put on line 1' in out
 
 
-def test_without_a_list_it_is_said_where_to_get_one(
+def test_without_a_list_the_error_says_where_to_get_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write("program.ts", "await capabilities.fs_put({ path: 'a' });")
@@ -97,7 +97,7 @@ def test_rules_may_name_capabilities(
         ([{"name": "x"}], "capability 0: capability_id: Field required"),
     ],
 )
-def test_a_list_of_capabilities_that_is_none_is_said_to_be_none(
+def test_an_invalid_list_of_capabilities_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     document: object,

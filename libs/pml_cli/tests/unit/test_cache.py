@@ -1,4 +1,4 @@
-"""`pml cache`, and what else tells of cached results, against a scripted gateway."""
+"""`pml cache`, and the display of cached results, against a scripted gateway."""
 
 import json
 from pathlib import Path
@@ -12,12 +12,12 @@ EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"
 
 
 def record(**cache: object) -> dict[str, object]:
-    stands = {"policy": "none", "ttl_s": None, "force": False, "revision": 0, **cache}
-    return {"name": "fs:look", "cache": stands}
+    stored = {"policy": "none", "ttl_s": None, "force": False, "revision": 0, **cache}
+    return {"name": "fs:look", "cache": stored}
 
 
 @pytest.mark.parametrize(
-    ("words", "sent", "stands", "told"),
+    ("words", "sent", "stored", "shown"),
     [
         (["none"], {"policy": "none"}, {}, "fs:look: not cached"),
         (
@@ -30,26 +30,26 @@ def record(**cache: object) -> dict[str, object]:
             ["persistent", "--force"],
             {"policy": "persistent", "force": True},
             {"policy": "persistent", "force": True},
-            "persistent, until its code or this policy changes, although it may change something",
+            "persistent, until its code or this policy changes, although it may have effects",
         ),
     ],
 )
-def test_a_policy_is_sent_as_chosen_and_told_as_it_stands_then(
+def test_a_policy_is_sent_as_chosen_and_the_new_policy_is_shown(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
     sent: dict[str, object],
-    stands: dict[str, object],
-    told: str,
+    stored: dict[str, object],
+    shown: str,
 ) -> None:
-    gateway.answers[f"PATCH {LOOK}"] = (200, record(**stands))
+    gateway.answers[f"PATCH {LOOK}"] = (200, record(**stored))
     assert pml(monkeypatch, "cache", "fs:look", *words) == 0
     assert gateway.asked == [(f"PATCH {LOOK}", {"cache": sent})]
-    assert told in capsys.readouterr().out
+    assert shown in capsys.readouterr().out
 
 
-def test_without_a_policy_the_present_one_is_shown(
+def test_without_a_policy_the_current_one_is_shown(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers[f"GET {LOOK}"] = (200, record())
@@ -60,7 +60,7 @@ def test_without_a_policy_the_present_one_is_shown(
     assert len(gateway.asked) == 1
 
 
-def test_a_refusal_is_told_in_the_gateways_words(
+def test_a_refusal_shows_the_gateways_message(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     error = {"kind": "conflict", "message": "fs:look calls fs:write, which is not read-only"}

@@ -1,4 +1,4 @@
-"""The command against a scripted gateway: what it sends, prints and exits with."""
+"""The command against a scripted gateway: requests, output and exit codes."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_json_is_the_whole_of_stdout(
     assert gateway.asked[0][1] == {"capability": "fs:greet"}
 
 
-def test_an_error_says_what_where_and_exits_with_one(
+def test_an_error_shows_its_place_and_exits_with_one(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     error = {
@@ -97,7 +97,7 @@ def test_an_error_says_what_where_and_exits_with_one(
     assert f"\nworkflow {WORKFLOW}" in out
 
 
-def test_what_waits_for_approval_says_why_and_how_and_exits_with_three(
+def test_a_required_approval_shows_why_and_how_and_exits_with_three(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers["POST /api/execute"] = (
@@ -118,7 +118,7 @@ def test_what_waits_for_approval_says_why_and_how_and_exits_with_three(
     assert f"pml approvals approve {WORKFLOW}" in out
 
 
-def test_the_status_tells_what_is_wrong_with_servers_and_the_policy_file(
+def test_the_status_shows_errors_of_servers_and_the_policy_file(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -168,7 +168,7 @@ def test_a_decision_is_sent_for_the_workflow(
 
 
 @pytest.mark.parametrize(("kind", "code"), [("cancelled", 0), ("tool_error", 1)])
-def test_a_workflow_is_cancelled_and_says_how_it_ended(
+def test_a_cancelled_workflow_shows_how_it_ended(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str, code: int
 ) -> None:
     error = {"kind": kind, "message": "it has called nothing"}
@@ -180,7 +180,7 @@ def test_a_workflow_is_cancelled_and_says_how_it_ended(
     assert sent == [{"wait": True}, {"wait": True, "reason": "why not"}]
 
 
-def test_what_a_run_waits_for_in_its_midst_is_answered_by_its_own_id(
+def test_the_approval_of_a_parked_run_is_decided_by_its_id(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {"id": "a-1", "begun": True, "reasons": ["The run waits."], "expiresAt": "later"}
@@ -192,7 +192,7 @@ def test_what_a_run_waits_for_in_its_midst_is_answered_by_its_own_id(
     assert f"pml approvals approve {WORKFLOW} --approval a-1" in out
 
 
-def test_what_waits_is_listed_with_its_id_whole_however_narrow_the_terminal(
+def test_pending_approvals_are_listed_with_whole_ids_in_a_narrow_terminal(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
@@ -208,7 +208,7 @@ def test_what_waits_is_listed_with_its_id_whole_however_narrow_the_terminal(
     assert "Calls fs:write [line 1]." in out
     gateway.answers["GET /api/approvals"] = (200, {"approvals": [], "total": 0})
     assert pml(monkeypatch, "approvals", "list") == 0
-    assert "nothing waits" in capsys.readouterr().out
+    assert "no pending approvals" in capsys.readouterr().out
 
 
 def test_a_workflow_is_drawn_with_structure_path_and_durations(

@@ -1,4 +1,4 @@
-"""Which key a decision is sent with, and to whom."""
+"""The key that a decision is sent with, and its recipient."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ DECIDED = {"status": "running", "workflowId": WORKFLOW}
 
 
 def _stack_at(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stack of this process, so that it runs."""
+    """Record a running stack whose supervisor is this process."""
     monkeypatch.setenv("PML_HOME", str(home))
     monkeypatch.delenv("PML_APPROVER_KEY_FILE")
     key = home / "approver.key"
@@ -39,7 +39,7 @@ def test_a_decision_alone_is_sent_with_the_key(
     assert gateway.keys == [f"POST /api/workflows/{WORKFLOW}/approval Bearer {KEY}"]
 
 
-def test_the_file_that_is_named_here_wins(
+def test_the_named_key_file_wins(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     gateway.answers[f"POST /api/workflows/{WORKFLOW}/approval"] = (200, DECIDED)
@@ -60,7 +60,7 @@ def test_the_key_of_the_stack_here_goes_to_that_stack_alone(
             deciding_headers(elsewhere, None)
 
 
-def test_without_a_key_nothing_is_sent_and_the_remedy_told(
+def test_without_a_key_nothing_is_sent_and_the_error_says_what_to_do(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""The demo's parts: what it tells, what it checks, what it works on."""
+"""The demo's parts: its output, its checks, its workspace."""
 
 import io
 import subprocess
@@ -68,7 +68,7 @@ def script(gateway: Gateway, **answers: dict[str, object]) -> None:
         gateway.answers[paths[name]] = (200, answer)
 
 
-def test_checks_that_hold_are_told_and_counted(narrator: Narrator) -> None:
+def test_checks_that_pass_are_printed_and_counted(narrator: Narrator) -> None:
     with narrator.step("A step"):
         narrator.check(True, "two and two are [four]")
     assert "1 A step" in told(narrator)
@@ -76,7 +76,7 @@ def test_checks_that_hold_are_told_and_counted(narrator: Narrator) -> None:
     assert narrator.checks == 1
 
 
-def test_a_check_that_fails_names_its_step_the_fact_and_what_is_so_instead(
+def test_a_failed_check_names_its_step_the_fact_and_the_actual_value(
     narrator: Narrator,
 ) -> None:
     with narrator.step("First"):
@@ -84,7 +84,7 @@ def test_a_check_that_fails_names_its_step_the_fact_and_what_is_so_instead(
     with pytest.raises(DemoFailed) as failed, narrator.step("Second"):
         narrator.check(False, "nothing has run", "n1 was reached")
     assert str(failed.value) == (
-        "step 2 (Second): expected that nothing has run, but it is not so: n1 was reached"
+        "step 2 (Second): the check failed that nothing has run: n1 was reached"
     )
 
 
@@ -100,23 +100,27 @@ def test_an_error_of_the_gateway_names_the_step_too(narrator: Narrator) -> None:
 def test_waiting_ends_with_an_answer_or_in_time() -> None:
     answers = iter((None, None, "here"))
     assert until(lambda: next(answers), "it is here", within=5.0) == "here"
-    with pytest.raises(DemoFailed, match=r"that it is here, but not so within 0 s. It is late"):
+    with pytest.raises(
+        DemoFailed, match=r"timed out after 0 s, waiting until it is here. It is late"
+    ):
         until(lambda: None, "it is here", 0.0, lambda: "It is late")
 
 
-def test_the_gateways_complaints_about_servers_are_passed_on(gateway: Gateway) -> None:
+def test_the_gateways_errors_about_servers_are_reported(gateway: Gateway) -> None:
     servers = [
         {"name": "fs", "state": "ready", "error": None},
         {"name": "git", "state": "failed", "error": "it is not there"},
     ]
     gateway.answers["GET /api/servers"] = (200, {"servers": servers})
-    assert Session(Client(gateway.url), APPROVER).complaints() == "git is failed: it is not there"
+    assert (
+        Session(Client(gateway.url), APPROVER).server_errors() == "git is failed: it is not there"
+    )
 
 
-def test_a_run_is_asked_for_approved_and_looked_at(gateway: Gateway, narrator: Narrator) -> None:
+def test_a_run_is_requested_approved_and_inspected(gateway: Gateway, narrator: Narrator) -> None:
     script(gateway)
     run = runner(gateway, narrator)
-    asked = run.ask({"capability": "notes:ensure"})
+    asked = run.request({"capability": "notes:ensure"})
     done = run.approve(asked, "by name", "written")
     assert [line for line, _ in gateway.asked] == [
         "POST /api/execute",
@@ -129,10 +133,12 @@ def test_a_run_is_asked_for_approved_and_looked_at(gateway: Gateway, narrator: N
     assert "✓ visit-1/monday.md was written" in told(narrator)
 
 
-def test_what_runs_without_asking_fails_the_demo(gateway: Gateway, narrator: Narrator) -> None:
+def test_a_run_without_approval_fails_the_demo(gateway: Gateway, narrator: Narrator) -> None:
     script(gateway, execute=WROTE)
-    with pytest.raises(DemoFailed, match="should ask for approval first, but answered success"):
-        runner(gateway, narrator).ask({"code": "1"})
+    with pytest.raises(
+        DemoFailed, match="expected a request for approval, but the gateway answered success"
+    ):
+        runner(gateway, narrator).request({"code": "1"})
 
 
 @pytest.mark.parametrize(
@@ -144,14 +150,14 @@ def test_what_runs_without_asking_fails_the_demo(gateway: Gateway, narrator: Nar
                 "workflowId": WORKFLOW,
                 "error": {"kind": "tool_error", "message": "disk full", "tool": "fs:write_file"},
             },
-            r"ended in error \(tool_error in fs:write_file\): disk full",
+            r"ended with error \(tool_error in fs:write_file\): disk full",
         ),
         (WROTE | {"result": "done"}, "the program returned 'done'"),
         (
             WROTE | {"result": {"did": "read", "note": "visit-1/monday.md", "text": ""}},
-            "monday.md was written, but it is not so: it was read",
+            "monday.md was written: it was read",
         ),
-        (WROTE | {"status": "finished"}, "the gateway's answer is no Answer"),
+        (WROTE | {"status": "finished"}, "the gateway's answer is not a valid Answer"),
     ],
 )
 def test_a_run_that_goes_another_way_fails_the_demo(

@@ -31,7 +31,7 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def server(*commands: tuple[str, ...]) -> DemoServer:
-    return DemoServer(name="x", package="x 1", told="", fetch=commands, command=("x",))
+    return DemoServer(name="x", package="x 1", description="", fetch=commands, command=("x",))
 
 
 def test_the_filesystem_server_gets_its_folder_and_nothing_else(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""DAGs that wait between layers, as the command sends, shows and answers them."""
+"""DAGs that wait for approval between layers: requests, display and decisions."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ SHOWN = (
 )
 
 
-def test_a_dag_asks_for_a_person_between_its_layers_and_says_how_to_answer(
+def test_a_dag_asks_for_approval_between_its_layers_and_says_how_to_decide(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -62,7 +62,7 @@ def test_a_dag_asks_for_a_person_between_its_layers_and_says_how_to_answer(
         assert f"pml approvals {word} {WORKFLOW} --approval a-2" in out
 
 
-def test_what_waits_between_layers_is_listed_with_what_was_done_and_what_comes(
+def test_a_pending_layer_is_listed_with_results_and_next_tasks(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = ASKED | {"workflow_id": WORKFLOW, "approval_id": "a-2", "expires_at": "soon"}
@@ -73,7 +73,7 @@ def test_what_waits_between_layers_is_listed_with_what_was_done_and_what_comes(
         assert line in out
 
 
-def test_a_layer_is_let_run_or_ends_the_dag(
+def test_a_decision_lets_a_layer_run_or_ends_the_dag(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"POST /api/workflows/{WORKFLOW}/approval"
@@ -88,5 +88,5 @@ def test_a_layer_is_let_run_or_ends_the_dag(
         {"decision": "continue", "wait": False, "approval_id": "a-2", **shown},
         {"decision": "abort", "wait": False, "approval_id": "a-2"},
     ]
-    assert "goes on" in (out := capsys.readouterr().out)
+    assert "continues" in (out := capsys.readouterr().out)
     assert "aborted" in out

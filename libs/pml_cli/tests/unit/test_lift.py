@@ -1,4 +1,4 @@
-"""Printing a program with its literal arguments as parameters."""
+"""Lifting a program's literal arguments into parameters."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def _lift(monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
     return pml(monkeypatch, "analyze", "program.ts", "--lift", *more)
 
 
-def test_the_program_is_printed_and_its_parameters_are_told_beside_it(
+def test_the_program_is_printed_and_its_parameters_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _lift(monkeypatch, "--catalog", "tools.json") == 0

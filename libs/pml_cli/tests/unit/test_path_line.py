@@ -1,4 +1,4 @@
-"""The way a run took, as a person reads it."""
+"""Rendering of an executed path."""
 
 import pytest
 from rich.text import Text
@@ -7,7 +7,7 @@ from pml_cli.render.path import path_line
 from pml_common.contracts.trace import BranchDecision
 
 
-def told(path: str, *decisions: tuple[str, str, int]) -> str:
+def rendered(path: str, *decisions: tuple[str, str, int]) -> str:
     taken = [BranchDecision(node_id=n, outcome=o, times=times) for n, o, times in decisions]
     return Text.from_markup(path_line(path.split(), taken)).plain
 
@@ -22,16 +22,16 @@ def told(path: str, *decisions: tuple[str, str, int]) -> str:
     ],
 )
 def test_a_path_is_a_line_with_loops_and_outcomes(path: str, line: str) -> None:
-    assert told(path, ("d1", "false", 1)) == line
+    assert rendered(path, ("d1", "false", 1)) == line
 
 
 def test_outcomes_are_counted_where_there_are_several() -> None:
     decisions = (("d1", "true", 2), ("d1", "case:[x]", 1), ("d1", "true", 3))
-    assert told("d1", *decisions) == "d1 true x5, case:[x]"
-    assert told("d1", ("d1", "case:" + "x" * 99, 1)).endswith("xx…")
+    assert rendered("d1", *decisions) == "d1 true x5, case:[x]"
+    assert rendered("d1", ("d1", "case:" + "x" * 99, 1)).endswith("xx…")
 
 
 def test_a_long_path_is_cut() -> None:
-    line = told(" ".join(f"n{i}" for i in range(100)))
+    line = rendered(" ".join(f"n{i}" for i in range(100)))
     assert line.startswith("n0 → n1 → ")
     assert line.endswith(" → n39 → 60 more")

@@ -1,4 +1,4 @@
-"""Many programs in one process."""
+"""Analysis of many programs in one process."""
 
 import asyncio
 import io
@@ -79,7 +79,7 @@ def test_every_line_has_its_answer(
     assert found[10]["instrumented"].endswith("return \u00e9;")
 
 
-def test_one_program_s_fault_is_not_the_next_one_s(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_affects_only_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
     fine = Rejection((Diagnostic(severity="error", message="no", line=1, column=1),))
 
     def read(code: str) -> Rejection:

@@ -1,4 +1,4 @@
-"""`pml bus provision`: what it prints and how it ends."""
+"""`pml bus provision`: its output and exit code."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def run(*words: str, **env: str) -> tuple[int, str]:
 
 
 @pytest.mark.integration
-def test_streams_are_provisioned_and_told_once(nats_url: str) -> None:
+def test_streams_are_provisioned_and_listed_once(nats_url: str) -> None:
     env = {"PML_NATS_URL": nats_url}
     code, text = run("--dry-run", **env)
     assert code == 0
@@ -39,7 +39,7 @@ def test_streams_are_provisioned_and_told_once(nats_url: str) -> None:
     assert "cannot have 3 replicas" in text
 
 
-def test_without_a_stack_it_says_what_to_name(tmp_path: Path) -> None:
+def test_without_a_stack_the_error_says_what_to_name(tmp_path: Path) -> None:
     os.environ.pop("PML_NATS_URL", None)
     with pytest.raises(CommandError, match="PML_NATS_URL"):
         run("--home", str(tmp_path))

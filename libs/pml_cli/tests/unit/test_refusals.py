@@ -1,4 +1,4 @@
-"""What the command says, and where, when something is wrong."""
+"""Output of errors: text and stream."""
 
 import json
 import sys
@@ -49,11 +49,11 @@ def test_a_failure_is_json_on_stdout_where_json_is_asked_for(
 ) -> None:
     assert pml(monkeypatch, *words) == code
     shown = capsys.readouterr()
-    told = json.loads(shown.out)
-    assert told["status"] == "error"
-    assert told["error"]["kind"] == kind
-    assert complaint in told["error"]["message"]
-    assert shown.err == f"pml: {told['error']['message']}\n"
+    error = json.loads(shown.out)
+    assert error["status"] == "error"
+    assert error["error"]["kind"] == kind
+    assert complaint in error["error"]["message"]
+    assert shown.err == f"pml: {error['error']['message']}\n"
 
 
 def test_with_json_help_and_success_are_what_they_are_without(
@@ -66,7 +66,7 @@ def test_with_json_help_and_success_are_what_they_are_without(
     assert "Usage" in capsys.readouterr().out
 
 
-def test_something_that_is_not_a_gateway_is_said_to_be_none(
+def test_a_server_that_is_no_gateway_is_an_error(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers["GET /api/tools"] = (200, "<html>")
@@ -77,7 +77,7 @@ def test_something_that_is_not_a_gateway_is_said_to_be_none(
     assert "HTTP 404" in capsys.readouterr().err
 
 
-def test_no_gateway_says_how_to_start_one(
+def test_without_a_gateway_the_error_says_how_to_start_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.delenv("PML_URL", raising=False)
@@ -88,7 +88,7 @@ def test_no_gateway_says_how_to_start_one(
     assert f"no stack runs on {tmp_path}" in capsys.readouterr().err
 
 
-def test_what_is_no_workflow_is_not_sent(
+def test_an_invalid_workflow_id_is_not_sent(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pml(monkeypatch, "approvals", "approve", "the-last-one") == 2
@@ -100,12 +100,12 @@ def test_what_is_no_workflow_is_not_sent(
     ("words", "complaint"),
     [
         (("execute", "nowhere.ts"), "cannot read nowhere.ts: No such file"),
-        (("execute", "-", "--arg", "novalue"), "write it as key=value"),
+        (("execute", "-", "--arg", "novalue"), "expected key=value"),
         (("execute", "-", "--args-json", "{tmp}/list.json"), "must be a JSON object"),
         (("execute", "-", "--args-json", "{tmp}/broken.json"), "broken.json:2:1: not JSON"),
     ],
 )
-def test_what_was_typed_wrong_is_said_before_anything_is_sent(
+def test_invalid_arguments_are_an_error_before_anything_is_sent(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""`pml servers`, and whose hints `pml tools` tells of."""
+"""`pml servers`, and the trust in hints as `pml tools` shows it."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from libs.pml_cli.tests.scripted import Gateway, pml
 
 @pytest.fixture
 def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The file of a stack that is not there yet."""
+    """The mcpServers file of a stack without one."""
     monkeypatch.setenv("PML_HOME", str(tmp_path / "home"))
     return tmp_path / "home" / "mcp.json"
 
@@ -23,7 +23,7 @@ def servers_in(file: Path) -> dict[str, object]:
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """A terminal whose user types this."""
+    """Simulate a terminal whose user types this text."""
     typed = io.StringIO(text)
     monkeypatch.setattr(typed, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", typed)
@@ -32,17 +32,19 @@ def answers(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 @pytest.mark.parametrize(
     ("flag", "trust"), [("--trust-hints", "hints"), ("--no-trust-hints", "none")]
 )
-def test_a_server_is_written_with_whether_its_hints_count(
+def test_a_server_is_written_with_the_trust_in_its_hints(
     monkeypatch: pytest.MonkeyPatch, file: Path, flag: str, trust: str
 ) -> None:
     words = ("servers", "add", "git", flag, "--", "uvx", "mcp-server-git", "--repository", "/data")
     assert pml(monkeypatch, *words) == 0
     args = ["mcp-server-git", "--repository", "/data"]
     assert servers_in(file) == {"git": {"command": "uvx", "args": args, "trust": trust}}
-    assert os.stat(file).st_mode & 0o777 == 0o600  # noqa: PTH116 - its mode alone
+    assert os.stat(file).st_mode & 0o777 == 0o600  # noqa: PTH116 - only its mode
 
 
-def test_what_else_stands_in_the_file_stays(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_other_entries_of_the_file_are_unchanged(
+    monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
     file.parent.mkdir()
     old = {"command": "old", "disabled": True, "note": "é"}
     file.write_text(json.dumps({"mcpServers": {"old": old}, "other": 1}), encoding="utf-8")
@@ -54,7 +56,7 @@ def test_what_else_stands_in_the_file_stays(monkeypatch: pytest.MonkeyPatch, fil
 
 
 @pytest.mark.parametrize(("typed", "trust"), [("y\n", "hints"), ("n\n", "none"), ("\n", "none")])
-def test_at_a_terminal_it_is_asked(
+def test_at_a_terminal_the_user_is_asked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     file: Path,
@@ -68,38 +70,38 @@ def test_at_a_terminal_it_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "complaint"),
     [
         (("box", "--", "x"), "--trust-hints or --no-trust-hints"),
         (("box", "--trust-hints"), "either -- COMMAND ARGS… or --url URL"),
         (("box", "--trust-hints", "--url", "http://x/mcp", "--", "x"), "either -- COMMAND"),
-        (("Box", "--trust-hints", "--", "x"), "'Box' is no name of a server"),
+        (("Box", "--trust-hints", "--", "x"), "'Box' is not a valid server name"),
         (("old", "--trust-hints", "--", "x"), "has a server 'old' already"),
     ],
 )
-def test_what_cannot_be_added_says_why_and_changes_nothing(
+def test_an_invalid_server_is_an_error_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     file: Path,
     words: tuple[str, ...],
-    told: str,
+    complaint: str,
 ) -> None:
     file.parent.mkdir()
     file.write_text('{"mcpServers": {"old": {"command": "old"}}}')
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert pml(monkeypatch, "servers", "add", *words) == 2
-    assert told in capsys.readouterr().err
+    assert complaint in capsys.readouterr().err
     assert servers_in(file) == {"old": {"command": "old"}}
 
 
-def test_a_file_that_is_none_is_left_alone(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_an_invalid_file_is_unchanged(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     file.parent.mkdir()
     file.write_text('{"mcpServers": []}')
     assert pml(monkeypatch, "servers", "add", "box", "--trust-hints", "--", "x") == 2
     assert file.read_text() == '{"mcpServers": []}'
 
 
-def test_servers_are_listed_with_trust_and_what_is_wrong(
+def test_servers_are_listed_with_trust_and_errors(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stands = {"state": "ready", "error": None, "tools": 3, "since": "2026-01-01T00:00:00Z"}
@@ -116,11 +118,11 @@ def test_servers_are_listed_with_trust_and_what_is_wrong(
     assert twice in web
 
 
-def test_hints_that_do_not_count_are_shown_as_such(
+def test_untrusted_hints_are_shown_as_such(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tool = {"server": "web", "name": "get", "annotations": {"read_only": None}}
     claims = {"read_only": True, "destructive": False}
     gateway.answers["GET /api/tools"] = (200, {"tools": [{**tool, "claims": claims}]})
     assert pml(monkeypatch, "tools") == 0
-    assert "says read_only, not trusted" in capsys.readouterr().out
+    assert "claims read_only, not trusted" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What an approver reads, and what the decision then says they read."""
+"""Display of approvals, and the digest sent with the decision."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_every_call_is_shown_with_every_argument(
     assert asked.keys == [], "looking needs no key"
 
 
-def test_values_are_asked_for_whole_or_cut(
+def test_values_are_requested_whole_or_cut(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pml(monkeypatch, "approvals", "show", WORKFLOW) == 0
@@ -119,7 +119,7 @@ def test_values_are_asked_for_whole_or_cut(
     ]
 
 
-def test_who_agrees_is_shown_what_to_and_the_decision_says_so(
+def test_an_approver_is_shown_the_approval_and_the_decision_has_its_digest(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pml(monkeypatch, "approvals", "approve", WORKFLOW, "--covers", "node") == 0
@@ -132,7 +132,7 @@ def test_who_agrees_is_shown_what_to_and_the_decision_says_so(
     }
 
 
-def test_a_decision_may_name_what_was_looked_at_before(
+def test_a_decision_may_name_an_earlier_digest(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("approvals", "approve", WORKFLOW, "--shown", DIGEST, "--full")
@@ -146,7 +146,7 @@ def test_a_decision_may_name_what_was_looked_at_before(
 
 
 @pytest.mark.parametrize("words", [("approve", "--json"), ("deny",)])
-def test_where_nothing_was_shown_nothing_is_said_of_it(
+def test_without_a_display_no_digest_is_sent(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     assert pml(monkeypatch, "approvals", words[0], WORKFLOW, *words[1:]) == 0
@@ -154,7 +154,7 @@ def test_where_nothing_was_shown_nothing_is_said_of_it(
     assert body == {"decision": words[0], "wait": False}
 
 
-def test_what_is_answered_already_is_left_to_the_gateway_to_refuse(
+def test_the_gateway_refuses_what_is_already_decided(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     over = {**APPROVAL, "outcome": "approved", "decided_by": "approver:noor"}

@@ -1,19 +1,21 @@
-"""What `pml status` tells of the stack on this folder."""
+"""`pml status` of the stack in this folder."""
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from libs.pml_cli.tests.scripted import Gateway, pml
+from pml_cli.render.parts import down_line
 from pml_local.ports import free_port
 from pml_local.state import PartDown, PartState, StackState, write_state
 
 
 def running(home: Path, face: Gateway, port: int, **down: PartDown) -> None:
-    """A stack of this very process, with an executor that answers on a port."""
+    """Record a stack run by this process, with an executor on a port."""
     executor = PartState(pid=os.getpid(), port=port, log=home / "executor.log")
     state = StackState(
         pid=os.getpid(),
@@ -26,7 +28,7 @@ def running(home: Path, face: Gateway, port: int, **down: PartDown) -> None:
     write_state(home, state)
 
 
-def fallen(next_try_s: float) -> PartDown:
+def failing_part(next_try_s: float) -> PartDown:
     """A part that has failed twelve times since noon."""
     return PartDown(
         since=datetime(2026, 1, 1, 12, tzinfo=UTC),
@@ -42,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_walls_around_sandboxes_are_told(
+def test_the_walls_of_sandboxes_are_shown(
     gateway: Gateway,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -58,7 +60,7 @@ def test_the_walls_around_sandboxes_are_told(
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["is away", "says nothing"])
-def test_an_executor_that_tells_nothing_of_its_walls_is_passed_over(
+def test_an_executor_without_a_report_of_its_walls_is_skipped(
     gateway: Gateway,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -71,20 +73,20 @@ def test_an_executor_that_tells_nothing_of_its_walls_is_passed_over(
     assert json.loads(capsys.readouterr().out)["walls"] is None
 
 
-def test_a_part_that_is_down_is_told_with_since_when_why_and_its_next_try(
+def test_a_part_that_is_down_is_shown_with_its_reason_and_next_restart(
     gateway: Gateway,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     port = int(gateway.url.rpartition(":")[2])
-    running(home, gateway, port, registry=fallen(40.2), learner=fallen(-0.1))
+    running(home, gateway, port, registry=failing_part(3600), learner=failing_part(-0.1))
     gateway.answers["GET /healthz"] = (200, {"status": "ok", "checks": {}})
     assert pml(monkeypatch, "status") == 1
     shown = capsys.readouterr().out
     assert "registry is down since 2026-01-01 " in shown
-    assert "ended with code 1; 12 failures in a row, next try in 40 s" in shown
-    assert "12 failures in a row, being started again now" in shown
+    assert re.search(r"ended with code 1; 12 failures in a row, next try in \d+ s", shown)
+    assert "12 failures in a row, restarting now" in shown
     assert pml(monkeypatch, "status", "--json") == 1
     told = json.loads(capsys.readouterr().out)["down"]
     assert set(told) == {"registry", "learner"}
@@ -92,14 +94,20 @@ def test_a_part_that_is_down_is_told_with_since_when_why_and_its_next_try(
     assert told["registry"]["since"] == "2026-01-01T12:00:00Z"
 
 
-def test_a_gateway_that_is_down_is_told_like_any_other_part(
+def test_the_time_until_the_next_restart_is_shown_in_seconds() -> None:
+    part = failing_part(3600)
+    assert "next try in 40 s" in down_line("learner", part, part.next_try - timedelta(seconds=40.2))
+    assert "restarting now" in down_line("learner", part, part.next_try + timedelta(seconds=0.1))
+
+
+def test_a_gateway_that_is_down_is_shown_like_any_other_part(
     gateway: Gateway,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PML_URL", f"http://127.0.0.1:{free_port()}")
-    running(home, gateway, free_port(), gateway=fallen(40.2))
+    running(home, gateway, free_port(), gateway=failing_part(40.2))
     assert pml(monkeypatch, "status") == 4
     shown = capsys.readouterr().out
     assert "unreachable" in shown

@@ -1,4 +1,4 @@
-"""A structure as a tree: readable without colour, in 80 columns, whatever a program holds."""
+"""A structure as a tree: readable without colour, in 80 columns, for any program."""
 
 from itertools import pairwise
 from typing import Any
@@ -116,17 +116,17 @@ def decided(**verdicts: Verdict) -> Decision:
                 "   └─ back to n1",
             ],
         ),
-        ("", "", ["no tool is called"]),
+        ("", "", ["no tool calls"]),
     ],
     ids=["order", "branches", "else if", "guards and ends", "break", "loop head", "nothing"],
 )
-def test_branches_stand_under_their_decision_and_what_follows_after_it(
+def test_branches_are_nested_under_their_decision_and_followers_come_after_it(
     nodes: str, ways: str, expected: list[str]
 ) -> None:
     assert drawn(structure(nodes, ways)) == expected
 
 
-def test_a_call_tells_its_verdict_arguments_and_the_way_to_it() -> None:
+def test_a_call_shows_its_verdict_arguments_and_invocations() -> None:
     read = TaskNode(
         id="n1",
         **AT,
@@ -168,7 +168,7 @@ def test_a_call_tells_its_verdict_arguments_and_the_way_to_it() -> None:
     )
 
 
-def test_deep_branches_are_drawn_from_where_there_is_room() -> None:
+def test_outer_levels_are_omitted_for_deep_branches() -> None:
     nodes = [f"l{number}" for number in range(60)]
     ways = [f"{one}>{two}*" for one, two in pairwise(nodes)]
     lines = drawn(structure(" ".join(nodes), " ".join(ways)))

@@ -1,4 +1,4 @@
-"""Whatever agents, tools and servers wrote, a terminal is not steered by it; `--json` is raw."""
+"""Text of agents, tools and servers cannot control the terminal; `--json` is raw."""
 
 import io
 import json
@@ -22,8 +22,8 @@ FORBIDDEN = {"\x1b", "\x07", "\x9b", "\r", "\u202e", "\u200b"}
 
 def _harmless(text: str) -> None:
     assert not FORBIDDEN & set(text)
-    assert "]0;owned\\" in text, "what would steer is there to be seen"
-    assert "[red]" in text, "what looks like markup is text"
+    assert "]0;owned\\" in text, "control characters are shown as text"
+    assert "[red]" in text, "markup is shown as text"
 
 
 def _error() -> dict[str, object]:
@@ -62,7 +62,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("answer", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_is_shown_and_does_nothing(
+def test_an_answer_is_shown_without_control_characters(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -74,7 +74,7 @@ def test_an_answer_is_shown_and_does_nothing(
     _harmless(capsys.readouterr().out)
 
 
-def test_lists_are_shown_and_do_nothing(
+def test_lists_are_shown_without_control_characters(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
@@ -98,7 +98,7 @@ def test_lists_are_shown_and_do_nothing(
     _harmless(capsys.readouterr().out)
 
 
-def test_an_error_of_the_gateway_is_shown_and_does_nothing(
+def test_an_error_of_the_gateway_is_shown_without_control_characters(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers["GET /api/tools"] = (409, {"error": {"kind": "conflict", "message": EVIL}})
@@ -115,7 +115,7 @@ def test_json_is_raw(
     assert json.loads(capsys.readouterr().out)["result"] == EVIL
 
 
-def test_the_log_of_a_part_that_failed_is_shown_and_does_nothing(
+def test_a_failed_parts_log_is_shown_without_control_characters(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     log = tmp_path / "gateway.log"
@@ -134,7 +134,7 @@ def test_the_log_of_a_part_that_failed_is_shown_and_does_nothing(
     [Text(EVIL), Tree(Text(EVIL)), Text.assemble(("x", "bold"), EVIL)],
     ids=["text", "tree", "styled"],
 )
-def test_what_is_drawn_without_markup_is_shown_too(
+def test_renderables_without_markup_are_shown_without_control_characters(
     capsys: pytest.CaptureFixture[str], drawn: Text | Tree
 ) -> None:
     Terminal(width=200).print(drawn)
@@ -158,7 +158,7 @@ def test_our_own_styles_reach_the_terminal(monkeypatch: pytest.MonkeyPatch) -> N
     assert "\\x1b[31m:warning:" in written.getvalue()
 
 
-def test_a_program_is_printed_as_it_is_but_not_to_a_terminal(
+def test_a_program_is_printed_raw_except_to_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)

@@ -1,4 +1,4 @@
-"""Traces as a person reads them."""
+"""Rendering of traces."""
 
 from uuid import UUID, uuid5
 
@@ -55,7 +55,7 @@ def _lines(*traces: ExecutionTrace) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def test_capabilities_stand_under_what_called_them_among_the_tools_by_time() -> None:
+def test_capabilities_are_nested_under_their_callers_in_start_order() -> None:
     root = _trace("root", None, None, 100, ("fs:first", 101), ("fs:last", 108))
     outer = _trace("a:outer", "root", "n2", 102, ("fs:inside", 103))
     bad = _trace("b:bad", "a:outer", "n2/n7", 104)
@@ -73,11 +73,11 @@ def test_capabilities_stand_under_what_called_them_among_the_tools_by_time() -> 
     ]
 
 
-def test_one_whose_caller_is_not_shown_stands_by_itself() -> None:
+def test_a_trace_without_its_caller_is_a_root() -> None:
     assert _lines(_trace("a:alone", "elsewhere", "n2", 1))[1].startswith("└── ✓ capability a:alone")
 
 
-def test_a_dry_run_says_so_and_which_results_are_mocks() -> None:
+def test_a_dry_run_and_its_mocks_are_marked() -> None:
     wet = _trace("root", None, None, 100, ("fs:write", 101))
     (task,) = wet.task_results
     mocked = (task.model_copy(update={"mocked": True}),)

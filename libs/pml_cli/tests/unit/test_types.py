@@ -32,7 +32,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_the_declarations_of_a_catalogue_are_printed_as_they_are(
+def test_the_declarations_of_a_catalog_are_printed(
     catalog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pml(monkeypatch, "types", "--catalog", str(catalog)) == 0
@@ -41,7 +41,7 @@ def test_the_declarations_of_a_catalogue_are_printed_as_they_are(
     assert out.endswith("declare const capabilities: PmlCapabilities;\n")
 
 
-def test_the_connected_tools_are_declared_without_a_catalogue(
+def test_without_a_catalog_the_connected_tools_are_declared(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers["GET /api/tools"] = (200, {"tools": TOOLS})
@@ -68,7 +68,7 @@ def test_a_type_error_rejects_a_program_and_shows_its_place(
 
 
 @pytest.mark.integration
-def test_a_program_without_type_errors_is_shown_as_ever(
+def test_a_program_without_type_errors_is_shown_as_usual(
     catalog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = "return await mcp.fs.read({ path });"

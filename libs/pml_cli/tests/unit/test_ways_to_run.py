@@ -1,4 +1,4 @@
-"""Dry runs, DAGs and single tools as the command sends and shows them."""
+"""Dry runs, DAGs and single tools: requests and output."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from libs.pml_cli.tests.scripted import Gateway, pml
 from libs.pml_cli.tests.unit.test_commands import SUCCESS, WORKFLOW
 
 
-def test_a_dry_run_sends_its_mocks_and_says_what_was_not_called(
+def test_a_dry_run_sends_its_mocks_and_lists_mocked_calls(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -32,7 +32,7 @@ def test_a_dry_run_sends_its_mocks_and_says_what_was_not_called(
     assert "dry run, not called: fs:write (n2.0)" in capsys.readouterr().out
 
 
-def test_a_run_is_drawn_as_a_dag_and_sent_again_as_one(
+def test_a_run_is_shown_as_a_dag_and_can_be_sent_again(
     gateway: Gateway,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -8,6 +8,7 @@ from uuid import uuid4, uuid5
 
 from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Fenced, Rejected, Retryable
@@ -20,7 +21,6 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
 
 SCOPE = Scope(org="acme", project="webapp")
 PATIENT = Consumer("registry", catalog.TOOLS_LISTED, ack_wait_s=30)

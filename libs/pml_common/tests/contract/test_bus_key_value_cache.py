@@ -3,8 +3,8 @@
 import pytest
 
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable
-from pml_local.testing import eventually
 
 LONG_S = 600.0
 KEY = "acme.webapp.0f3b-2_x=.ab12"

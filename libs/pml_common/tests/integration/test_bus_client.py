@@ -10,9 +10,9 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NoReplyInTime
 from nats.js.api import Header
 
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus.client import DirectClient
 from pml_common.bus.connection import connect, flush, subscribe
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus.errors import Unreadable
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -13,7 +14,6 @@ from pml_common.contracts import catalog
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import LogWritten
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 

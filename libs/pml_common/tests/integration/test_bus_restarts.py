@@ -10,6 +10,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus import consume
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import all_services_identity
@@ -18,7 +19,6 @@ from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common import http_server
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_local.ports import free_port, listening
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"

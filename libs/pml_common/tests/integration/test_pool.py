@@ -10,10 +10,10 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.tcp_proxy import TcpProxy
 from pml_common.storage import pool as storage_pool
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Pool, connection, open_pool, transaction
-from pml_local.link import Link
 
 pytestmark = pytest.mark.integration
 
@@ -113,7 +113,7 @@ async def test_an_exhausted_pool_is_storage_unavailable(
     assert await answer(pool) == 1
 
 
-class HeldOpen(Link):
+class HeldOpen(TcpProxy):
     """A proxy that forwards the server's data but not the end of its connection."""
 
     def __init__(self, target: str) -> None:
@@ -132,7 +132,7 @@ async def test_a_connection_that_ends_between_two_statements_is_an_outage_and_re
 ) -> None:
     """The driver has read the server's last message, but not yet the end of the connection."""
     link = HeldOpen(postgres_dsn)
-    await link.mend()
+    await link.listen()
     pool = await open_pool(link.dsn, "public", max_size=1)
     try:
         async with connection(pool) as held:

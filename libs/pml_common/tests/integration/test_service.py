@@ -13,11 +13,11 @@ import httpx2
 import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.provision import Plan, provisioner
 from pml_common.bus.streams import StreamSettings
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 

@@ -1,8 +1,8 @@
-"""The account that Postgres runs under when we are root, and where its files may then lie.
+"""The account that Postgres runs under when PML runs as root, and the folders it can reach.
 
-Postgres refuses to run as root. We make one system account for it and give it folders of our own
-making; permissions of folders that are not ours are never changed. What the account cannot reach
-(a home folder, say) is placed under /var/lib/pml instead.
+Postgres refuses to run as root. PML then creates one system account and gives it folders created by
+PML; permissions of other folders are never changed. Data that the account cannot reach (in a home
+folder, say) is placed under /var/lib/pml instead.
 """
 
 import os
@@ -21,14 +21,15 @@ SYSTEM_FOLDER = Path("/var/lib/pml")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A system account, by number."""
+    """A system account: user id and group id."""
 
     uid: int
     gid: int
 
 
 def database_account() -> Account | None:
-    """The account to run Postgres under, made when missing; None unless we are root."""
+    """Return the account to run Postgres under, creating it when missing; None unless run as
+    root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -41,7 +42,7 @@ def database_account() -> Account | None:
 
 def _make_account() -> None:
     useradd = shutil.which("useradd")
-    advice = f"make the system account {ACCOUNT_NAME!r}, or run as an ordinary user"
+    advice = f"create the system account {ACCOUNT_NAME!r}, or run as an ordinary user"
     if useradd is None:
         raise AccountError(f"Postgres cannot run as root and there is no useradd: {advice}")
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
@@ -59,7 +60,7 @@ def _make_account() -> None:
 
 
 def reachable(folder: Path) -> bool:
-    """Whether any account may pass through every existing folder from the root to this one."""
+    """Whether any account may traverse every existing folder from the root to this one."""
     resolved = folder.resolve()
     return all(
         place.stat().st_mode & stat.S_IXOTH
@@ -69,7 +70,7 @@ def reachable(folder: Path) -> bool:
 
 
 def system_folder(name: str) -> Path:
-    """A folder under /var/lib/pml that other accounts may pass through but not list."""
+    """Create a folder under /var/lib/pml that other accounts may traverse but not list."""
     for place in (SYSTEM_FOLDER, SYSTEM_FOLDER / name):
         place.mkdir(mode=0o711, exist_ok=True)
         place.chmod(0o711)
@@ -77,7 +78,8 @@ def system_folder(name: str) -> Path:
 
 
 def own_folder(folder: Path, account: Account | None) -> Path:
-    """Make a private folder (0700) that belongs to the account, or to us when it is None."""
+    """Create a private folder (0700) owned by the account, or by the current user when it is
+    None."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if account is not None:
         os.chown(folder, account.uid, account.gid)

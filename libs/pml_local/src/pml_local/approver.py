@@ -1,7 +1,7 @@
-"""The approver's key: the credential of the person who decides, written anew by each start.
+"""The approver's key: the credential for deciding approvals, replaced at each start.
 
-It lies outside the data folder and the folder worked in, readable for its owner alone. The gateway
-is told its hash; no other service, tool server or sandbox is told that it exists.
+It is stored outside the data folder and the working folder, readable by its owner only. The gateway
+gets its hash; no other service, tool server or sandbox gets the key or its path.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def default_key_file(home: Path, environ: Mapping[str, str] = os.environ) -> Pat
 
 
 def write_key(file: Path, home: Path) -> str:
-    """Put a new key into the file and return its SHA-256, hex. Raises ApproverKeyError."""
+    """Write a new key to the file and return its SHA-256 in hex. Raises ApproverKeyError."""
     _outside(file, home)
     key = secrets.token_urlsafe(32)
     aside = file.with_name(f"{file.name}.new")
@@ -47,23 +47,23 @@ def write_key(file: Path, home: Path) -> str:
 
 
 def read_key(file: Path) -> str:
-    """The key in a file. Raises ApproverKeyError."""
+    """Read the key from a file. Raises ApproverKeyError."""
     try:
         key = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ApproverKeyError(file, f"cannot be read: {error}") from error
     if not key.isascii() or not key.isprintable() or not key:
-        raise ApproverKeyError(file, "holds no key")
+        raise ApproverKeyError(file, "is empty")
     return key
 
 
 def approver_headers(file: Path) -> dict[str, str]:
-    """What a request is sent with that decides. Raises ApproverKeyError."""
+    """Headers that authorise a decision. Raises ApproverKeyError."""
     return {"Authorization": f"Bearer {read_key(file)}"}
 
 
 def user_name() -> str:
-    """The operating system's name of the user we run as, whatever the environment says."""
+    """Name of the current user according to the operating system; the environment is ignored."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -71,10 +71,10 @@ def user_name() -> str:
 
 
 def _outside(file: Path, home: Path) -> None:
-    """Keep the key out of what tool servers are commonly given: the data folder, and the folder
-    that is worked in unless it holds all that the user has."""
+    """Reject a file inside what tool servers are commonly given: the data folder, and the working
+    folder unless the user's home is inside it."""
     place, here = file.resolve(), Path.cwd().resolve()
     if place.is_relative_to(home.resolve()):
-        raise ApproverKeyError(file, f"lies in the data folder {home}")
+        raise ApproverKeyError(file, f"is inside the data folder {home}")
     if place.is_relative_to(here) and not Path.home().resolve().is_relative_to(here):
-        raise ApproverKeyError(file, f"lies in the folder that is worked in, {here}")
+        raise ApproverKeyError(file, f"is inside the working folder {here}")

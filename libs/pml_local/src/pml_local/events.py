@@ -1,4 +1,4 @@
-"""What happens to a stack, for whoever shows it."""
+"""Events of a stack's life cycle, for user interfaces."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PartStarting:
-    """A part is being started for the first time, or again."""
+    """A part is being started or restarted."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PartReady:
-    """A part answers; `seconds` since it was being started."""
+    """A part is ready, `seconds` after its start began."""
 
     name: str
     pid: int
@@ -24,7 +24,7 @@ class PartReady:
 
 @dataclass(frozen=True, slots=True)
 class PartExited:
-    """A part ended without being asked to; `code` is minus the signal when one ended it."""
+    """A part exited unexpectedly; `code` is the negated signal number when a signal ended it."""
 
     name: str
     code: int
@@ -33,7 +33,7 @@ class PartExited:
 
 @dataclass(frozen=True, slots=True)
 class PartRestarting:
-    """It will be started again after `delay` seconds; `failures` in a row led to this."""
+    """A part will be restarted after `delay` seconds; `failures` in a row led to this."""
 
     name: str
     reason: str
@@ -43,7 +43,7 @@ class PartRestarting:
 
 @dataclass(frozen=True, slots=True)
 class PartStalled:
-    """A part runs and does not do its work; it is ended, to be started again."""
+    """A part runs but does not work; it is killed and restarted."""
 
     name: str
     reason: str
@@ -51,23 +51,23 @@ class PartStalled:
 
 @dataclass(frozen=True, slots=True)
 class PartStopped:
-    """A part ended because it was asked to."""
+    """A part was stopped on request."""
 
     name: str
     code: int
 
 
 @dataclass(frozen=True, slots=True)
-class ServersAwaited:
-    """Every part is ready; these MCP servers are still being connected."""
+class WaitingForMcpServers:
+    """Every part is ready; these MCP servers are still connecting."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StackReady:
-    """Every part is ready; `seconds` since the beginning. `servers` are the MCP servers, each with
-    what keeps its tools from being used, or with nothing."""
+    """Every part is ready, `seconds` after the start began. `servers` maps each MCP server to the
+    problem that keeps its tools from being used, or to an empty string."""
 
     url: str
     home: Path
@@ -77,12 +77,12 @@ class StackReady:
 
 @dataclass(frozen=True, slots=True)
 class StackStopping:
-    """The parts are being asked to end."""
+    """The parts are being stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackStopped:
-    """No part runs."""
+    """All parts have stopped."""
 
 
 Event = (
@@ -92,7 +92,7 @@ Event = (
     | PartRestarting
     | PartStalled
     | PartStopped
-    | ServersAwaited
+    | WaitingForMcpServers
     | StackReady
     | StackStopping
     | StackStopped
@@ -101,4 +101,4 @@ OnEvent = Callable[[Event], None]
 
 
 def ignore(_event: Event) -> None:
-    """For callers who do not watch."""
+    """Discard an event."""

@@ -1,15 +1,15 @@
-"""The one data folder of a stack: its layout, its lock, its secrets.
+"""The data folder of a stack: its layout, lock and secrets.
 
 ```
-<home>/lock          held (flock) while a stack runs; holds its pid
-<home>/stack.json    what runs, for other commands (state.py); 0600
+<home>/lock          locked (flock) while a stack runs; contains its pid
+<home>/stack.json    the running stack's state, for other commands (state.py); 0600
 <home>/secrets/      generated once, 0600
 <home>/keys/         the services' signing keys (keys.py); 0600
 <home>/logs/         one log per part
 <home>/nats/         configuration and JetStream store
-<home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres cannot live here
-<home>/mcp.json      the user's MCP servers, if there
-<home>/policy.json   what may run without asking, if there
+<home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres has no access here
+<home>/mcp.json      the user's MCP servers, if any
+<home>/policy.json   the user's policy, if any
 ```
 """
 
@@ -33,7 +33,7 @@ def default_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class DataFolder:
-    """The paths below one home; made by `open_folder`, which holds its lock."""
+    """The paths below one home; created by `open_folder`, which holds its lock."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -43,11 +43,11 @@ class DataFolder:
         self.policy = home / "policy.json"
 
     def log(self, part: str) -> Path:
-        """The log of one part."""
+        """The log file of one part."""
         return self.home / "logs" / f"{part}.log"
 
     def secret(self, name: str) -> str:
-        """64 hex digits, generated at first use and kept."""
+        """64 hex digits, generated at first use and stored."""
         file = self.home / "secrets" / name
         file.parent.mkdir(mode=0o700, exist_ok=True)
         if not file.exists():
@@ -58,9 +58,10 @@ class DataFolder:
         return file.read_text()
 
     def postgres(self, account: Account | None) -> Path:
-        """Where the cluster lies: in the home, or linked from it when the account cannot get there.
+        """The cluster's folder: in the home, or linked from it when the account cannot reach the
+        home.
 
-        The link's target carries a random id: a home that was removed and made anew starts anew.
+        The link's target has a random id: a home that was removed and created again starts empty.
         """
         inside = self.home / "postgres"
         if inside.is_symlink():
@@ -74,10 +75,10 @@ class DataFolder:
 
 @contextmanager
 def open_folder(home: Path) -> Generator[DataFolder]:
-    """Make the folder, and hold its lock inside the block.
+    """Create the folder and hold its lock until the context exits.
 
-    Raises FolderInUseError when another process holds it, FolderOwnerError when it is another
-    user's. The kernel frees the lock when its holder dies, however it dies.
+    Raises FolderInUseError when another process holds the lock, FolderOwnerError when the folder
+    belongs to another user. The kernel releases the lock when its holder dies.
     """
     _make(home)
     lock = home / "lock"
@@ -94,7 +95,8 @@ def open_folder(home: Path) -> Generator[DataFolder]:
 
 
 def _make(home: Path) -> None:
-    """Private to its user; root's may be passed through, so that Postgres's account gets in."""
+    """Create it private to its user; root's may be traversed, so that Postgres's account gets
+    in."""
     if not home.exists():
         home.mkdir(mode=0o700, parents=True)
         home.chmod(0o711 if os.geteuid() == 0 else 0o700)

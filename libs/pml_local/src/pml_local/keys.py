@@ -1,12 +1,12 @@
 """The services' signing keys in the data folder.
 
 ```
-<home>/keys/<service>.pem    its private key, made once; 0600
-<home>/keys/trusted.json     every public key there has been
+<home>/keys/<service>.pem    its private key, generated once; 0600
+<home>/keys/trusted.json     every public key, current and earlier
 ```
-A service's key is replaced by removing its file before the next start. The old public key stays
-trusted, for what it signed and is still stored, until it is taken out of `trusted.json`.
-`python -m pml_local.keys FOLDER` makes keys for services that are started by hand.
+To replace a service's key, remove its file before the next start. The old public key stays trusted,
+for stored messages that it signed, until it is removed from `trusted.json`. `python -m
+pml_local.keys FOLDER` generates keys for services that are started by hand.
 """
 
 import sys
@@ -20,7 +20,7 @@ TRUSTED = "trusted.json"
 
 
 def make_keys(folder: Path, services: Iterable[str]) -> None:
-    """Make the keys that are missing, and list all public ones. Raises KeyUnreadable."""
+    """Generate missing keys and list all public ones. Raises KeyUnreadable."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / TRUSTED
     trusted = before = TrustedKeys.load(file) if file.exists() else TrustedKeys()
@@ -33,7 +33,7 @@ def make_keys(folder: Path, services: Iterable[str]) -> None:
 
 
 def key_variables(folder: Path, service: str) -> dict[str, str]:
-    """What the service is told about its keys."""
+    """Environment variables that point the service to its keys."""
     private = folder / f"{service}.pem"
     return {"PML_SIGNING_KEY": str(private), "PML_TRUSTED_KEYS": str(folder / TRUSTED)}
 

@@ -1,4 +1,4 @@
-"""The MCP servers of a running gateway, as it tells of them."""
+"""State of a running gateway's MCP servers."""
 
 import asyncio
 from typing import Literal
@@ -9,7 +9,7 @@ from pml_local.services import PROBE_SECONDS, get
 
 
 class KnownServer(BaseModel):
-    """How a gateway's connection to one MCP server stands."""
+    """The state of a gateway's connection to one MCP server."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
@@ -17,13 +17,13 @@ class KnownServer(BaseModel):
     announced: bool = True
 
     @property
-    def awaited(self) -> bool:
-        """Whether its tools may still come."""
+    def is_pending(self) -> bool:
+        """Whether its tools may still appear."""
         return self.state != "failed" and not self.announced
 
     @property
-    def trouble(self) -> str:
-        """What keeps its tools from being used; nothing where they can be."""
+    def problem(self) -> str:
+        """The reason why its tools cannot be used; empty when they can."""
         if self.state == "ready" and self.announced:
             return ""
         state = "failed" if self.state == "failed" else "is still connecting"
@@ -35,7 +35,7 @@ class _Listed(BaseModel):
 
 
 async def mcp_servers(port: int) -> dict[str, KnownServer]:
-    """The servers of the gateway on a port; none where it does not tell."""
+    """Servers of the gateway on a port; empty when it does not answer properly."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             answer = await get(port, "/api/servers")

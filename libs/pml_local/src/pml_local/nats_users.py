@@ -1,6 +1,6 @@
-"""The server's users: one per service, with its permissions, and one for the operator.
+"""The server's users: one per service, with its permissions, and the operator.
 
-`python -m pml_local.nats_users` prints them for a server of one's own, where each password is a
+`python -m pml_local.nats_users` prints them for a separately run server; each password is then a
 variable of the server's environment (`PML_NATS_PASSWORD_GATEWAY`, …).
 """
 
@@ -12,13 +12,13 @@ from pml_common.bus.permissions import permissions_of
 from pml_common.contracts.catalog import SERVICES
 
 OPERATOR = "pml"
-"""May do everything; no service is it."""
+"""May do everything; used by no service."""
 _REPLY_WITHIN = "10m"
 
 
 def authorization(passwords: Mapping[str, str]) -> str:
-    """The block of the server's configuration; a password for each service and the operator, as
-    the configuration's language writes it (a quoted string, or a variable)."""
+    """Build the authorization block of the server's configuration. Each password is written as that
+    configuration's language expects it: a quoted string or a variable."""
     users = [f'{{ user: "{OPERATOR}", password: {passwords[OPERATOR]} }}']
     for service in SERVICES:
         allowed = permissions_of(service)

@@ -1,12 +1,12 @@
-"""Becomes another program that dies with the process that started it.
+"""Replaces itself with a program that dies with the process that started it.
 
 Run as a script, by path, before any package is importable:
 `python -I -S parent_death.py <parent pid> <signal> <uid> <gid> <program> <argument>...`
 
 On Linux the kernel sends <signal> to the program when the thread that started it ends
-(PR_SET_PDEATHSIG), so a supervisor killed with SIGKILL leaves nothing behind. A change of user
-clears that setting, so it comes after it; and the parent may already be gone, so that is checked
-last. A uid of -1 keeps the user. Without prctl (macOS) the program starts without a leash.
+(PR_SET_PDEATHSIG), so a supervisor killed with SIGKILL leaves no processes behind. A change of user
+clears that setting, so it is set afterwards; and the parent may already be gone, so that is checked
+last. A uid of -1 keeps the user. Without prctl (macOS) the program starts without this tie.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ ORPHANED, NOT_STARTED = 125, 127
 
 
 def main(parent: int, death_signal: int, uid: int, gid: int, argv: list[str]) -> int:
-    """Does not return, unless there is nothing to become."""
+    """Replace this process; returns an exit code only on failure."""
     if uid >= 0:
         os.setgroups([])
         os.setgid(gid)
@@ -28,7 +28,7 @@ def main(parent: int, death_signal: int, uid: int, gid: int, argv: list[str]) ->
         if os.getppid() != parent:
             return ORPHANED
     try:
-        os.execv(argv[0], argv)  # noqa: S606 - becoming that program is what this file is for
+        os.execv(argv[0], argv)  # noqa: S606 - replacing this process is the purpose
     except OSError as error:
         sys.stderr.write(f"cannot run {argv[0]}: {error}\n")
     return NOT_STARTED

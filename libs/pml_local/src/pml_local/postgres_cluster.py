@@ -1,4 +1,4 @@
-"""Creating a Postgres cluster, and clearing what a killed server left in one."""
+"""Creation of a Postgres cluster, and clean-up of what a killed server left in one."""
 
 import asyncio
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from pml_local.ports import LOOPBACK
-from pml_local.process import Command, end_all, run_to_end
+from pml_local.process import Command, run_to_end, terminate_all
 
 ROLE = "pml"
 """The one role that may log in; also the name of its database."""
@@ -19,11 +19,11 @@ LEFTOVER_SECONDS = 10.0
 
 
 async def create_cluster(
-    data: Path, programs: Path, password: str, like: Command, *, sync: bool
+    data: Path, programs: Path, password: str, template: Command, *, sync: bool
 ) -> None:
-    """Create it aside and rename it when complete: half a cluster is never taken for one.
+    """Create it under a temporary name and rename it when complete: a partial one is never used.
 
-    `like` says where the programs' output goes and who runs them; `password` is the role's.
+    `template` gives the programs' output and account; `password` is the role's.
     """
     aside = data.with_name(f"{data.name}.new")
     await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
@@ -32,11 +32,11 @@ async def create_cluster(
         *("--auth=reject", "--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"),
         *(() if sync else ("--no-sync",)),
     ]
-    await run_to_end(replace(like, argv=initdb), within=SETUP_SECONDS)
+    await run_to_end(replace(template, argv=initdb), within=SETUP_SECONDS)
     (aside / "pg_hba.conf").write_text(ACCESS)
     for database, sql in _setup(password):
         single = [str(programs / "postgres"), "--single", "-D", str(aside), database]
-        await run_to_end(replace(like, argv=single), sql, within=SETUP_SECONDS)
+        await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
     aside.rename(data)
 
 
@@ -53,17 +53,17 @@ def _setup(password: str) -> list[tuple[str, str]]:
 
 
 def clear_leftover(data: Path) -> None:
-    """End a server that outlived its supervisor; forget a pid file that would mislead Postgres.
+    """End a server that outlived its supervisor; remove a pid file that would mislead Postgres.
 
-    Such a file names a process that is another's by now, or dead and not yet reaped. One that names
-    no process is left to Postgres, which recovers from it. The caller holds the data folder's lock,
-    so no living supervisor owns the server. Blocks: call it in a thread.
+    Such a file names a pid that now belongs to another process, or a zombie. A file that names no
+    process is left to Postgres, which recovers from it. The caller holds the data folder's lock, so
+    no living supervisor owns the server. Blocks: call it in a thread.
     """
     file = data / "postmaster.pid"
     try:
         process = psutil.Process(int(file.read_text().split("\n", 1)[0]))
         if str(data) in process.cmdline():
-            end_all([process], signal.SIGINT, LEFTOVER_SECONDS)
+            terminate_all([process], signal.SIGINT, LEFTOVER_SECONDS)
         else:
             file.unlink(missing_ok=True)
     except psutil.ZombieProcess:

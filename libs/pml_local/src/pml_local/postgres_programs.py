@@ -1,4 +1,4 @@
-"""Where the Postgres binaries are, for the account that runs them."""
+"""Location of the Postgres binaries for the account that runs them."""
 
 import shutil
 import tempfile
@@ -17,8 +17,8 @@ INSTALLATION = "pginstall18"
 def postgres_programs(account: Account | None) -> Path:
     """The folder of `postgres` and `initdb`.
 
-    The package's own, or, when the account cannot reach that, a copy (38 MB, made once per version
-    of the package) under /var/lib/pml. Blocks: call it in a thread.
+    The package's own, or, when the account cannot reach that, a copy (38 MB, once per version of
+    the package) under /var/lib/pml. Blocks: call it in a thread.
     """
     installed = _installation()
     if account is None or _usable_by_others(installed):
@@ -30,7 +30,7 @@ def postgres_programs(account: Account | None) -> Path:
 
 
 def _installation() -> Path:
-    spec = find_spec(MODULE)  # found, not imported: importing it makes lock files
+    spec = find_spec(MODULE)  # not imported: an import creates lock files
     if spec is None or spec.origin is None:
         raise ProgramMissingError("Postgres 18", PACKAGE)
     return Path(spec.origin).parent / INSTALLATION
@@ -42,7 +42,7 @@ def _usable_by_others(installed: Path) -> bool:
 
 
 def _copy(installed: Path, copy: Path) -> None:
-    """Copy aside, then rename: two stacks may do this at once, and neither sees half of it."""
+    """Copy to a temporary name, then rename: concurrent stacks never see a partial copy."""
     aside = Path(tempfile.mkdtemp(prefix="copy-", dir=copy.parent))
     try:
         shutil.copytree(installed, aside, dirs_exist_ok=True)

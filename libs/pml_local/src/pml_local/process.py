@@ -1,9 +1,9 @@
-"""One child process that writes to a log, can be stopped within a bound, and cannot outlive us.
+"""A child process with a log, a bounded stop, and a lifetime tied to ours.
 
-Each child leads its own session: Ctrl-C at a terminal reaches the supervisor alone, which then
-stops the parts in order, and what a child leaves in its process group can be swept.
-`parent_death.py` ties it to us for the case that we are killed. The tie is to the thread that
-starts it, so start children from a thread that lives as long as they should: the event loop's.
+Each child leads its own session: Ctrl-C at a terminal reaches only the supervisor, which then stops
+the parts in order, and processes left in a child's process group can be killed. `parent_death.py`
+ends it when we are killed. That tie is to the starting thread, so start children from a thread that
+lives long enough: the event loop's.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LOG_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How to run a program, and how to end it."""
+    """A program's arguments and environment, and how to stop it."""
 
     name: str
     argv: Sequence[str]
@@ -41,19 +41,19 @@ class Command:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_within: float = 10.0
     orphan_signal: signal.Signals = signal.SIGKILL
-    """What the kernel sends it when we die without stopping it."""
+    """Signal that the kernel sends it when we die without stopping it."""
     pass_fds: Sequence[int] = ()
-    """Open files that it gets under the same numbers, and no other child does."""
+    """File descriptors that only this child inherits, under the same numbers."""
 
-    def leashed(self) -> list[str]:
-        """The argument vector that runs it under the leash."""
+    def argv_with_parent_death(self) -> list[str]:
+        """The argument vector that is_running it through `parent_death.py`."""
         uid, gid = (self.account.uid, self.account.gid) if self.account else (-1, -1)
         tie = (os.getpid(), int(self.orphan_signal), uid, gid)
         return [sys.executable, "-I", "-S", str(PARENT_DEATH), *map(str, tie), *self.argv]
 
 
 class ChildProcess:
-    """A running, or ended, child; made by `start`."""
+    """A child process, running or ended; created by `start`."""
 
     def __init__(self, command: Command, process: asyncio.subprocess.Process) -> None:
         self.command = command
@@ -62,10 +62,10 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: Command, stdin: int = DEVNULL) -> "ChildProcess":
-        """Start it; that the program exists shows only in its exit code (127) and log."""
+        """Start it. A missing program shows only in the exit code (127) and the log."""
         with _log_for(command.log) as log:
             process = await asyncio.create_subprocess_exec(
-                *command.leashed(),
+                *command.argv_with_parent_death(),
                 stdin=stdin,
                 stdout=log,
                 stderr=log,
@@ -78,12 +78,12 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Also its session and process group."""
+        """Its pid, also its session and process group."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; minus the signal when one ended it."""
+        """None while it is_running; minus the signal when one ended it."""
         return self._process.returncode
 
     async def feed(self, text: str) -> None:
@@ -97,16 +97,17 @@ class ChildProcess:
         stdin.close()
 
     async def wait(self) -> int:
-        """Wait for its end, sweep what it left in its group, and return its exit code."""
+        """Wait for its exit, kill what is left in its process group, and return its exit code."""
         code = await self._process.wait()
-        if not self._swept:  # once, at its end: later its number may name another group
+        if not self._swept:  # only once: later the pid may name another group
             self._swept = True
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         return code
 
     async def stop(self) -> int:
-        """Ask it to end, insist after `stop_within`, and end its descendants too."""
+        """Send the stop signal, SIGKILL after `stop_within` seconds, and end its descendants
+        too."""
         descendants = descendants_of(self.pid) if self.returncode is None else []
         self._signal(self.command.stop_signal)
         try:
@@ -119,12 +120,12 @@ class ChildProcess:
         return code
 
     async def kill(self) -> int:
-        """SIGKILL, as a crash would end it."""
+        """Send SIGKILL, as in a crash, and wait for the exit."""
         self.send_kill()
         return await self.wait()
 
     def send_kill(self) -> None:
-        """SIGKILL, without waiting for its end."""
+        """Send SIGKILL without waiting for the exit."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -133,7 +134,8 @@ class ChildProcess:
 
 
 async def run_to_end(command: Command, text: str = "", *, within: float) -> None:
-    """Run it on `text` as its input; raises PartFailedError when it fails or takes too long."""
+    """Run it to its exit with `text` as its input. Raises PartFailedError on failure or
+    time-out."""
     child = await ChildProcess.start(command, stdin=PIPE)
     try:
         async with asyncio.timeout(within):
@@ -151,7 +153,7 @@ async def run_to_end(command: Command, text: str = "", *, within: float) -> None
 
 
 def descendants_of(pid: int) -> list[psutil.Process]:
-    """Children, their children and so on; empty when there is no such process."""
+    """All descendants of a process; empty when there is no such process."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -159,33 +161,36 @@ def descendants_of(pid: int) -> list[psutil.Process]:
 
 
 def kill_all(processes: Sequence[psutil.Process]) -> None:
-    """SIGKILL those that still run; psutil tells them from later users of the same pid."""
+    """Send SIGKILL to those still running; psutil detects reused pids."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
 
 
-def runs(process: psutil.Process) -> bool:
-    """Whether it still does anything; dead and not reaped, it does not."""
+def is_running(process: psutil.Process) -> bool:
+    """Whether a process is running; a zombie is not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-def end_all(processes: Sequence[psutil.Process], number: signal.Signals, within: float) -> None:
-    """Signal processes that are not our children, and SIGKILL those left. Blocks up to `within`."""
+def terminate_all(
+    processes: Sequence[psutil.Process], number: signal.Signals, within: float
+) -> None:
+    """Signal processes that are not our children, and SIGKILL the rest. Blocks up to `within`
+    seconds."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
     deadline = monotonic() + within
-    while any(map(runs, processes)) and monotonic() < deadline:
+    while any(map(is_running, processes)) and monotonic() < deadline:
         sleep(POLL_SECONDS)
     kill_all(processes)
 
 
 def _log_for(path: Path) -> BinaryIO:
-    """The log, opened for appending; one that grew large becomes `<name>.1` first."""
+    """Open the log for appending; one over LOG_BYTES is renamed to `<name>.1` first."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_name(f"{path.name}.1"))

@@ -1,4 +1,4 @@
-"""Services as parts: data that says how to run one, and the HTTP probe that awaits it."""
+"""Services as parts: how to run each, and the HTTP probe of its readiness."""
 
 import asyncio
 import json
@@ -18,18 +18,18 @@ _MOST_MOVES = 4
 GATEWAY = "gateway"
 GATEWAY_PORT = 8080
 STORES = {"registry": True, "analyzer": False, "learner": True, "executor": False}
-"""The services beside the gateway, and whether they keep something in Postgres."""
+"""The services besides the gateway, and whether they use Postgres."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """One service: its program, its own environment, and how it is told where to listen.
+    """One service: its program, its environment, and the variable that sets its port.
 
-    Of the user's variables it gets the common ones (environment.py), its own settings and what
-    `variables` names; with `stores` it is told where Postgres is.
+    Of the user's variables it gets the common ones (environment.py), its own settings and those
+    named in `variables`; with `stores` it gets the Postgres DSN.
 
-    It must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid` when it is
-    ready, on the port named by the variable `port_variable`.
+    When ready it must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid`,
+    on the port named by `port_variable`.
     """
 
     name: str
@@ -41,8 +41,8 @@ class ServiceSpec:
     stores: bool = False
     variables: Sequence[str] = ()
     socket_variable: str | None = None
-    """Names the variable for the file descriptor of the listening socket, if it is to be held for
-    the service: then connections wait while it restarts, instead of being refused."""
+    """Name of the variable for the inherited listening socket's file descriptor. With such a
+    socket, connections wait during a restart instead of being refused."""
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
@@ -78,8 +78,8 @@ class Service:
         *,
         named: bool = False,
     ) -> None:
-        """`env` tells its environment once the servers have their ports; a port that was `named`
-        by somebody stays."""
+        """`env` returns its environment, called once the servers have their final ports; a port
+        that was `named` explicitly never changes."""
         self.name = spec.name
         self.port = port
         self.start_within = spec.start_within
@@ -90,14 +90,14 @@ class Service:
         self._listener: socket.socket | None = None
 
     def move(self) -> bool:
-        """Choose another port, unless this one was named or is held."""
+        """Choose another port; False when it was named explicitly or is already bound."""
         if self._named or self._listener is not None:
             return False
         self.port = free_port()
         return True
 
     async def prepare(self) -> Command:
-        """How it runs on its port, with the socket that is held for it."""
+        """Build its command, with its port and its inherited socket."""
         spec, listener = self._spec, self._listener
         env = {**self._env(), **spec.env, spec.port_variable: str(self.port)}
         fds: tuple[int, ...] = ()
@@ -109,8 +109,8 @@ class Service:
         )
 
     def hold(self) -> None:
-        """Open the socket that the service takes connections from, if it takes one: they wait while
-        it is not there. Raises PortTakenError."""
+        """Open the inherited listening socket, if it uses one: connections wait while the service
+        is down. Raises PortTakenError."""
         if self._spec.socket_variable is None or self._listener is not None:
             return
         for _ in range(_MOST_MOVES):
@@ -123,13 +123,14 @@ class Service:
         self._listener = listening(self.port)
 
     def release(self) -> None:
-        """Close that socket: connections are refused where nobody listens."""
+        """Close that socket; connections are then refused while the service is down."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
 
     async def problem(self, pid: int) -> str | None:
-        """None when `/healthz` answers 200 from this very process: the port may be another's."""
+        """None when `/healthz` answers 200 from this very process (another process may have the
+        port)."""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 answer = await get(self.port, "/healthz")
@@ -147,11 +148,11 @@ def _pid(body: str) -> object:
     try:
         return json.loads(body)["pid"]
     except (ValueError, KeyError, TypeError):
-        return "of somebody else"
+        return "(unknown)"
 
 
 async def get(port: int, path: str) -> str:
-    """One HTTP response of a local server, as text."""
+    """Send a GET to a local server and return the raw HTTP response."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
         request = f"GET {path} HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nConnection: close\r\n\r\n"

@@ -1,13 +1,16 @@
-"""What runs, written for other commands; it holds passwords, so its file is private."""
+"""The state of a running stack, for other commands. It includes passwords, so its file is
+private."""
 
 import signal
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psutil
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from pml_local.process import end_all, runs
+from pml_local.events import Event, PartReady, PartRestarting, PartStopped
+from pml_local.process import is_running, terminate_all
 
 FILE_NAME = "stack.json"
 LEFTOVER_SECONDS = 5.0
@@ -25,8 +28,8 @@ class PartState(BaseModel):
 
 
 class PartDown(BaseModel):
-    """A part that does not run: since when, why, and when it is started again. `failures` in a row
-    led to this."""
+    """A part that is down: since when, why, and when it is restarted. `failures` in a row led to
+    this."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,8 +39,35 @@ class PartDown(BaseModel):
     next_try: AwareDatetime
 
 
+class DownParts:
+    """The parts that exited unexpectedly and are not ready again, collected from events."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, PartDown] = {}
+
+    @property
+    def parts(self) -> Mapping[str, PartDown]:
+        """The parts that are down, by name."""
+        return dict(self._parts)
+
+    def observe(self, event: Event, now: datetime) -> bool:
+        """Apply an event; returns whether it changed anything."""
+        if isinstance(event, PartRestarting):
+            known = self._parts.get(event.name)
+            self._parts[event.name] = PartDown(
+                since=known.since if known else now,
+                reason=event.reason,
+                failures=event.failures,
+                next_try=now + timedelta(seconds=event.delay),
+            )
+            return True
+        if isinstance(event, PartReady | PartStopped):
+            return self._parts.pop(event.name, None) is not None
+        return False
+
+
 class StackState(BaseModel):
-    """A running stack; `pid` is its supervisor."""
+    """A running stack; `pid` is its supervisor's."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,7 +90,7 @@ def read_state(home: Path) -> StackState | None:
 
 
 def write_state(home: Path, state: StackState) -> None:
-    """Replace the state file at once: a reader sees the old one or the new one."""
+    """Replace the state file atomically."""
     aside = home / f"{FILE_NAME}.new"
     aside.touch(mode=0o600)
     aside.write_text(state.model_dump_json(indent=2))
@@ -68,7 +98,7 @@ def write_state(home: Path, state: StackState) -> None:
 
 
 def remove_state(home: Path) -> None:
-    """Nothing runs here any more."""
+    """Remove the state file."""
     (home / FILE_NAME).unlink(missing_ok=True)
 
 
@@ -83,12 +113,12 @@ def end_leftovers(home: Path) -> None:
     state, written_at = recorded
     parts = [_same_process(part.pid, written_at) for part in state.parts.values()]
     living = [process for process in parts if process is not None]
-    end_all(living, signal.SIGINT, LEFTOVER_SECONDS)
+    terminate_all(living, signal.SIGINT, LEFTOVER_SECONDS)
     remove_state(home)
 
 
 def _load(home: Path) -> tuple[StackState, float] | None:
-    """The record and the time of its writing."""
+    """The record and the time it was written."""
     file = home / FILE_NAME
     try:
         return StackState.model_validate_json(file.read_bytes()), file.stat().st_mtime
@@ -97,10 +127,10 @@ def _load(home: Path) -> tuple[StackState, float] | None:
 
 
 def _same_process(pid: int, written_at: float) -> psutil.Process | None:
-    """The process that a record names; one younger than the record has only taken its number."""
+    """The recorded process; None when a later process has reused its pid."""
     try:
         process = psutil.Process(pid)
         younger = process.create_time() > written_at + CLOCK_SLACK_SECONDS
     except psutil.NoSuchProcess:
         return None
-    return process if runs(process) and not younger else None
+    return process if is_running(process) and not younger else None

@@ -1,9 +1,9 @@
-"""One part kept running: started again when it ends unasked, ever more rarely while it fails."""
+"""A supervised part: restarted when it exits unexpectedly, with exponential backoff."""
 
 import asyncio
+from dataclasses import dataclass
 from time import monotonic
 
-from pml_local.backoff import Failures
 from pml_local.errors import PartFailedError, StackError
 from pml_local.events import (
     OnEvent,
@@ -14,8 +14,30 @@ from pml_local.events import (
     PartStarting,
     PartStopped,
 )
-from pml_local.parts import Part, start_part, start_somewhere
+from pml_local.parts import Part, start_on_free_port, start_part
 from pml_local.process import ChildProcess
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 60.0
+STEADY_SECONDS = 30.0
+_MOST_DOUBLINGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Number of consecutive failures of a part; a steady run resets it."""
+
+    count: int = 0
+
+    def after_running(self, seconds: float) -> "Failures":
+        """The count after one more failure, `seconds` after the last start."""
+        return Failures(1 if seconds >= STEADY_SECONDS else self.count + 1)
+
+    @property
+    def delay(self) -> float:
+        """Seconds to wait before the next start: 0.1, 0.2, 0.4 … at most a minute."""
+        doublings = min(max(0, self.count - 1), _MOST_DOUBLINGS)
+        return min(LONGEST_DELAY, FIRST_DELAY * 2**doublings)
 
 
 class SupervisedPart:
@@ -35,12 +57,14 @@ class SupervisedPart:
         return self._process if running else None
 
     async def start(self) -> None:
-        """Start it and keep it running from then on; raises PartFailedError."""
+        """Start it and supervise it from then on; raises PartFailedError."""
         process = await self._bring_up()
-        self._watcher = asyncio.create_task(self._keep(process), name=f"keep {self.part.name}")
+        self._watcher = asyncio.create_task(
+            self._supervise(process), name=f"supervise {self.part.name}"
+        )
 
     async def stop(self) -> None:
-        """End it and stop watching; safe to call in any state."""
+        """Stop it and its supervision; safe in any state."""
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
@@ -50,32 +74,32 @@ class SupervisedPart:
             self._on_event(PartStopped(self.part.name, code))
 
     async def restart(self) -> None:
-        """Stop it and start it again, at once."""
+        """Stop it and start it again at once."""
         await self.stop()
         await self.start()
 
     async def replace(self, reason: str) -> None:
-        """End a process that does not do its work; it is started again as one that crashed."""
+        """Kill a process that does not do its work; it is restarted as after a crash."""
         if (process := self.process) is not None:
             self._on_event(PartStalled(self.part.name, reason))
             await process.stop()
 
     def kill(self) -> None:
-        """SIGKILL it, whatever waits for its end."""
+        """Send SIGKILL, without waiting for the exit."""
         if (process := self.process) is not None:
             process.send_kill()
 
     async def _bring_up(self) -> ChildProcess:
         name, began = self.part.name, monotonic()
         self._on_event(PartStarting(name))
-        # Once it has been up, others know its port.
-        start = start_part if self._up_before else start_somewhere
+        # Once it has been ready, its port is known to others.
+        start = start_part if self._up_before else start_on_free_port
         process = self._process = await start(self.part)
         self._up_before = True
         self._on_event(PartReady(name, process.pid, self.part.port, monotonic() - began))
         return process
 
-    async def _keep(self, process: ChildProcess) -> None:
+    async def _supervise(self, process: ChildProcess) -> None:
         failures = Failures()
         while True:
             started = monotonic()
@@ -88,7 +112,7 @@ class SupervisedPart:
     async def _start_again(
         self, failures: Failures, error: Exception
     ) -> tuple[ChildProcess, Failures]:
-        """Try until it is ready."""
+        """Retry until it is ready."""
         while True:
             reason = error.reason if isinstance(error, PartFailedError) else str(error)
             self._on_event(PartRestarting(self.part.name, reason, failures.count, failures.delay))

@@ -1,4 +1,4 @@
-"""Running a stack until a signal ends it: what `pml up` does."""
+"""The supervisor process behind `pml up`: runs a stack until a signal ends it."""
 
 import asyncio
 import signal
@@ -15,10 +15,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -> None:
-    """Bring a stack up, keep it up, and end it at SIGINT, SIGTERM or SIGHUP.
+    """Start a stack, keep it running, and stop it at SIGINT, SIGTERM or SIGHUP.
 
-    A second signal kills what has not ended yet. Raises StackError when the stack does not come up;
-    a part that fails later is started again until it runs. Call it in the main thread.
+    A second signal kills what has not ended yet. Raises StackError when the stack fails to start; a
+    part that fails later is restarted until it runs. Call it in the main thread.
     """
     stack = Stack(options, on_event)
     asked = asyncio.Event()
@@ -30,14 +30,14 @@ async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -
 
     with _signals_call(on_signal):
         try:
-            await _unless(asked, stack.start())
+            await _run_unless_set(asked, stack.start())
             await asked.wait()
         finally:
             await stack.stop()
 
 
-async def _unless(event: asyncio.Event, work: Coroutine[None, None, T]) -> T | None:
-    """Do the work until it ends or the event is set, which cancels it; None in that case."""
+async def _run_unless_set(event: asyncio.Event, work: Coroutine[None, None, T]) -> T | None:
+    """Run the work until it ends or the event is set, which cancels it; None in that case."""
     working = asyncio.create_task(work)
     waiting = asyncio.create_task(event.wait())
     try:

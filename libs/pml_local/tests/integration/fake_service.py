@@ -1,10 +1,10 @@
-"""A service of no content: `fake_service.py [MODE]`, one of `unready`, `failing`, `fails-with
-<file>`, `deaf`, `family <pid file>`, `servers <file>`.
+"""A fake service: `fake_service.py [MODE]`, one of `unready`, `failing`, `fails-with <file>`,
+`deaf`, `family <pid file>`, `servers <file>`.
 
-It answers /healthz on the port that its environment names: 200, or 503 for ever (`unready`); or it
-ends at once with code 3 (`failing`, or `fails-with` a file that exists). `deaf` ignores SIGTERM.
-`family` starts a child of its own first, in another session. `servers` answers every GET with what
-the file says of MCP servers.
+It answers /healthz on the port given by its environment: 200, or always 503 (`unready`); or it
+exits at once with code 3 (`failing`, or `fails-with` an existing file). `deaf` ignores SIGTERM.
+`family` first starts a child in another session. `servers` answers every GET with the MCP servers
+listed in the file.
 """
 
 import os
@@ -21,7 +21,7 @@ class Health(BaseHTTPRequestHandler):
     """Answers every GET."""
 
     def do_GET(self) -> None:
-        """200, or 503 with a reason."""
+        """Answer 200, or 503 with a reason."""
         self.send_response(503 if MODE == "unready" else 200)
         self.end_headers()
         if self.path == "/api/servers" and MODE == "servers":

@@ -10,7 +10,7 @@ from pml_local.supervisor import run_until_stopped
 
 SERVICE = (sys.executable, str(Path(__file__).with_name("fake_service.py")))
 SERVICES = (
-    ServiceSpec("worker", (*SERVICE, *sys.argv[2:])),
+    ServiceSpec("worker", (*SERVICE, *sys.argv[2:]), stop_within=600.0),
     ServiceSpec("gateway", SERVICE, port_variable="PML_GATEWAY_PORT"),
 )
 

@@ -1,4 +1,4 @@
-"""The fixtures that other packages' integration tests stand on."""
+"""The fixtures that integration tests of all packages use."""
 
 import json
 from typing import Any, cast
@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from nats.aio.client import Client
 
-from pml_local.testing import (
+from libs.pml_local.tests.support.harness import (
     RunningNats,
     eventually,
     fresh_database,
@@ -18,7 +18,7 @@ from pml_local.testing import (
 pytestmark = pytest.mark.integration
 
 
-async def _ask(client: Client, subject: str, request: dict[str, object]) -> dict[str, Any]:
+async def _request(client: Client, subject: str, request: dict[str, object]) -> dict[str, Any]:
     reply = await client.request(subject, json.dumps(request).encode(), timeout=2)
     return cast("dict[str, Any]", json.loads(reply.data))
 
@@ -28,12 +28,12 @@ async def test_nats_keeps_stored_messages_when_it_is_killed_and_started_again(
 ) -> None:
     client = Client()
     await client.connect(nats_server.url, reconnect_time_wait=0)
-    await _ask(client, "$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]})
-    await _ask(client, "s.1", {"kept": True})
+    await _request(client, "$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]})
+    await _request(client, "s.1", {"kept": True})
     await nats_server.kill()
     await nats_server.start()
     await eventually(lambda: client.is_connected)
-    got = await _ask(client, "$JS.API.STREAM.MSG.GET.S", {"seq": 1})
+    got = await _request(client, "$JS.API.STREAM.MSG.GET.S", {"seq": 1})
     assert got["message"]["subject"] == "s.1"
     await client.close()
 
@@ -66,7 +66,7 @@ LINGERS = {
     "autovacuum_vacuum_cost_delay": "100ms",
     "autovacuum_vacuum_cost_limit": "1",
 }
-"""Autovacuum that comes at once and takes its time."""
+"""Autovacuum that starts at once and runs slowly."""
 BEING_VACUUMED = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND usename IS DISTINCT FROM current_user
@@ -80,7 +80,7 @@ async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> No
                 writer = await asyncpg.connect(dsn)
                 await writer.execute("CREATE TABLE rows AS SELECT generate_series(1, 9999) AS n")
                 await writer.execute("DELETE FROM rows")
-                await writer.close()  # this tells autovacuum at once
+                await writer.close()  # this notifies autovacuum at once
                 user = await asyncpg.connect(dsn)
                 await eventually(lambda: user.fetchval(BEING_VACUUMED), within=60.0)
             gone = await asyncpg.connect(server.dsn())
@@ -90,6 +90,6 @@ async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> No
             user.terminate()
 
 
-async def test_eventually_says_what_it_last_saw() -> None:
-    with pytest.raises(AssertionError, match="its last answer was 0"):
+async def test_eventually_reports_the_last_result() -> None:
+    with pytest.raises(AssertionError, match="the last result was 0"):
         await eventually(lambda: 0, within=0.05)

@@ -1,4 +1,4 @@
-"""Servers whose disk is full: said by whoever tries to write, healed once there is room."""
+"""Servers whose disk is full: they report it on a write and recover once there is room."""
 
 import secrets
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NoReplyInTime
 
+from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
+from libs.pml_local.tests.support.small_disk import MIB, small_disk
 from pml_common.bus import names
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.identity import all_services_identity
@@ -20,8 +22,6 @@ from pml_common.storage.pool import open_pool, transaction
 from pml_common.storage.schema import storage_check
 from pml_local.nats import NatsServer
 from pml_local.parts import start_part
-from pml_local.small_disk import MIB, small_disk
-from pml_local.testing import reachable_folder, running_postgres
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +30,7 @@ SUBJECT = names.write_check("evt", "gateway")
 
 
 async def _write_too_much(url: str) -> None:
-    """One message that the disk has no room for."""
+    """Publish one message that does not fit on the disk."""
     client = Client()
     await client.connect(url)
     try:
@@ -72,7 +72,7 @@ async def test_one_write_without_room_stops_a_stream_until_the_server_is_restart
             await process.stop()
 
 
-async def test_a_postgres_whose_disk_is_full_is_an_outage_that_health_tells_and_that_ends() -> None:
+async def test_a_postgres_whose_disk_is_full_is_an_outage_until_there_is_room() -> None:
     with reachable_folder() as folder, small_disk(folder / "disk", 256) as disk:
         async with running_postgres(disk.folder) as server:
             await migrate(server.dsn(), "room", inbox_migrations())

@@ -1,4 +1,4 @@
-"""Forgeries that the server itself refuses, each by the service that would profit."""
+"""Forged messages that the NATS server itself refuses, by the service that would send them."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NoReplyInTime
 
+from libs.pml_local.tests.support.harness import RunningNats, eventually
 from pml_common.bus.connection import subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -20,7 +21,6 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import RunningNats, eventually
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ SCOPE = Scope(org="acme", project="webapp")
 
 @pytest.fixture
 async def operator(nats_server: RunningNats) -> AsyncIterator[Client]:
-    """Sees everything, on a server that has all streams."""
+    """A client with all permissions, on a server with all streams."""
     bus = await NatsBus.connect(
         nats_server.url, service="gateway", identity=all_services_identity()
     )
@@ -41,25 +41,25 @@ async def operator(nats_server: RunningNats) -> AsyncIterator[Client]:
 
 
 class Intruder:
-    """One service's user, and what the server refused it."""
+    """A client with one service's credentials, and the server's refusals."""
 
     def __init__(self) -> None:
         self.client = Client()
         self.refused: list[str] = []
 
     async def note(self, error: Exception) -> None:
-        """Keep what the server said."""
+        """Record the server's error."""
         self.refused.append(str(error).lower())
 
-    async def is_refused(self, kind: str, subject: str) -> None:
+    async def wait_until_refused(self, kind: str, subject: str) -> None:
         """Wait until the server has refused a subject."""
         said = f'permissions violation for {kind} to "{subject}"'.lower()
         await eventually(lambda: any(said in each for each in self.refused))
 
 
 @asynccontextmanager
-async def intruding(server: RunningNats, service: str) -> AsyncGenerator[Intruder]:
-    """A client with the credentials of a service."""
+async def connected_as(server: RunningNats, service: str) -> AsyncGenerator[Intruder]:
+    """Connect with the credentials of a service."""
     intruder = Intruder()
     await intruder.client.connect(
         server.url_of(service), error_cb=intruder.note, inbox_prefix=f"_INBOX.{service}"
@@ -103,9 +103,9 @@ async def test_what_a_service_has_no_business_with_is_refused(
 
     await subscribe(operator, subject, note)
     await operator.flush()
-    async with intruding(nats_server, service) as intruder:
+    async with connected_as(nats_server, service) as intruder:
         await intruder.client.publish(subject, b"{}")
-        await intruder.is_refused("publish", subject)
+        await intruder.wait_until_refused("publish", subject)
     await operator.flush()
     assert arrived == []
 
@@ -128,9 +128,9 @@ async def test_what_is_meant_for_another_is_not_read(
     async def read(message: Msg) -> None:
         raise AssertionError(message.subject)
 
-    async with intruding(nats_server, service) as intruder:
+    async with connected_as(nats_server, service) as intruder:
         await subscribe(intruder.client, subject, read)
-        await intruder.is_refused("subscription", subject)
+        await intruder.wait_until_refused("subscription", subject)
 
 
 async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: RunningNats) -> None:
@@ -141,22 +141,22 @@ async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: Runni
         await message.respond(b"first")
 
     async with (
-        intruding(nats_server, "registry") as registry,
-        intruding(nats_server, "gateway") as gateway,
+        connected_as(nats_server, "registry") as registry,
+        connected_as(nats_server, "gateway") as gateway,
     ):
         subject = "pml.qry.registry.list-tools.v1"
         await subscribe(registry.client, subject, answer)
         await registry.client.flush()
         assert (await gateway.client.request(subject, b"", timeout=5)).data == b"first"
         await questions[0].respond(b"second")
-        await registry.is_refused("publish", questions[0].reply)
+        await registry.wait_until_refused("publish", questions[0].reply)
 
 
 async def test_a_stream_that_exists_is_not_changed_by_creating_it(
     nats_server: RunningNats, operator: Client
 ) -> None:
     config = {"name": "PML_EXECUTOR_EVT", "subjects": ["pml.evt.executor.>"], "max_msgs": 1}
-    async with intruding(nats_server, "learner") as intruder:
+    async with connected_as(nats_server, "learner") as intruder:
         reply = await intruder.client.request(
             "$JS.API.STREAM.CREATE.PML_EXECUTOR_EVT", json.dumps(config).encode(), timeout=5
         )

@@ -12,7 +12,7 @@ import pytest
 from pml_local.composition import StackOptions
 from pml_local.errors import PortTakenError, StackError
 from pml_local.nats import NatsServer
-from pml_local.parts import MOST_PORTS, start_somewhere
+from pml_local.parts import MOST_PORTS, start_on_free_port
 from pml_local.ports import LOOPBACK, free_port
 from pml_local.services import ServiceSpec
 from pml_local.stack import embedded_stack
@@ -23,14 +23,14 @@ FAKE = Path(__file__).with_name("fake_service.py")
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that another process has."""
+    """A port that another process listens on."""
     with socket.socket() as other:
         other.bind((LOOPBACK, free_port()))
         yield other.getsockname()[1]
 
 
-def _choices(monkeypatch: pytest.MonkeyPatch, module: str, first: int) -> None:
-    """Let a part choose this port first, as if it had been free then."""
+def _choose_first(monkeypatch: pytest.MonkeyPatch, module: str, first: int) -> None:
+    """Make a part choose this port first, as if it had been free."""
     ports = itertools.chain([first], iter(free_port, None))
     monkeypatch.setattr(f"pml_local.{module}.free_port", lambda: next(ports))
 
@@ -40,7 +40,7 @@ async def test_a_part_whose_port_was_taken_meanwhile_starts_on_another(
     stack_home: Path, taken: int, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = {"nats": "nats", "postgres": "postgres", "worker": "composition"}[part]
-    _choices(monkeypatch, module, taken)
+    _choose_first(monkeypatch, module, taken)
     services = [
         ServiceSpec("worker", (sys.executable, str(FAKE))),
         ServiceSpec("gateway", (sys.executable, str(FAKE)), {}, "PML_GATEWAY_PORT"),
@@ -52,12 +52,12 @@ async def test_a_part_whose_port_was_taken_meanwhile_starts_on_another(
         assert f":{port}" in urls.get(part, f":{port}")
 
 
-async def test_a_port_that_was_named_and_is_taken_is_told_by_its_number(
+async def test_a_named_port_that_is_taken_is_an_error_with_its_number(
     tmp_path: Path, taken: int
 ) -> None:
     server = NatsServer(tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex(), port=taken)
     with pytest.raises(PortTakenError, match=f"port {taken} on 127.0.0.1 is taken"):
-        await start_somewhere(server)
+        await start_on_free_port(server)
 
 
 async def test_a_part_that_finds_every_port_taken_gives_up_with_the_reason(
@@ -72,5 +72,5 @@ async def test_a_part_that_finds_every_port_taken_gives_up_with_the_reason(
     monkeypatch.setattr("pml_local.nats.free_port", choose)
     server = NatsServer(tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex())
     with pytest.raises(StackError, match=f"port {taken} is taken"):
-        await start_somewhere(server)
+        await start_on_free_port(server)
     assert len(chosen) == MOST_PORTS

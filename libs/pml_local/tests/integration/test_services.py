@@ -1,4 +1,4 @@
-"""A service is ready when it answers itself, not when its port does."""
+"""Readiness of services: the service itself must answer, not just its port."""
 
 import os
 import sys

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.errors import PartFailedError, PortTakenError
 from pml_local.events import (
@@ -17,22 +18,21 @@ from pml_local.events import (
     PartExited,
     PartReady,
     PartRestarting,
-    ServersAwaited,
     StackReady,
     StackStopped,
     StackStopping,
+    WaitingForMcpServers,
 )
 from pml_local.services import ServiceSpec
 from pml_local.stack import embedded_stack
 from pml_local.state import PartDown, read_state
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 FAKE = Path(__file__).with_name("fake_service.py")
 
 
-def fake(name: str, *mode: str, start_within: float = 10.0) -> ServiceSpec:
-    """A fake service; one named `gateway` listens where a gateway would."""
+def fake(name: str, *mode: str, start_within: float = 60.0) -> ServiceSpec:
+    """A fake service; one named `gateway` listens on the gateway's port."""
     variable = "PML_GATEWAY_PORT" if name == "gateway" else "PML_HEALTH_PORT"
     return ServiceSpec(name, (sys.executable, str(FAKE), *mode), {}, variable, start_within)
 
@@ -56,7 +56,7 @@ async def test_every_part_that_crashes_comes_back_on_its_port(stack_home: Path) 
             assert state.parts[name].pid == ready[0].pid
 
 
-async def test_a_part_is_away_while_it_is_to_be_and_comes_back_on_its_port(
+async def test_a_stopped_part_comes_back_on_its_port(
     stack_home: Path,
 ) -> None:
     services = [fake("gateway"), fake("worker")]
@@ -69,7 +69,7 @@ async def test_a_part_is_away_while_it_is_to_be_and_comes_back_on_its_port(
         assert after.pid != before.pid
 
 
-async def test_its_events_tell_its_life_in_order(stack_home: Path) -> None:
+async def test_its_events_are_emitted_in_order(stack_home: Path) -> None:
     events: list[Event] = []
     options = StackOptions(stack_home, services=[fake("gateway")])
     async with embedded_stack(options, events.append) as stack:
@@ -88,8 +88,9 @@ async def test_its_events_tell_its_life_in_order(stack_home: Path) -> None:
     assert stack.parts == {}
 
 
-def tell_servers(file: Path, **states: str) -> None:
-    """Let a fake gateway tell how MCP servers stand; a `ready` one is found by programs."""
+def write_server_states(file: Path, **states: str) -> None:
+    """Set the MCP servers' states that a fake gateway reports; the tools of a `ready` one are
+    listed."""
     servers = [
         {"name": name, "state": state, "error": None, "announced": state == "ready"}
         for name, state in states.items()
@@ -102,18 +103,18 @@ async def test_it_is_ready_once_its_mcp_servers_have_listed_or_failed(
     stack_home: Path, tmp_path: Path
 ) -> None:
     file, events = tmp_path / "servers", list[Event]()
-    tell_servers(file, fs="connecting", web="failed", git="ready")
+    write_server_states(file, fs="connecting", web="failed", git="ready")
 
     def on_event(event: Event) -> None:
-        if isinstance(event, ServersAwaited):
-            tell_servers(file, fs="ready", web="failed", git="ready")
+        if isinstance(event, WaitingForMcpServers):
+            write_server_states(file, fs="ready", web="failed", git="ready")
         events.append(event)
 
     services = [fake("gateway", "servers", str(file))]
     options = StackOptions(stack_home, services=services, servers_within=60.0)
     async with embedded_stack(options, on_event):
         awaited, ready = events[-2:]
-        assert awaited == ServersAwaited(("fs",))
+        assert awaited == WaitingForMcpServers(("fs",))
         assert isinstance(ready, StackReady)
         assert ready.servers == {"fs": "", "web": "failed", "git": ""}
 
@@ -122,7 +123,7 @@ async def test_it_waits_for_mcp_servers_no_longer_than_it_was_told(
     stack_home: Path, tmp_path: Path
 ) -> None:
     file, events = tmp_path / "servers", list[Event]()
-    tell_servers(file, fs="connecting")
+    write_server_states(file, fs="connecting")
     services = [fake("gateway", "servers", str(file))]
     options = StackOptions(stack_home, services=services, servers_within=0.0)
     async with embedded_stack(options, events.append):
@@ -147,7 +148,7 @@ async def test_a_part_that_ends_at_its_start_is_named_with_the_end_of_its_log(
             pass
 
 
-async def test_a_part_that_fails_later_is_told_and_comes_back_once_it_can(
+async def test_a_part_that_fails_later_is_reported_and_restarted(
     stack_home: Path, tmp_path: Path
 ) -> None:
     trouble, events = tmp_path / "trouble", list[Event]()

@@ -1,4 +1,4 @@
-"""A whole supervisor process: how it ends, and what it leaves."""
+"""A whole supervisor process: how it ends and what it leaves behind."""
 
 import asyncio
 import os
@@ -11,9 +11,9 @@ import asyncpg
 import psutil
 import pytest
 
-from pml_local.process import descendants_of, runs
+from libs.pml_local.tests.support.harness import eventually
+from pml_local.process import descendants_of, is_running
 from pml_local.state import StackState, read_state
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 PARTS = {"nats", "postgres", "worker", "gateway"}
@@ -21,14 +21,14 @@ SUPERVISOR = Path(__file__).with_name("fake_supervisor.py")
 
 
 class Supervisors:
-    """Starts `fake_supervisor.py` processes and remembers what they started."""
+    """Starts `fake_supervisor.py` processes and records their descendants."""
 
     def __init__(self) -> None:
         self.processes: list[asyncio.subprocess.Process] = []
         self.family: list[psutil.Process] = []
 
     async def start(self, home: Path, *mode: str) -> asyncio.subprocess.Process:
-        """One supervisor on a folder, not ready yet; its stderr is a pipe."""
+        """Start a supervisor on a folder, not ready yet; its stderr is a pipe."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(SUPERVISOR),
@@ -42,21 +42,21 @@ class Supervisors:
     async def start_ready(
         self, home: Path, *mode: str
     ) -> tuple[asyncio.subprocess.Process, StackState]:
-        """One supervisor whose stack is up; all its descendants are noted."""
+        """Start a supervisor and wait until its stack is up; its descendants are recorded."""
         process = await self.start(home, *mode)
-        state = await eventually(lambda: read_state(home), within=30)
+        state = await eventually(lambda: read_state(home), within=60)
         assert state.pid == process.pid
         self.family = descendants_of(process.pid)
         return process, state
 
     async def leaves_nothing(self) -> None:
-        """Fails unless the noted descendants end."""
-        await eventually(lambda: not [one for one in self.family if runs(one)], within=10)
+        """Fail unless the recorded descendants end."""
+        await eventually(lambda: not [one for one in self.family if is_running(one)], within=60)
 
 
 @pytest.fixture
 async def supervisors() -> AsyncIterator[Supervisors]:
-    """Supervisor processes; killed after the test if they still run."""
+    """Supervisor processes; killed after the test if still running."""
     made = Supervisors()
     yield made
     for process in made.processes:
@@ -66,7 +66,7 @@ async def supervisors() -> AsyncIterator[Supervisors]:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> int:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await process.wait()
 
 
@@ -137,7 +137,7 @@ async def test_a_signal_during_the_start_ends_it_too(
     supervisors: Supervisors, stack_home: Path
 ) -> None:
     process = await supervisors.start(stack_home)
-    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=10)
+    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=60)
     supervisors.family = descendants_of(process.pid)
     process.terminate()
     assert await _ended(process) == 0
@@ -150,8 +150,8 @@ async def test_a_second_signal_kills_what_takes_its_time(
     process, state = await supervisors.start_ready(stack_home, "deaf")
     process.terminate()
     gateway = psutil.Process(state.parts["gateway"].pid)
-    await eventually(lambda: not runs(gateway))
+    await eventually(lambda: not is_running(gateway))
     process.terminate()
-    async with asyncio.timeout(10):  # a deaf service would have 15 s
+    async with asyncio.timeout(60):  # without the second signal it would wait 600 s
         assert await process.wait() == 0
     await supervisors.leaves_nothing()

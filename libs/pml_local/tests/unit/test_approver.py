@@ -1,4 +1,4 @@
-"""The approver's key: who can read it, where it lies, and who is told of it."""
+"""The approver's key: who can read it, where it is stored, and who gets its hash."""
 
 import hashlib
 import os
@@ -35,7 +35,9 @@ def test_its_owner_alone_can_read_it_and_the_hash_is_that_of_the_key(tmp_path: P
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_of_the_machine_cannot_read_it(tmp_path: Path) -> None:
-    file = Path(tempfile.gettempdir()) / f"pml-approver-{os.getpid()}.key"  # they may look here
+    file = (
+        Path(tempfile.gettempdir()) / f"pml-approver-{os.getpid()}.key"
+    )  # readable by other users
     try:
         write_key(file, tmp_path / "data")
         tried = subprocess.run(
@@ -73,26 +75,26 @@ def test_it_lies_under_the_users_state_one_for_each_data_folder(
     assert default_key_file(one, {"PML_APPROVER_KEY_FILE": "/k/ey"}) == Path("/k/ey")
 
 
-def test_where_tool_servers_commonly_may_look_it_is_not_kept(
+def test_it_is_not_stored_where_tool_servers_commonly_have_access(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, work = tmp_path / "data", tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
-    with pytest.raises(ApproverKeyError, match="lies in the data folder"):
+    with pytest.raises(ApproverKeyError, match="is inside the data folder"):
         write_key(home / "approver.key", home)
-    with pytest.raises(ApproverKeyError, match="lies in the folder that is worked in"):
+    with pytest.raises(ApproverKeyError, match="is inside the working folder"):
         write_key(work / "deep" / "approver.key", home)
     monkeypatch.setenv("HOME", str(work / "user"))
-    write_key(work / "user" / "approver.key", home)  # who works in all they have has no other
+    write_key(work / "user" / "approver.key", home)  # allowed: the working folder is their home
 
 
 def test_a_key_that_is_not_there_or_none_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ApproverKeyError, match=r"cannot be read: .* PML_APPROVER_KEY_FILE"):
         read_key(tmp_path / "approver.key")
     (tmp_path / "empty").touch()
-    with pytest.raises(ApproverKeyError, match="holds no key"):
+    with pytest.raises(ApproverKeyError, match="is empty"):
         read_key(tmp_path / "empty")
     (tmp_path / "file").touch()
     with pytest.raises(ApproverKeyError, match="cannot be written"):

@@ -1,9 +1,9 @@
-"""When a crashed part is started again."""
+"""Delays between restarts of a crashed part."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_local.backoff import LONGEST_DELAY, STEADY_SECONDS, Failures
+from pml_local.supervised import LONGEST_DELAY, STEADY_SECONDS, Failures
 
 
 def test_the_delay_doubles_from_a_tenth_of_a_second() -> None:
@@ -16,11 +16,11 @@ def test_the_delay_never_shrinks_with_more_failures_and_is_bounded(count: int) -
 
 
 @given(st.lists(st.floats(min_value=0, max_value=STEADY_SECONDS - 0.001), max_size=20))
-def test_failures_in_a_row_are_counted(lives: list[float]) -> None:
+def test_failures_in_a_row_are_counted(runs: list[float]) -> None:
     failures = Failures()
-    for seconds in lives:
+    for seconds in runs:
         failures = failures.after_running(seconds)
-    assert failures.count == len(lives)
+    assert failures.count == len(runs)
 
 
 def test_what_fails_for_hours_is_tried_once_a_minute() -> None:

@@ -1,4 +1,4 @@
-"""What each part of a stack is told."""
+"""The environment of each part of a stack."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ from pml_local.services import Service
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No account is made, and nothing of the tester's own environment is seen."""
+    """Create no account and hide the tester's own environment."""
     monkeypatch.setattr("pml_local.composition.database_account", lambda: None)
     for name in (
         "PML_MCP_SERVERS",
@@ -181,5 +181,5 @@ async def test_how_often_nats_syncs_is_a_setting(
 
 def test_a_sync_interval_that_is_none_is_refused(tmp_path: Path) -> None:
     options = StackOptions(home=tmp_path, env={"PML_NATS_SYNC_INTERVAL": "often"})
-    with pytest.raises(StackError, match="PML_NATS_SYNC_INTERVAL=often: write a time"):
+    with pytest.raises(StackError, match="PML_NATS_SYNC_INTERVAL=often: expected a duration"):
         compose(options, DataFolder(tmp_path))

@@ -1,13 +1,17 @@
-"""What other commands read about a running stack."""
+"""The stored state of a running stack."""
 
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from pml_local.events import PartExited, PartReady, PartRestarting, PartStarting, PartStopped
 from pml_local.state import (
+    DownParts,
+    PartDown,
     PartState,
     StackState,
     end_leftovers,
@@ -15,6 +19,8 @@ from pml_local.state import (
     remove_state,
     write_state,
 )
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def _state(pid: int, part_pid: int | None = None) -> StackState:
@@ -61,3 +67,29 @@ def test_parts_that_outlived_their_supervisor_are_ended(tmp_path: Path) -> None:
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+def test_a_part_is_down_from_its_first_failure_until_it_is_ready() -> None:
+    down, later = DownParts(), NOON + timedelta(seconds=20)
+    assert not down.observe(PartExited("registry", 1, Path("log")), NOON)
+    assert down.observe(PartRestarting("registry", "ended with code 1", 1, 0.1), NOON)
+    assert not down.observe(PartStarting("registry"), NOON)
+    assert down.observe(PartRestarting("registry", "was not ready", 2, 51.2), later)
+    assert down.parts == {
+        "registry": PartDown(
+            since=NOON,
+            reason="was not ready",
+            failures=2,
+            next_try=later + timedelta(seconds=51.2),
+        )
+    }
+    assert down.observe(PartReady("registry", 7, 1, 0.3), later)
+    assert not down.observe(PartReady("registry", 7, 1, 0.3), later)
+    assert down.parts == {}
+
+
+def test_a_part_that_was_stopped_is_not_down() -> None:
+    down = DownParts()
+    down.observe(PartRestarting("learner", "ended with code 1", 1, 0.1), NOON)
+    down.observe(PartStopped("learner", 0), NOON)
+    assert down.parts == {}

@@ -8,7 +8,7 @@ import pytest
 
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from pml_local.testing import eventually
+from libs.pml_local.tests.support.harness import eventually
 from services.analyzer.tests.type_checks import (
     COMMAND,
     ENDLESS,

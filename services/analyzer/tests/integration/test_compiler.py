@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analysis.check_results import CompileError
 from pml_analyzer.adapters.deno_compiler import DenoCompiler, deno_compiler
 from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
 from services.analyzer.tests.recorder import DENO
 
 pytestmark = pytest.mark.integration

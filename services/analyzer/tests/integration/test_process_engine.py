@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.check_results import ended_the_process
 from pml_analysis.decision.capabilities import Library
@@ -27,7 +28,6 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import eventually
 from services.analyzer.tests.conftest import Registry
 from services.analyzer.tests.library import KNOWN, READ_JSON, described
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, tool

@@ -6,12 +6,12 @@ from typing import Literal
 import pytest
 from deno import find_deno_bin
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
 from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
-from pml_local.testing import eventually
 from services.analyzer.tests.conftest import Registry
 from services.analyzer.tests.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested

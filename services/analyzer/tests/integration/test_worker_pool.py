@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildProcess
 from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
-from pml_local.testing import eventually
 from services.analyzer.tests.gated_children import CHILD, Gate
 
 pytestmark = pytest.mark.integration

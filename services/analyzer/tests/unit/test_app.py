@@ -3,6 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
 from libs.pml_common.tests.support.harness import BusHarness
@@ -11,7 +12,6 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTION_ANALYZED
 from pml_common.contracts.registry import CapabilityChanged, CatalogChanged
 from pml_common.health import Checks
-from pml_local.testing import eventually
 from services.analyzer.tests.conftest import Registry
 from services.analyzer.tests.library import READ_JSON, meaning
 from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.orphans import end_orphans
-from pml_local.testing import eventually
 from services.executor.tests.walled import site, standing
 
 pytestmark = pytest.mark.integration

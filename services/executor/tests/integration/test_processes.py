@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
@@ -21,7 +22,6 @@ from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program
 from pml_executor.ports import SandboxUnavailable
 from pml_executor.settings import ExecutorSettings
-from pml_local.testing import eventually
 from services.executor.tests.walled import command_lines
 
 pytestmark = pytest.mark.integration

@@ -11,6 +11,7 @@ from time import perf_counter
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
@@ -23,7 +24,6 @@ from pml_executor.domain.protocol import Program
 from pml_executor.domain.resources import Resources
 from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import SandboxBroken
-from pml_local.testing import eventually
 from services.executor.tests.walled import bare_runtime, command_lines, site, standing
 
 pytestmark = [

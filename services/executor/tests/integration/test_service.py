@@ -14,6 +14,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.bus.identity import all_services_identity
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
@@ -21,7 +22,6 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_local.testing import eventually
 
 pytestmark = pytest.mark.integration
 

@@ -12,8 +12,8 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.application import waiting as waits_for
+from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from services.executor.tests.asking import agreed, agreed_to_rest, parked, waiting
 
 MakeCommand = Callable[..., RunWorkflow]

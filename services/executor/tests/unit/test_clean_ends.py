@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
@@ -15,7 +16,6 @@ from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from pml_local.testing import eventually
 from services.executor.tests.asking import parked
 
 MakeCommand = Callable[..., RunWorkflow]

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_executor.ports import SandboxUnavailable
-from pml_local.testing import eventually
 from services.executor.tests.fake_processes import ACME, Factory, once, pool_of
 
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool
-from pml_local.testing import eventually
 from services.executor.tests.fake_processes import (
     ACME,
     OTHER,

@@ -14,13 +14,13 @@ import httpx2
 
 from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.bus.identity import all_services_identity
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.fake_services import Peers
 from services.gateway.tests.harness import APPROVER, APPROVER_KEY, Json, settings

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.fake_services import Peers
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_local.testing import eventually
 from services.gateway.tests.examples import workflow
 from services.gateway.tests.fake_services import Peers, record
 from services.gateway.tests.harness import Json

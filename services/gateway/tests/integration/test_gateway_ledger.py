@@ -13,6 +13,8 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -25,9 +27,7 @@ from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.liveness_lock import present
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.domain.tool_calls.ledger import LOST
-from pml_local.link import forwarded
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.calling import call, running
 from services.gateway.tests.examples import SCOPE, analyzed, workflow
 from services.gateway.tests.integration.gateways import (
@@ -153,7 +153,7 @@ async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_i
 async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str) -> None:
     instance = uuid4()
     async with (
-        forwarded(postgres_dsn) as link,
+        tcp_proxy(postgres_dsn) as link,
         open_schema(postgres_dsn, "gateway", "pml_gateway") as pool,
     ):
         ledger = PostgresCallLedger(pool)
@@ -163,7 +163,7 @@ async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str
             assert not await ledger.lives(uuid4())
             await link.cut()
             await eventually(lambda: _is_gone(ledger, instance))
-            await link.mend()
+            await link.listen()
             await eventually(lambda: ledger.lives(instance))
         await eventually(lambda: _is_gone(ledger, instance))
 

@@ -6,8 +6,8 @@ from time import perf_counter
 import httpx2
 import pytest
 
-from pml_local.link import forwarded
-from pml_local.testing import RunningNats, eventually
+from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
 
 pytestmark = pytest.mark.integration
@@ -76,7 +76,7 @@ async def test_without_postgres_nothing_is_accepted_and_what_runs_ends_once_it_i
     nats_url: str, postgres_dsn: str
 ) -> None:
     async with (
-        forwarded(postgres_dsn) as link,
+        tcp_proxy(postgres_dsn) as link,
         peers(nats_url) as p,
         gateway(nats_url, link.dsn) as g,
     ):
@@ -88,6 +88,6 @@ async def test_without_postgres_nothing_is_accepted_and_what_runs_ends_once_it_i
         assert (await g.http.get("/api/workflows")).status_code == 503
         assert "Postgres" in (await g.http.get("/healthz")).json()["checks"]["postgres"]
         p.release.set()
-        await link.mend()
+        await link.listen()
         assert (await hanging)["status"] == "success"
         assert (await g.execute())["status"] == "success"

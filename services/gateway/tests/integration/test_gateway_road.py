@@ -6,9 +6,9 @@ from collections import Counter
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolsListed
 from pml_gateway.adapters.stub_tools import ECHO
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE, WRITE
 from services.gateway.tests.integration.gateways import gateway, peers
 

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager
 import httpx2
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.pml_tools import EXECUTE
 from pml_gateway.entrypoints.mcp.call_tool import McpCalls
 from pml_gateway.ports import Caller
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.harness import Json, World, world
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import Asked, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
-from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, ELSEWHERE, RULES, TERMS
 from services.gateway.tests.harness import World, world
 

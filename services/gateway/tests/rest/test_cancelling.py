@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import CancelRun
-from pml_local.testing import eventually
 from services.gateway.tests.harness import World, world
 
 

@@ -8,13 +8,13 @@ from uuid import UUID, uuid4
 
 import httpx2
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_endpoint, rest_api
 from pml_gateway.entrypoints.http.heads import BoundedHeads
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.harness import Json, World, world
 

@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 from uuid import UUID
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import ids
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_local.testing import eventually
 from services.gateway.tests.examples import CODE_HASH, ELSEWHERE, SCOPE, workflow
 from services.gateway.tests.fake_services import record
 from services.gateway.tests.harness import World, world

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from pydantic import ValidationError
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolsListed
@@ -22,7 +23,6 @@ from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.settings import GatewaySettings
-from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.fake_services import Peers, record
 from services.gateway.tests.harness import FakeServers, settings

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
@@ -14,7 +15,6 @@ from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, MISUSED, Entry, fingerprint
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_local.testing import eventually
 from services.gateway.tests.calling import call, tool_calls
 from services.gateway.tests.examples import READ, WRITE, later, workflow
 from services.gateway.tests.harness import FakeServers

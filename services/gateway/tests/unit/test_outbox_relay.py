@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 from opentelemetry import trace
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.workflows import MemoryOutbox
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE, workflow
 
 

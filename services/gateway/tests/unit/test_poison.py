@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.identity import SIGNATURE, all_services_identity, signed_content
@@ -17,7 +18,6 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.timers.on_due import on_due
-from pml_local.testing import eventually
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.harness import World, world
 

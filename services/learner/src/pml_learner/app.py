@@ -19,7 +19,7 @@ from pml_learner.settings import LearnerSettings
 
 @asynccontextmanager
 async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Learn from runs and answer about them for as long as the block runs."""
+    """Run the learner until the context exits."""
     async with open_schema(
         settings.postgres_dsn, "learner", "pml_learner", patience_s=settings.start_patience_s
     ) as pool:

@@ -1,4 +1,4 @@
-"""What the learner's handlers need of the world."""
+"""Ports of the learner's handlers."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,34 +12,36 @@ from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson
 
 
-class Handling(Protocol):
-    """One handling of one message: what is saved in it counts once, or not at all."""
+class InboxTransaction(Protocol):
+    """The transaction that handles one message: its changes are applied once or not at all."""
 
     @property
     def replayed(self) -> Sequence[Message] | None:
-        """The facts stated before, when this message was handled before."""
+        """The messages published earlier, if this message was handled before."""
         ...
 
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        """What is known of a capability; nobody else learns about it until this handling ends."""
+        """Read and lock the experience of a capability until the transaction ends."""
         ...
 
     async def save(self, lesson: Lesson) -> None:
-        """Keep a trace and the experience it led to."""
+        """Store a trace and the experience including it."""
         ...
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """Remember what is stated, so that a redelivery states the same."""
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Store the messages to publish, so that a redelivery publishes the same."""
         ...
 
 
 class TraceStore(Protocol):
-    """Traces and what they taught. Everything here may raise StorageUnavailable."""
+    """Traces and learning. Every method may raise StorageUnavailable."""
 
-    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[Handling]:
-        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+    def once(
+        self, message_id: UUID, consumer: str
+    ) -> AbstractAsyncContextManager[InboxTransaction]:
+        """Handle a message exactly once under redelivery; an error in the block rolls back."""
         ...
 
     async def traces(self, query: ListTraces) -> TracePage:
-        """Traces of a capability, of a workflow or of the whole scope, newest first."""
+        """Return traces of a capability, of a workflow or of the whole scope, newest first."""
         ...

@@ -1,7 +1,7 @@
-"""What the learner is told by its environment."""
+"""The learner's settings."""
 
 from pml_common.service import StorageSettings
 
 
 class LearnerSettings(StorageSettings):
-    """Nothing of its own so far."""
+    """Settings common to services with storage."""

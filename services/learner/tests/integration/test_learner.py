@@ -1,4 +1,4 @@
-"""The learner as a whole, over real NATS and Postgres."""
+"""The learner service on real NATS and Postgres."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -8,6 +8,8 @@ from typing import TypeVar
 import pytest
 
 from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -18,9 +20,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
-from pml_local.link import forwarded
-from pml_local.testing import eventually
-from services.learner.tests.runs import SCOPE, call, finished
+from services.learner.tests.runs import SCOPE, finished_run, tool_call
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +36,7 @@ async def _learner(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
             await bus.drain()
 
 
-async def _stated(bus: Bus, run: RunFinished, kind: type[M]) -> list[M]:
+async def _published(bus: Bus, run: RunFinished, kind: type[M]) -> list[M]:
     entity = str(run.capability.capability_id)
     return [
         recorded.message
@@ -49,24 +49,26 @@ async def _traces(bus: Bus) -> TracePage:
     return await bus.request(catalog.LIST_TRACES, ListTraces(scope=SCOPE))
 
 
-async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgres_dsn: str) -> None:
+async def test_a_run_is_learned_published_and_can_be_queried(
+    nats_url: str, postgres_dsn: str
+) -> None:
     executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     try:
         async with _learner(
             await NatsBus.connect(nats_url, service="learner", identity=all_services_identity()),
             postgres_dsn,
         ):
-            run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)])
+            run = finished_run(calls=[tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)])
             await executor.publish(run)
 
-            async def told() -> Sequence[EdgesObserved]:
-                return await _stated(executor, run, EdgesObserved)
+            async def published() -> Sequence[EdgesObserved]:
+                return await _published(executor, run, EdgesObserved)
 
-            (observed,) = await eventually(told)
+            (observed,) = await eventually(published)
             assert [(edge.from_tool, edge.to_tool) for edge in observed.edges] == [
                 ("fs:stat", "fs:read")
             ]
-            (updated,) = await _stated(executor, run, LearningUpdated)
+            (updated,) = await _published(executor, run, LearningUpdated)
             assert (updated.revision, updated.priority) == (1, 1.0)
             (trace,) = (await _traces(executor)).traces
             assert trace.trace_id == run.trace_id
@@ -76,7 +78,7 @@ async def test_a_run_is_learned_told_and_can_be_asked_for(nats_url: str, postgre
 
 async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str) -> None:
     executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
-    runs = [finished() for _ in range(20)]
+    runs = [finished_run() for _ in range(20)]
     try:
         async with (
             _learner(
@@ -94,11 +96,11 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
         ):
             await asyncio.gather(*(executor.publish(run) for run in runs))
 
-            async def all_told() -> list[LearningUpdated]:
-                updates = await _stated(executor, runs[0], LearningUpdated)
+            async def all_updates() -> list[LearningUpdated]:
+                updates = await _published(executor, runs[0], LearningUpdated)
                 return updates if len(updates) == 20 else []
 
-            updates = await eventually(all_told, within=30.0)
+            updates = await eventually(all_updates, within=60.0)
             assert sorted(update.revision for update in updates) == list(range(1, 21))
             last = max(updates, key=lambda update: update.revision)
             assert last.usage.count == sum(stats.count for stats in last.learning.paths) == 20
@@ -107,11 +109,11 @@ async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str
         await executor.drain()
 
 
-async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
+async def test_messages_lost_in_a_crash_are_published_once_and_nothing_is_duplicated(
     nats_url: str, postgres_dsn: str
 ) -> None:
     executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
-    run = finished()
+    run = finished_run()
     try:
         bus = await CrashAfterCommitBus.connect(
             nats_url, service="learner", identity=all_services_identity()
@@ -119,42 +121,42 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
         async with _learner(bus, postgres_dsn):
             await executor.publish(run)
 
-            async def told() -> Sequence[LearningUpdated]:
-                return await _stated(executor, run, LearningUpdated)
+            async def published() -> Sequence[LearningUpdated]:
+                return await _published(executor, run, LearningUpdated)
 
-            (updated,) = await eventually(told)
+            (updated,) = await eventually(published)
             assert (updated.revision, updated.usage.count) == (1, 1)
             assert (await _traces(executor)).total == 1
     finally:
         await executor.drain()
 
 
-async def test_an_outage_of_postgres_is_said_and_outlasted(
+async def test_an_outage_of_postgres_is_reported_and_survived(
     nats_url: str, postgres_dsn: str
 ) -> None:
     executor = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
-    run = finished()
+    run = finished_run()
     try:
         async with (
-            forwarded(postgres_dsn) as link,
+            tcp_proxy(postgres_dsn) as proxy,
             _learner(
                 await NatsBus.connect(
                     nats_url, service="learner", identity=all_services_identity()
                 ),
-                link.dsn,
+                proxy.dsn,
             ),
         ):
-            await link.cut()
+            await proxy.cut()
             await executor.publish(run)
             with pytest.raises(QueryFailed) as failure:
                 await _traces(executor)
             assert failure.value.code == "unavailable"
-            await link.mend()
+            await proxy.listen()
 
-            async def told() -> Sequence[LearningUpdated]:
-                return await _stated(executor, run, LearningUpdated)
+            async def published() -> Sequence[LearningUpdated]:
+                return await _published(executor, run, LearningUpdated)
 
-            (updated,) = await eventually(told, within=30.0)
+            (updated,) = await eventually(published, within=60.0)
             assert updated.revision == 1
             assert await executor.dead_letters() == []
     finally:

@@ -1,4 +1,4 @@
-"""What every trace store promises."""
+"""Contract of every trace store."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -15,59 +15,69 @@ from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
 from pml_learner.ports import TraceStore
-from services.learner.tests.runs import ELSEWHERE, READ, SCOPE, STARTED_AT, call, finished, inside
+from services.learner.tests.runs import (
+    ELSEWHERE,
+    READ,
+    SCOPE,
+    STARTED_AT,
+    finished_run,
+    nested_run,
+    tool_call,
+)
 
 CONSUMER = "learner-on-run-finished"
 
 
 async def _learn(store: TraceStore, run: RunFinished) -> tuple[Message, ...]:
-    async with store.once(run.event_id, CONSUMER) as handling:
-        if handling.replayed is not None:
-            return tuple(handling.replayed)
-        lesson = learn(await handling.experience_of(run.scope, run.capability), run, TdRule())
-        await handling.save(lesson)
-        return tuple(handling.conclude(lesson.facts))
+    async with store.once(run.event_id, CONSUMER) as transaction:
+        if transaction.replayed is not None:
+            return tuple(transaction.replayed)
+        lesson = learn(await transaction.experience_of(run.scope, run.capability), run, TdRule())
+        await transaction.save(lesson)
+        return tuple(transaction.conclude(lesson.messages))
 
 
 async def _experience(store: TraceStore, run: RunFinished) -> Experience:
-    async with store.once(uuid4(), CONSUMER) as handling:
-        return await handling.experience_of(run.scope, run.capability)
+    async with store.once(uuid4(), CONSUMER) as transaction:
+        return await transaction.experience_of(run.scope, run.capability)
 
 
 async def test_an_unknown_capability_has_no_experience(trace_store: TraceStore) -> None:
-    assert await _experience(trace_store, finished()) == Experience()
+    assert await _experience(trace_store, finished_run()) == Experience()
 
 
-async def test_what_was_learned_is_what_the_next_run_starts_from(trace_store: TraceStore) -> None:
-    run = finished(decisions=[("d1", "true")])
+async def test_the_next_run_starts_from_what_was_learned(trace_store: TraceStore) -> None:
+    run = finished_run(decisions=[("d1", "true")])
     await _learn(trace_store, run)
     expected = learn(Experience(), run, TdRule()).experience
     assert await _experience(trace_store, run) == expected
 
 
-async def test_a_dry_run_is_kept_as_one_and_changes_no_experience(trace_store: TraceStore) -> None:
-    await _learn(trace_store, finished())
-    known = await _experience(trace_store, finished())
-    assert await _learn(trace_store, finished(dry_run=True, started_at=STARTED_AT + 1)) == ()
-    assert await _experience(trace_store, finished()) == known
+async def test_a_dry_run_is_stored_as_one_and_changes_no_experience(
+    trace_store: TraceStore,
+) -> None:
+    await _learn(trace_store, finished_run())
+    known = await _experience(trace_store, finished_run())
+    assert await _learn(trace_store, finished_run(dry_run=True, started_at=STARTED_AT + 1)) == ()
+    assert await _experience(trace_store, finished_run()) == known
     kept = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
     assert [trace.dry_run for trace in kept] == [True, False]
 
 
-async def test_a_message_handled_again_states_the_same_facts(trace_store: TraceStore) -> None:
-    run = finished(calls=[call("a:x", 0, 1), call("b:y", 2, 3)])
+async def test_a_message_handled_again_publishes_the_same_messages(trace_store: TraceStore) -> None:
+    run = finished_run(calls=[tool_call("a:x", 0, 1), tool_call("b:y", 2, 3)])
     first = await _learn(trace_store, run)
     assert await _learn(trace_store, run) == first
     assert (await trace_store.traces(ListTraces(scope=SCOPE))).total == 1
 
 
-async def test_an_error_undoes_the_whole_handling(trace_store: TraceStore) -> None:
-    run = finished()
+async def test_an_error_rolls_back_the_whole_transaction(trace_store: TraceStore) -> None:
+    run = finished_run()
 
     async def fail_midway() -> None:
-        async with trace_store.once(run.event_id, CONSUMER) as handling:
-            before = await handling.experience_of(run.scope, run.capability)
-            await handling.save(learn(before, run, TdRule()))
+        async with trace_store.once(run.event_id, CONSUMER) as transaction:
+            before = await transaction.experience_of(run.scope, run.capability)
+            await transaction.save(learn(before, run, TdRule()))
             raise RuntimeError("midway")
 
     with pytest.raises(RuntimeError, match="midway"):
@@ -79,7 +89,7 @@ async def test_an_error_undoes_the_whole_handling(trace_store: TraceStore) -> No
 
 
 async def test_twenty_runs_at_once_lose_no_update(trace_store: TraceStore) -> None:
-    runs = [finished(success=number % 2 == 0) for number in range(20)]
+    runs = [finished_run(success=number % 2 == 0) for number in range(20)]
     await asyncio.gather(*(_learn(trace_store, run) for run in runs))
     experience = await _experience(trace_store, runs[0])
     assert (experience.usage.count, experience.usage.success_count) == (20, 10)
@@ -87,39 +97,43 @@ async def test_twenty_runs_at_once_lose_no_update(trace_store: TraceStore) -> No
 
 
 async def test_one_message_delivered_to_two_at_once_counts_once(trace_store: TraceStore) -> None:
-    run = finished()
+    run = finished_run()
     first, second = await asyncio.gather(_learn(trace_store, run), _learn(trace_store, run))
     assert first == second
     assert (await _experience(trace_store, run)).usage.count == 1
 
 
-async def test_a_trace_comes_back_as_it_was_kept(trace_store: TraceStore) -> None:
-    run = finished(success=False, decisions=[("d1", "true")], calls=[call("a:x", 1.5, 2.25)])
+async def test_a_trace_is_read_as_it_was_stored(trace_store: TraceStore) -> None:
+    run = finished_run(
+        success=False, decisions=[("d1", "true")], calls=[tool_call("a:x", 1.5, 2.25)]
+    )
     await _learn(trace_store, run)
     (trace,) = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
     assert trace == learn(Experience(), run, TdRule()).trace
 
 
-async def test_payloads_keep_every_character_json_can_hold(trace_store: TraceStore) -> None:
+async def test_payloads_preserve_every_character_of_json(trace_store: TraceStore) -> None:
     strange: dict[str, object] = {"nul": "a\x00b", "emoji": "🦆", "deep": [None, 1.5, {"x": ""}]}
-    run = RunFinished.model_validate({**finished().model_dump(), "result": strange})
+    run = RunFinished.model_validate({**finished_run().model_dump(), "result": strange})
     await _learn(trace_store, run)
     (trace,) = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
     assert trace.result == strange
 
 
-async def test_text_that_postgres_refuses_is_kept_without_its_nul(trace_store: TraceStore) -> None:
+async def test_text_that_postgres_refuses_is_stored_without_its_nul(
+    trace_store: TraceStore,
+) -> None:
     endless = "dyn:" + "".join(f"{number:x}" for number in range(9000))
     run = RunFinished.model_validate(
         {
-            **finished(("n1", "dyn:a\x00b", endless), success=False).model_dump(),
+            **finished_run(("n1", "dyn:a\x00b", endless), success=False).model_dump(),
             "intent": "read\x00it",
             "principal": "agent\x007",
             "error": WorkflowError(kind="user_error", message="b\x00d"),
         }
     )
-    facts = await _learn(trace_store, run)
-    assert await _learn(trace_store, run) == facts
+    messages = await _learn(trace_store, run)
+    assert await _learn(trace_store, run) == messages
     (trace,) = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
     assert trace.intent is not None
     assert trace.intent.startswith("read")
@@ -128,7 +142,7 @@ async def test_text_that_postgres_refuses_is_kept_without_its_nul(trace_store: T
 
 
 async def test_traces_are_listed_newest_first_in_pages(trace_store: TraceStore) -> None:
-    runs = [finished(started_at=STARTED_AT + number) for number in range(5)]
+    runs = [finished_run(started_at=STARTED_AT + number) for number in range(5)]
     for run in reversed(runs):
         await _learn(trace_store, run)
     page = await trace_store.traces(ListTraces(scope=SCOPE, limit=2, offset=1))
@@ -139,7 +153,7 @@ async def test_traces_are_listed_newest_first_in_pages(trace_store: TraceStore) 
 
 
 async def test_traces_are_found_by_capability_and_by_workflow(trace_store: TraceStore) -> None:
-    one, other = finished(), finished(code_hash="cd34" * 16)
+    one, other = finished_run(), finished_run(code_hash="cd34" * 16)
     for run in (one, other):
         await _learn(trace_store, run)
 
@@ -153,13 +167,13 @@ async def test_traces_are_found_by_capability_and_by_workflow(trace_store: Trace
     assert await found(uuid4(), None) == []
 
 
-async def test_a_run_inside_another_is_kept_under_it_and_listed_after_it(
+async def test_a_nested_run_is_stored_under_its_parent_and_listed_after_it(
     trace_store: TraceStore,
 ) -> None:
     workflow = uuid4()
     root = ids.root_trace_id(workflow)
-    deep = inside(root, "cd" * 32, "n1/dyn:\0x", started_at=STARTED_AT + 9)
-    run = finished(nested=[deep], workflow_id=workflow)
+    deep = nested_run(root, "cd" * 32, "n1/dyn:\0x", started_at=STARTED_AT + 9)
+    run = finished_run(nested=[deep], workflow_id=workflow)
     await on_run_finished(run, trace_store, TdRule())
     page = await trace_store.traces(ListTraces(scope=SCOPE, workflow_id=workflow))
     assert [(t.trace_id, t.parent_trace_id, t.name) for t in page.traces] == [
@@ -170,13 +184,13 @@ async def test_a_run_inside_another_is_kept_under_it_and_listed_after_it(
     assert (await trace_store.traces(of_it)).total == 1
 
 
-async def test_no_scope_sees_or_moves_another(trace_store: TraceStore) -> None:
-    ours = finished()
+async def test_no_scope_sees_or_changes_another(trace_store: TraceStore) -> None:
+    ours = finished_run()
     shared = CapabilityIdentity(
         capability_id=ours.capability.capability_id, code_hash=ours.capability.code_hash
     )
     theirs = RunFinished.model_validate(
-        {**finished(READ, scope=ELSEWHERE).model_dump(), "capability": shared}
+        {**finished_run(READ, scope=ELSEWHERE).model_dump(), "capability": shared}
     )
     await _learn(trace_store, ours)
     await _learn(trace_store, theirs)

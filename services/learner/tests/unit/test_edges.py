@@ -1,16 +1,16 @@
-"""Edges from the times of calls: what follows what, and what runs side by side."""
+"""Edges from the times of calls: sequences and parallel calls."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts.trace import TaskResult
 from pml_learner.domain.edges import observed_edges
-from services.learner.tests.runs import call
+from services.learner.tests.runs import tool_call
 
 CALLS = st.lists(
     st.tuples(st.sampled_from(["a:a", "b:b", "c:c"]), st.integers(0, 30), st.integers(0, 10)),
     max_size=12,
-).map(lambda triples: [call(tool, start, start + length) for tool, start, length in triples])
+).map(lambda triples: [tool_call(tool, start, start + length) for tool, start, length in triples])
 
 
 def _edges(*calls: TaskResult) -> dict[tuple[str, str], int]:
@@ -22,22 +22,24 @@ def test_no_calls_show_no_edges() -> None:
 
 
 def test_each_call_leads_to_the_next_and_not_to_the_one_after() -> None:
-    assert _edges(call("fs:stat", 0, 5), call("fs:create", 5, 8), call("fs:write", 9, 12)) == {
+    assert _edges(
+        tool_call("fs:stat", 0, 5), tool_call("fs:create", 5, 8), tool_call("fs:write", 9, 12)
+    ) == {
         ("fs:stat", "fs:create"): 1,
         ("fs:create", "fs:write"): 1,
     }
 
 
 def test_overlapping_calls_are_parallel() -> None:
-    assert _edges(call("fs:read", 0, 5), call("http:get", 4, 9)) == {}
+    assert _edges(tool_call("fs:read", 0, 5), tool_call("http:get", 4, 9)) == {}
 
 
-def test_what_comes_before_and_after_a_parallel_part_is_joined_to_all_of_it() -> None:
+def test_calls_around_a_parallel_part_are_connected_to_all_of_it() -> None:
     assert _edges(
-        call("fs:list", 0, 2),
-        call("fs:read", 3, 9),
-        call("http:get", 4, 6),
-        call("json:parse", 10, 11),
+        tool_call("fs:list", 0, 2),
+        tool_call("fs:read", 3, 9),
+        tool_call("http:get", 4, 6),
+        tool_call("json:parse", 10, 11),
     ) == {
         ("fs:list", "fs:read"): 1,
         ("fs:list", "http:get"): 1,
@@ -47,23 +49,28 @@ def test_what_comes_before_and_after_a_parallel_part_is_joined_to_all_of_it() ->
 
 
 def test_repeated_pairs_are_counted() -> None:
-    calls = [call(tool, at, at + 1) for at, tool in enumerate(["a:x", "b:y"] * 3)]
+    calls = [tool_call(tool, at, at + 1) for at, tool in enumerate(["a:x", "b:y"] * 3)]
     assert _edges(*calls) == {("a:x", "b:y"): 3, ("b:y", "a:x"): 2}
 
 
-def test_a_tool_has_no_edge_to_itself_but_stands_between() -> None:
-    assert _edges(call("a:x", 0, 1), call("b:y", 1, 2), call("b:y", 2, 3), call("c:z", 3, 4)) == {
+def test_a_tool_has_no_edge_to_itself_but_separates_others() -> None:
+    assert _edges(
+        tool_call("a:x", 0, 1),
+        tool_call("b:y", 1, 2),
+        tool_call("b:y", 2, 3),
+        tool_call("c:z", 3, 4),
+    ) == {
         ("a:x", "b:y"): 1,
         ("b:y", "c:z"): 1,
     }
 
 
-def test_calls_too_short_for_the_clock_keep_the_order_they_started_in() -> None:
-    assert _edges(call("a:x", 7, 7), call("b:y", 7, 7)) == {("a:x", "b:y"): 1}
+def test_calls_with_equal_times_keep_their_start_order() -> None:
+    assert _edges(tool_call("a:x", 7, 7), tool_call("b:y", 7, 7)) == {("a:x", "b:y"): 1}
 
 
-def test_the_order_in_which_calls_are_told_does_not_matter() -> None:
-    assert _edges(call("b:y", 5, 6), call("a:x", 0, 1)) == {("a:x", "b:y"): 1}
+def test_the_order_of_the_input_does_not_matter() -> None:
+    assert _edges(tool_call("b:y", 5, 6), tool_call("a:x", 0, 1)) == {("a:x", "b:y"): 1}
 
 
 @given(CALLS)

@@ -1,4 +1,4 @@
-"""What one run teaches, and what is published about it."""
+"""Learning from one run, and the messages to publish."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated
 from pml_learner.domain.lesson import Experience, Lesson, learn
 from pml_learner.domain.temporal_difference import TdRule
-from services.learner.tests.runs import CREATE, READ, call, finished
+from services.learner.tests.runs import CREATE, READ, finished_run, tool_call
 
 
 def _lessons(*runs: RunFinished) -> list[Lesson]:
@@ -20,12 +20,12 @@ def _lessons(*runs: RunFinished) -> list[Lesson]:
     return lessons
 
 
-def test_three_runs_over_two_branches_teach_both_paths_and_the_dominant_one() -> None:
+def test_three_runs_over_two_branches_learn_both_paths_and_the_dominant_one() -> None:
     exists, absent = [("d1", "true")], [("d1", "false")]
     *_, last = _lessons(
-        finished(READ, decisions=exists),
-        finished(CREATE, decisions=absent),
-        finished(READ, decisions=exists),
+        finished_run(READ, decisions=exists),
+        finished_run(CREATE, decisions=absent),
+        finished_run(READ, decisions=exists),
     )
     learning = last.experience.learning
     assert [(stats.path, stats.count) for stats in learning.paths] == [(READ, 2), (CREATE, 1)]
@@ -39,17 +39,17 @@ def test_three_runs_over_two_branches_teach_both_paths_and_the_dominant_one() ->
     assert last.experience.revision == 3
 
 
-def test_priority_is_taken_against_what_was_known_before_the_run() -> None:
-    first, second, third = _lessons(finished(), finished(), finished(success=False))
+def test_priority_is_computed_from_the_statistics_before_the_run() -> None:
+    first, second, third = _lessons(finished_run(), finished_run(), finished_run(success=False))
     assert first.priority == 1.0
     assert second.priority == pytest.approx(1 - 0.55)
     assert third.priority == pytest.approx(0.595)
 
 
-def test_facts_are_whole_values_under_ids_made_from_the_run() -> None:
-    run = finished(calls=[call("fs:stat", 0, 1), call("fs:read", 2, 3)])
+def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
+    run = finished_run(calls=[tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)])
     (lesson,) = _lessons(run)
-    updated, observed = lesson.facts
+    updated, observed = lesson.messages
     assert isinstance(updated, LearningUpdated)
     assert updated.event_id == ids.effect_id(run.event_id, "learning-updated")
     assert (updated.revision, updated.trace_id) == (1, run.trace_id)
@@ -62,13 +62,15 @@ def test_facts_are_whole_values_under_ids_made_from_the_run() -> None:
     assert [(edge.from_tool, edge.to_tool) for edge in observed.edges] == [("fs:stat", "fs:read")]
 
 
-def test_a_run_without_edges_states_none() -> None:
-    (lesson,) = _lessons(finished(calls=[call("fs:stat", 0, 1)]))
-    assert [type(fact) for fact in lesson.facts] == [LearningUpdated]
+def test_a_run_without_edges_publishes_none() -> None:
+    (lesson,) = _lessons(finished_run(calls=[tool_call("fs:stat", 0, 1)]))
+    assert [type(message) for message in lesson.messages] == [LearningUpdated]
 
 
 def test_the_trace_records_the_run_and_its_priority() -> None:
-    run = finished(success=False, decisions=[("d1", "true")], calls=[call("fs:stat", 0, 1)])
+    run = finished_run(
+        success=False, decisions=[("d1", "true")], calls=[tool_call("fs:stat", 0, 1)]
+    )
     (lesson,) = _lessons(run)
     trace = lesson.trace
     assert (trace.executed_path, trace.decisions, trace.task_results, trace.error) == (
@@ -80,14 +82,14 @@ def test_the_trace_records_the_run_and_its_priority() -> None:
     assert (trace.executed_at, trace.priority) == (run.started_at, 1.0)
 
 
-def test_a_span_that_a_clock_set_back_made_negative_counts_as_none() -> None:
-    (lesson,) = _lessons(finished(duration_ms=-5.0))
+def test_a_negative_duration_counts_as_zero() -> None:
+    (lesson,) = _lessons(finished_run(duration_ms=-5.0))
     assert lesson.experience.usage.mean_duration_ms == 0.0
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=30))
 def test_usage_is_the_plain_count_and_mean_of_all_runs(runs: list[tuple[bool, float]]) -> None:
-    *_, last = _lessons(*(finished(success=ok, duration_ms=ms) for ok, ms in runs))
+    *_, last = _lessons(*(finished_run(success=ok, duration_ms=ms) for ok, ms in runs))
     usage = last.experience.usage
     assert (usage.count, usage.success_count) == (len(runs), sum(ok for ok, _ in runs))
     assert usage.mean_duration_ms == pytest.approx(sum(ms for _, ms in runs) / len(runs))

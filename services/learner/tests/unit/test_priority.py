@@ -1,4 +1,4 @@
-"""Priorities: the sources' cases, the addition for odd durations, the bounds."""
+"""Priorities: the specified cases, the addition for unusual durations, the bounds."""
 
 import pytest
 from hypothesis import given
@@ -14,15 +14,15 @@ def _known(success_rate: float, mean_duration_ms: float = 100.0) -> PathStats:
     )
 
 
-def test_a_path_never_seen_has_the_highest_priority() -> None:
+def test_a_new_path_has_the_highest_priority() -> None:
     assert priority(None, success=True, duration_ms=10.0) == 1.0
 
 
-def test_a_failure_where_success_was_expected_surprises() -> None:
+def test_an_unexpected_failure_has_a_high_priority() -> None:
     assert priority(_known(0.95), success=False, duration_ms=100.0) == pytest.approx(0.95)
 
 
-def test_a_success_where_success_was_expected_does_not() -> None:
+def test_an_expected_success_has_a_low_priority() -> None:
     assert priority(_known(0.95), success=True, duration_ms=100.0) == pytest.approx(0.05)
 
 
@@ -36,7 +36,7 @@ def test_a_duration_off_by_half_of_the_mean_adds_nothing(duration_ms: float) -> 
     assert priority(_known(0.95), success=True, duration_ms=duration_ms) == pytest.approx(0.05)
 
 
-def test_without_a_mean_no_duration_is_odd() -> None:
+def test_without_a_mean_no_duration_is_unusual() -> None:
     assert priority(_known(0.9, 0.0), success=True, duration_ms=9.0) == pytest.approx(0.1)
 
 

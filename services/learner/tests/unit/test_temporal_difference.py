@@ -30,7 +30,7 @@ RUNS = st.lists(
 Run = tuple[tuple[str, ...], list[BranchDecision], bool, float]
 
 
-def _taught(runs: list[Run], rule: TdRule | None = None) -> Learning:
+def _learned(runs: list[Run], rule: TdRule | None = None) -> Learning:
     learning = Learning()
     for path, decisions, success, duration_ms in runs:
         learning = update(
@@ -49,20 +49,20 @@ def _stats(path: tuple[str, ...], count: int, success_rate: float) -> PathStats:
 
 
 def test_a_new_path_starts_halfway_and_takes_one_step() -> None:
-    (stats,) = _taught([(("n1",), [], True, 40.0)]).paths
+    (stats,) = _learned([(("n1",), [], True, 40.0)]).paths
     assert stats.success_rate == pytest.approx(0.55)
     assert stats.count == 1
 
 
 def test_the_first_duration_initialises_the_mean_and_later_ones_move_it_by_a_tenth() -> None:
     first = (("n1",), [BranchDecision(node_id="d1", outcome="true")], True, 40.0)
-    assert _taught([first]).paths[0].mean_duration_ms == 40.0
-    assert _taught([first, (("n1",), [], True, 140.0)]).paths[0].mean_duration_ms == 50.0
+    assert _learned([first]).paths[0].mean_duration_ms == 40.0
+    assert _learned([first, (("n1",), [], True, 140.0)]).paths[0].mean_duration_ms == 50.0
 
 
 def test_decision_outcomes_learn_by_the_same_rule() -> None:
     yes, no = (BranchDecision(node_id="d1", outcome=o) for o in ("true", "false"))
-    learning = _taught(
+    learning = _learned(
         [(("n1",), [yes], True, 1.0), (("n1",), [yes], True, 1.0), (("n2",), [no], False, 1.0)]
     )
     (stats,) = learning.decision_stats
@@ -73,32 +73,32 @@ def test_decision_outcomes_learn_by_the_same_rule() -> None:
     assert stats.outcomes["false"].success_rate == pytest.approx(0.45)
 
 
-def test_a_decision_several_times_in_a_row_teaches_as_much_as_one_by_one() -> None:
+def test_a_repeated_decision_learns_as_much_as_one_by_one() -> None:
     once = [BranchDecision(node_id="d1", outcome="true")]
     in_a_row = [BranchDecision(node_id="d1", outcome="true", times=7)]
-    (one_by_one,) = _taught([(("n1",), once * 7, True, 1.0)]).decision_stats
-    (together,) = _taught([(("n1",), in_a_row, True, 1.0)]).decision_stats
+    (one_by_one,) = _learned([(("n1",), once * 7, True, 1.0)]).decision_stats
+    (together,) = _learned([(("n1",), in_a_row, True, 1.0)]).decision_stats
     assert together.outcomes["true"].count == one_by_one.outcomes["true"].count == 7
     assert together.outcomes["true"].success_rate == pytest.approx(
         one_by_one.outcomes["true"].success_rate
     )
 
 
-def test_of_too_many_paths_those_of_fewest_runs_are_forgotten_the_oldest_first() -> None:
+def test_of_too_many_paths_those_of_fewest_runs_are_dropped_oldest_first() -> None:
     often: Run = (("often",), [], True, 1.0)
     new: list[Run] = [((f"n{i}",), [], True, 1.0) for i in range(MAX_PATHS + 5)]
-    kept = [stats.path[0] for stats in _taught([new[0], often, often, *new]).paths]
+    kept = [stats.path[0] for stats in _learned([new[0], often, often, *new]).paths]
     assert kept == ["n0", "often", *(f"n{i}" for i in range(7, MAX_PATHS + 5))]
 
 
 def test_long_paths_leave_room_for_fewer() -> None:
     length = MAX_PATH_NODES // 2
     runs: list[Run] = [((f"n{run}",) * length, [], True, 1.0) for run in range(6)]
-    taught = _taught(runs)
+    taught = _learned(runs)
     assert sum(len(stats.path) for stats in taught.paths) <= MAX_PATH_NODES
     assert taught.paths[-1].path == runs[-1][0]
     endless: Run = (("n1",) * (MAX_PATH_NODES + 1), [], True, 1.0)
-    assert [stats.path for stats in _taught([*runs, endless]).paths] == [endless[0]]
+    assert [stats.path for stats in _learned([*runs, endless]).paths] == [endless[0]]
 
 
 def test_nothing_learned_has_no_dominant_path() -> None:
@@ -122,7 +122,7 @@ def test_of_equal_paths_the_one_seen_first_dominates() -> None:
 
 @given(RUNS)
 def test_values_stay_within_bounds_and_counts_add_up(runs: list[Run]) -> None:
-    learning = _taught(runs)
+    learning = _learned(runs)
     assert sum(stats.count for stats in learning.paths) == len(runs)
     assert len({stats.path for stats in learning.paths}) == len(learning.paths)
     decided = sum(o.count for d in learning.decision_stats for o in d.outcomes.values())
@@ -133,7 +133,7 @@ def test_values_stay_within_bounds_and_counts_add_up(runs: list[Run]) -> None:
 
 @given(RUNS)
 def test_a_mean_duration_lies_among_the_durations_observed(runs: list[Run]) -> None:
-    for stats in _taught(runs).paths:
+    for stats in _learned(runs).paths:
         seen = [duration for path, _, _, duration in runs if path == stats.path]
         tolerance = 1e-9 * (1.0 + max(seen))
         assert min(seen) - tolerance <= stats.mean_duration_ms <= max(seen) + tolerance
@@ -141,14 +141,14 @@ def test_a_mean_duration_lies_among_the_durations_observed(runs: list[Run]) -> N
 
 @given(st.booleans(), st.integers(30, 120))
 def test_steady_outcomes_are_converged_on_at_the_rate_of_alpha(success: bool, runs: int) -> None:
-    (stats,) = _taught([(("n1",), [], success, 1.0)] * runs).paths
+    (stats,) = _learned([(("n1",), [], success, 1.0)] * runs).paths
     assert abs(stats.success_rate - float(success)) == pytest.approx(0.5 * 0.9**runs)
 
 
 @given(RUNS, PATHS)
 def test_a_run_changes_no_other_path(runs: list[Run], path: tuple[str, ...]) -> None:
-    before = _taught(runs)
-    after = _taught([*runs, (path, [], True, 1.0)])
+    before = _learned(runs)
+    after = _learned([*runs, (path, [], True, 1.0)])
     for stats in before.paths:
         if stats.path != path:
             assert path_stats(after, stats.path) == stats

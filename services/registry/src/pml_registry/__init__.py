@@ -1,1 +1,1 @@
-"""Capability DNS, tool catalogue and discovery."""
+"""Capability registry, tool catalog and discovery."""

@@ -15,7 +15,7 @@ from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresEvidence
+from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
 from pml_registry.entrypoints.bus.on_describe_capabilities import on_describe_capabilities
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -33,7 +33,7 @@ from pml_registry.settings import RegistrySettings
 
 @asynccontextmanager
 async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Keep the catalogues and answer about them for as long as the block runs."""
+    """Run the registry until the context exits."""
     async with (
         aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
         open_schema(
@@ -41,12 +41,12 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         ) as pool,
     ):
         capabilities, tools = PostgresCapabilityStore(pool), PostgresToolStore(pool)
-        await _answer(bus, pool, capabilities, tools, embedder)
-        await _hear(bus, capabilities, tools, embedder)
+        await _serve_queries(bus, pool, capabilities, tools, embedder)
+        await _consume_events(bus, capabilities, tools, embedder)
         yield {"postgres": storage_check(pool), "embeddings": embedder.check}
 
 
-async def _answer(
+async def _serve_queries(
     bus: Bus, pool: Pool, capabilities: CapabilityStore, tools: ToolStore, embedder: Embedder
 ) -> None:
     unavailable = partial(QueryFailed, "unavailable")
@@ -75,12 +75,12 @@ async def _answer(
         on_discover,
         embedder=embedder,
         index=PgvectorIndex(pool),
-        evidence=PostgresEvidence(pool),
+        candidates=PostgresCandidateStore(pool),
     )
     await bus.serve(catalog.DISCOVER, map_unavailable(discover, unavailable))
 
 
-async def _hear(
+async def _consume_events(
     bus: Bus, capabilities: CapabilityStore, tools: ToolStore, embedder: Embedder
 ) -> None:
     await bus.consume(

@@ -1,4 +1,4 @@
-"""What the registry's handlers need of the world.
+"""Ports of the registry's handlers.
 
 Everything that reaches a store may raise StorageUnavailable.
 """
@@ -19,9 +19,9 @@ from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapa
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.catalogue import CatalogueChange, KnownServer
 from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
 
 Vector = Sequence[float]
 """A unit vector of the model's dimension."""
@@ -29,68 +29,68 @@ Vector = Sequence[float]
 
 @dataclass(frozen=True)
 class Embedded:
-    """Vectors of some texts, in their order, and the model that made them."""
+    """Vectors of texts, in order, and the model that computed them."""
 
     model: str
     vectors: Sequence[Vector]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; texts of like meaning lie close by cosine."""
+    """Maps texts to vectors; similar meanings have a high cosine."""
 
     async def model(self) -> str:
-        """The model's name. Waits until it is loaded; raises what its loading raised."""
+        """Return the model's name. Waits until it is loaded; raises the error of its loading."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """A unit vector per text. Waits until the model is loaded; raises what that raised."""
+        """Return a unit vector per text. Waits for the model; raises the error of its loading."""
         ...
 
 
-class Handling(Protocol):
-    """One handling of one message: what is saved in it counts once, or not at all."""
+class InboxTransaction(Protocol):
+    """The transaction that handles one message: its changes are applied once or not at all."""
 
     @property
     def replayed(self) -> Sequence[Message] | None:
-        """The facts stated before, when this message was handled before."""
+        """The messages published earlier, if this message was handled before."""
         ...
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """Remember what is stated, so that a redelivery states the same."""
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Store the messages to publish, so that a redelivery publishes the same."""
         ...
 
 
-class CapabilityHandling(Handling, Protocol):
-    """One handling of one message about a capability."""
+class CapabilityTransaction(InboxTransaction, Protocol):
+    """The transaction of one message about a capability."""
 
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
-        """A capability; nobody else changes or makes it until this handling ends."""
+        """Read and lock a capability, existing or not, until the transaction ends."""
         ...
 
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
-        """Those of `names` that are names or aliases already; nobody else gives names in this
-        scope until this handling ends."""
+        """Return those of `names` that are names or aliases; locks naming in the scope until the
+        transaction ends."""
         ...
 
     async def admit(
         self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
     ) -> None:
-        """Create a capability, or give a known one its new name and description; an old name
-        stays as an alias. `embedded` is the one vector of the admission's document."""
+        """Create a capability, or update an existing one's name and description; the old name stays
+        as an alias. `embedded` is the single vector of the admission's document."""
         ...
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is stored about a message and the capability it speaks of: the facts stated when it
-    was handled before, and the capability, where there are such."""
+class CapabilityLookup:
+    """The stored state of a message and its capability: the messages published if it was handled
+    before, and the capability if it exists."""
 
     replayed: Sequence[Message] | None
-    held: StoredCapability | None
+    capability: StoredCapability | None
 
 
-Taught = tuple[Listing, Sequence[Message]] | None
-"""How a capability stands after a lesson and what to state; None: there is nothing to learn."""
+LearningOutcome = tuple[Listing, Sequence[Message]] | None
+"""A capability's new listing and the messages to publish; None if the update is outdated."""
 
 
 class CapabilityStore(Protocol):
@@ -98,110 +98,113 @@ class CapabilityStore(Protocol):
 
     def once(
         self, message_id: UUID, consumer: str
-    ) -> AbstractAsyncContextManager[CapabilityHandling]:
-        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+    ) -> AbstractAsyncContextManager[CapabilityTransaction]:
+        """Handle a message exactly once under redelivery; an error in the block rolls back."""
         ...
 
-    async def seen(
+    async def look_up(
         self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> Seen:
-        """A look that holds nothing and leaves nothing."""
+    ) -> CapabilityLookup:
+        """Read without locks or changes."""
         ...
 
-    async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
+    async def apply_learning(
+        self,
+        updated: LearningUpdated,
+        consumer: str,
+        learn: Callable[[StoredCapability], LearningOutcome],
     ) -> Sequence[Message] | None:
-        """Keep statistics once, whatever is redelivered, and return what is stated; `teach` may be
-        asked again where another was faster. None: there is no such capability."""
+        """Store statistics exactly once under redelivery and return the messages to publish;
+        `learn` is called again after a concurrent change. None if the capability does not exist."""
         ...
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
-        """The capability with this id, name or former name."""
+        """Return the capability with this id, name or former name."""
         ...
 
     async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        """Keep what was chosen for a capability that is there, under the next revision; what is
-        chosen already changes nothing."""
+        """Store the settings of an existing capability under the next revision; equal settings
+        change nothing."""
         ...
 
     async def describe(
         self, scope: Scope, references: Sequence[str]
     ) -> Mapping[str, CapabilityDescription]:
-        """The capabilities that programs name so: by id, by name or former name, by callable name
-        (the one named first has it), or by that with the last digits of the id."""
+        """Resolve references in programs: an id, a name or former name, a callable name (of the
+        capability named first), or a callable name with the last digits of the id."""
         ...
 
     async def names(self, scope: Scope) -> Sequence[str]:
-        """Names in the scope, the most used first, some hundred at most."""
+        """Return names in the scope, most used first, a few hundred at most."""
         ...
 
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        """Capabilities, the most used first."""
+        """Return a page of capabilities, most used first."""
         ...
 
 
-class ToolHandling(Handling, Protocol):
-    """One handling of one message about tools."""
+class ToolTransaction(InboxTransaction, Protocol):
+    """The transaction of one message about tools."""
 
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        """A server's tools; nobody else changes them until this handling ends."""
+        """Read and lock a server's tools until the transaction ends."""
         ...
 
     async def replace(
         self,
         listed: ToolsListed,
-        change: CatalogueChange,
+        change: CatalogUpdate,
         vectors: Mapping[str, Vector],
         model: str,
     ) -> None:
-        """Save and remove tools; `vectors` has one for each saved tool, by id."""
+        """Store and remove tools; `vectors` has one for each stored tool, by id."""
         ...
 
     async def count_edges(
         self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
     ) -> None:
-        """Add to the counts of edges; from `observed_from` on an edge is observed."""
+        """Add to edge counts; an edge counted `observed_from` times is observed."""
         ...
 
 
 class ToolStore(Protocol):
-    """The tool catalogue and the tool graph."""
+    """The tool catalog and the tool graph."""
 
-    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolHandling]:
-        """Handle a message once, whatever is redelivered; an error in the block undoes it."""
+    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolTransaction]:
+        """Handle a message exactly once under redelivery; an error in the block rolls back."""
         ...
 
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        """A server's tools."""
+        """Return a server's tools."""
         ...
 
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
-        """Definitions of the scope, or of one server in it, by id order."""
+        """Return the definitions of the scope, or of one of its servers, ordered by id."""
         ...
 
 
 class VectorIndex(Protocol):
-    """Finds by meaning. Derived: it may lag behind the stores and what it names may be gone."""
+    """Search by meaning. Derived: it may lag behind the stores and return removed ids."""
 
     async def nearest(
         self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
     ) -> Sequence[str]:
-        """Ids of the nearest by cosine, among vectors of the same model."""
+        """Return the ids of the nearest by cosine, among vectors of the same model."""
         ...
 
 
 class CodeHashing(Protocol):
-    """Tells which program a text is."""
+    """Computes hashes of programs."""
 
     async def hash_of(self, code: str) -> str | None:
-        """The hash of its normal form; None for what is no program."""
+        """Return the hash of the program's normal form; None for a text that is no program."""
         ...
 
 
-class Evidence(Protocol):
-    """The truth about what may be shown, and how well it fits."""
+class CandidateStore(Protocol):
+    """Reads candidates and hits that the scope may see."""
 
-    async def weigh(
+    async def candidates(
         self,
         scope: Scope,
         kind: Kind,
@@ -210,10 +213,10 @@ class Evidence(Protocol):
         near: Sequence[str],
         limit: int,
     ) -> Sequence[Candidate]:
-        """Of `near` and of the `limit` that share most words with the intent, those that exist,
-        belong to the scope and are listed. `embedded` is the one vector of the intent."""
+        """Return those of `near`, and of the `limit` that share most words with the intent, that
+        exist, belong to the scope and are listed. `embedded` is the intent's single vector."""
         ...
 
     async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
-        """The ranked ones in full, in their order, without those gone meanwhile."""
+        """Return the ranked hits in order, without those removed meanwhile."""
         ...

@@ -1,7 +1,7 @@
-"""What the registry is told by its environment."""
+"""The registry's settings."""
 
 from pml_common.service import StorageSettings
 
 
 class RegistrySettings(StorageSettings):
-    """Nothing of its own so far."""
+    """Settings common to services with storage."""

@@ -7,8 +7,8 @@ from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.tool import ToolAnnotations
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import ELSEWHERE, analysed, lesson, listed, tool
-from services.registry.tests.store_driver import Registry
+from services.registry.tests.samples import ELSEWHERE, analysed, learning_update, listed, tool
+from services.registry.tests.store_driver import StoreDriver
 from services.registry.tests.stores import Stores
 
 MEMOIZE = {"policy": "memoize"}
@@ -16,8 +16,8 @@ FORCED = {"policy": "persistent", "force": True}
 
 
 @pytest.fixture
-async def reading(registry: Registry, stores: Stores, embedder: Embedder) -> Registry:
-    """A registry that knows `fs:look`, which reads."""
+async def reading(registry: StoreDriver, stores: Stores, embedder: Embedder) -> StoreDriver:
+    """A registry with the read-only capability `fs:look`."""
     reads = ToolAnnotations(read_only=True)
     tools = [tool(one).model_copy(update={"annotations": reads}) for one in ("fs:stat", "fs:read")]
     await on_tools_listed(listed(*tools), stores.tools, embedder)
@@ -25,12 +25,12 @@ async def reading(registry: Registry, stores: Stores, embedder: Embedder) -> Reg
     return registry
 
 
-async def test_nothing_is_cached_before_somebody_says_so(reading: Registry) -> None:
+async def test_nothing_is_cached_by_default(reading: StoreDriver) -> None:
     assert (await reading.resolve("fs:look")).cache == CachePolicy()
 
 
-async def test_what_is_chosen_stands_on_the_record_and_setting_it_again_changes_nothing(
-    reading: Registry,
+async def test_a_policy_is_stored_and_setting_it_again_changes_nothing(
+    reading: StoreDriver,
 ) -> None:
     chosen = {"policy": "memoize", "ttl_s": 600}
     first = await reading.set_cache("cap:fs:look", chosen)
@@ -39,7 +39,7 @@ async def test_what_is_chosen_stands_on_the_record_and_setting_it_again_changes_
     assert await reading.resolve("fs:look") == first
 
 
-async def test_every_change_has_a_revision_of_its_own(reading: Registry) -> None:
+async def test_every_change_has_a_revision_of_its_own(reading: StoreDriver) -> None:
     choices: list[dict[str, object]] = [
         {"policy": "memoize"},
         {"policy": "persistent"},
@@ -58,17 +58,17 @@ async def test_every_change_has_a_revision_of_its_own(reading: Registry) -> None
     ]
 
 
-async def test_a_new_name_and_a_lesson_leave_it_as_it_is(registry: Registry) -> None:
+async def test_naming_and_learning_keep_the_policy(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
     unnamed = await registry.resolve("unnamed_a7f3")
     chosen = await registry.set_cache(str(unnamed.capability_id), FORCED)
     await registry.analysed(analysed(name="fs:look"))
-    await registry.learned(lesson(1))
+    await registry.learned(learning_update(1))
     renamed = await registry.resolve("fs:look")
     assert (renamed.cache, renamed.usage.count) == (chosen.cache, 1)
 
 
-async def test_what_may_change_something_is_cached_with_force_alone(registry: Registry) -> None:
+async def test_a_capability_with_effects_is_cached_only_with_force(registry: StoreDriver) -> None:
     await registry.analysed(analysed(name="fs:look"))
     with pytest.raises(QueryFailed, match="fs:stat, fs:read, which are not marked") as refused:
         await registry.set_cache("fs:look", MEMOIZE)
@@ -78,7 +78,7 @@ async def test_what_may_change_something_is_cached_with_force_alone(registry: Re
     assert forced.cache == CachePolicy(policy="memoize", ttl_s=3600, force=True, revision=1)
 
 
-async def test_nobody_elsewhere_can_set_it(reading: Registry) -> None:
+async def test_another_scope_cannot_set_it(reading: StoreDriver) -> None:
     for reference in ("fs:look", "fs:loom"):
         with pytest.raises(QueryFailed) as refused:
             await reading.set_cache(reference, MEMOIZE, ELSEWHERE)

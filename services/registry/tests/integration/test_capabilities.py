@@ -1,4 +1,4 @@
-"""Capabilities analysed and asked for, on every kind of store."""
+"""Analysed and queried capabilities, on every kind of store."""
 
 import asyncio
 import logging
@@ -8,10 +8,10 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed, Rejected
 from services.registry.tests.samples import HASH, OTHER_HASH, SIMILAR_HASH, UNNAMED, analysed
-from services.registry.tests.store_driver import Registry, changes
+from services.registry.tests.store_driver import StoreDriver, changes
 
 
-async def test_an_analysis_creates_an_unlisted_capability(registry: Registry) -> None:
+async def test_an_analysis_creates_an_unlisted_capability(registry: StoreDriver) -> None:
     analysis = analysed(intent="read it")
     assert changes(await registry.analysed(analysis)) == [(UNNAMED, "created")]
     record = await registry.resolve(UNNAMED)
@@ -29,45 +29,45 @@ async def test_an_analysis_creates_an_unlisted_capability(registry: Registry) ->
     assert (record.created_by, record.usage.count) == ("agent-7", 0)
 
 
-async def test_an_analysis_delivered_twice_creates_once_and_states_the_same(
-    registry: Registry,
+async def test_an_analysis_delivered_twice_creates_once_and_publishes_the_same(
+    registry: StoreDriver,
 ) -> None:
     analysis = analysed(name="fs:ensure")
-    facts = await registry.analysed(analysis)
-    assert list(await registry.analysed(analysis)) == list(facts)
+    messages = await registry.analysed(analysis)
+    assert list(await registry.analysed(analysis)) == list(messages)
     assert await registry.names() == ["fs:ensure"]
 
 
-async def test_a_dry_run_makes_no_capability_and_takes_no_name(registry: Registry) -> None:
+async def test_a_dry_run_creates_no_capability_and_takes_no_name(registry: StoreDriver) -> None:
     dry = analysed(name="fs:ensure").model_copy(update={"dry_run": True})
     assert await registry.analysed(dry) == ()
     assert await registry.names() == []
 
 
-async def test_the_same_code_analysed_again_is_the_same_capability(registry: Registry) -> None:
+async def test_the_same_code_analysed_again_is_the_same_capability(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
     assert await registry.analysed(analysed()) == ()
     assert await registry.names() == [UNNAMED]
 
 
-async def test_similar_hashes_get_names_with_more_digits(registry: Registry) -> None:
+async def test_similar_hashes_get_names_with_more_digits(registry: StoreDriver) -> None:
     await registry.analysed(analysed(HASH))
     await registry.analysed(analysed(SIMILAR_HASH))
     assert sorted(await registry.names()) == [UNNAMED, f"{UNNAMED}1"]
 
 
-async def test_a_name_somebody_holds_is_not_given_twice(
-    registry: Registry, caplog: pytest.LogCaptureFixture
+async def test_a_taken_name_is_not_given_twice(
+    registry: StoreDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
     with caplog.at_level(logging.WARNING):
-        facts = await registry.analysed(analysed(OTHER_HASH, name="fs:ensure"))
-    assert changes(facts) == [("unnamed_c0de", "created")]
+        messages = await registry.analysed(analysed(OTHER_HASH, name="fs:ensure"))
+    assert changes(messages) == [("unnamed_c0de", "created")]
     assert "fs:ensure" in caplog.text
     assert (await registry.resolve("fs:ensure")).code_hash == HASH
 
 
-async def test_one_name_asked_for_twice_at_once_goes_to_one(registry: Registry) -> None:
+async def test_a_name_requested_twice_concurrently_is_given_once(registry: StoreDriver) -> None:
     await asyncio.gather(
         registry.analysed(analysed(HASH, name="fs:ensure")),
         registry.analysed(analysed(OTHER_HASH, name="fs:ensure")),
@@ -77,27 +77,29 @@ async def test_one_name_asked_for_twice_at_once_goes_to_one(registry: Registry) 
     assert second in (UNNAMED, "unnamed_c0de")
 
 
-async def test_one_capability_analysed_twice_at_once_is_created_once(registry: Registry) -> None:
+async def test_a_capability_analysed_twice_concurrently_is_created_once(
+    registry: StoreDriver,
+) -> None:
     said = await asyncio.gather(registry.analysed(analysed()), registry.analysed(analysed()))
     assert sorted(map(changes, said)) == [[], [(UNNAMED, "created")]]
 
 
 async def test_a_capability_named_later_is_found_by_both_names(
-    registry: Registry, caplog: pytest.LogCaptureFixture
+    registry: StoreDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     await registry.analysed(analysed())
-    facts = await registry.analysed(analysed(name="fs:ensure", intent="make sure"))
-    assert changes(facts) == [("fs:ensure", "named")]
+    messages = await registry.analysed(analysed(name="fs:ensure", intent="make sure"))
+    assert changes(messages) == [("fs:ensure", "named")]
     record = await registry.resolve("fs:ensure")
     assert (record.named, record.description) == (True, "make sure")
     with caplog.at_level(logging.WARNING):
         assert await registry.resolve(UNNAMED) == record
-    assert "is now fs:ensure" in caplog.text
+    assert "was renamed to fs:ensure" in caplog.text
     await registry.analysed(analysed(SIMILAR_HASH))
     assert sorted(await registry.names()) == ["fs:ensure", f"{UNNAMED}1"]
 
 
-async def test_an_intent_fills_an_empty_description_only(registry: Registry) -> None:
+async def test_an_intent_fills_an_empty_description_only(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
     await registry.analysed(analysed(intent="read it"))
     await registry.analysed(analysed(intent="something else"))
@@ -105,7 +107,7 @@ async def test_an_intent_fills_an_empty_description_only(registry: Registry) -> 
 
 
 async def test_code_with_a_nul_is_rejected_and_an_intent_with_one_is_not(
-    registry: Registry,
+    registry: StoreDriver,
 ) -> None:
     with pytest.raises(Rejected, match="NUL"):
         await registry.analysed(analysed(code="'\x00'"))
@@ -114,19 +116,19 @@ async def test_code_with_a_nul_is_rejected_and_an_intent_with_one_is_not(
 
 
 @pytest.mark.parametrize("reference", ["fs:ensure", "cap:fs:ensure"])
-async def test_a_capability_is_found_by_its_name(registry: Registry, reference: str) -> None:
+async def test_a_capability_is_found_by_its_name(registry: StoreDriver, reference: str) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
     assert (await registry.resolve(reference)).name == "fs:ensure"
 
 
-async def test_a_capability_is_found_by_its_id(registry: Registry) -> None:
+async def test_a_capability_is_found_by_its_id(registry: StoreDriver) -> None:
     analysis = analysed()
     await registry.analysed(analysis)
     record = await registry.resolve(str(analysis.capability.capability_id))
     assert record.name == UNNAMED
 
 
-async def test_an_unknown_name_is_answered_with_near_ones(registry: Registry) -> None:
+async def test_an_unknown_name_is_answered_with_similar_ones(registry: StoreDriver) -> None:
     await registry.analysed(analysed(name="fs:ensure_file"))
     with pytest.raises(QueryFailed, match="did you mean fs:ensure_file") as failure:
         await registry.resolve("cap:fs:ensure_fil")
@@ -134,7 +136,9 @@ async def test_an_unknown_name_is_answered_with_near_ones(registry: Registry) ->
 
 
 @pytest.mark.parametrize("reference", [str(UUID(int=0xC0DE)), "zzz:zzz", "a\x00b"])
-async def test_what_is_near_nothing_is_just_not_found(registry: Registry, reference: str) -> None:
+async def test_a_name_without_similar_ones_is_just_not_found(
+    registry: StoreDriver, reference: str
+) -> None:
     await registry.analysed(analysed(name="fs:ensure_file"))
     with pytest.raises(QueryFailed) as failure:
         await registry.resolve(reference)

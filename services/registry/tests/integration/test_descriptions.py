@@ -1,4 +1,4 @@
-"""Which capabilities programs mean, on every kind of store."""
+"""Resolution of references in programs, on every kind of store."""
 
 import logging
 
@@ -16,13 +16,13 @@ from services.registry.tests.samples import (
     UNNAMED,
     analysed,
 )
-from services.registry.tests.store_driver import Registry
+from services.registry.tests.store_driver import StoreDriver
 
 ID = ids.capability_id(SCOPE, HASH)
 OTHER_ID = ids.capability_id(SCOPE, OTHER_HASH)
 
 
-async def test_a_capability_is_told_as_its_callers_need_it(registry: Registry) -> None:
+async def test_a_description_has_what_callers_need(registry: StoreDriver) -> None:
     analysis = analysed(name="fs:ensure_file", intent="make sure")
     await registry.analysed(analysis)
     (answer,) = await registry.describe("fs_ensure_file")
@@ -37,25 +37,34 @@ async def test_a_capability_is_told_as_its_callers_need_it(registry: Registry) -
     )
 
 
-WAYS = ["fs:ensure", "fs_ensure", UNNAMED, str(ID), str(ID).upper(), f"fs_ensure_{ID.hex[-4:]}"]
+REFERENCES = [
+    "fs:ensure",
+    "fs_ensure",
+    UNNAMED,
+    str(ID),
+    str(ID).upper(),
+    f"fs_ensure_{ID.hex[-4:]}",
+]
 
 
-@pytest.mark.parametrize("reference", WAYS)
-async def test_every_way_to_name_it_leads_to_it(registry: Registry, reference: str) -> None:
+@pytest.mark.parametrize("reference", REFERENCES)
+async def test_every_reference_resolves_to_it(registry: StoreDriver, reference: str) -> None:
     await registry.analysed(analysed())
     await registry.analysed(analysed(name="fs:ensure"))
-    assert await registry.meant(reference) == "fs:ensure"
+    assert await registry.resolved_name(reference) == "fs:ensure"
 
 
 @pytest.mark.parametrize(
     "reference", ["fs:ensur", "Fs_ensure", "fs_ensure_0000", "_ensure", "fs_ensure_", str(OTHER_ID)]
 )
-async def test_nothing_else_does(registry: Registry, reference: str) -> None:
+async def test_no_other_reference_resolves_to_it(registry: StoreDriver, reference: str) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
-    assert await registry.meant(reference) is None
+    assert await registry.resolved_name(reference) is None
 
 
-async def test_several_are_told_at_once_each_once_in_the_order_asked(registry: Registry) -> None:
+async def test_several_are_described_once_each_in_the_requested_order(
+    registry: StoreDriver,
+) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
     await registry.analysed(analysed(OTHER_HASH, name="fs:tidy"))
     answers = await registry.describe("fs_tidy", "fs:gone", "fs:ensure", "fs_tidy")
@@ -67,28 +76,30 @@ async def test_several_are_told_at_once_each_once_in_the_order_asked(registry: R
     assert await registry.describe() == ()
 
 
-async def test_of_two_with_one_callable_name_the_one_named_first_has_it(registry: Registry) -> None:
-    await registry.analysed(analysed())  # the older one, but it gets its name later
+async def test_of_two_with_one_callable_name_the_one_named_first_is_resolved(
+    registry: StoreDriver,
+) -> None:
+    await registry.analysed(analysed())  # older, but named later
     await registry.analysed(analysed(OTHER_HASH, name="a:b_c"))
     await registry.analysed(analysed(name="a-b:c"))
-    assert await registry.meant("a_b_c") == "a:b_c"
-    assert await registry.meant(suffixed("a:b_c", OTHER_ID)) == "a:b_c"
-    assert await registry.meant(suffixed("a-b:c", ID)) == "a-b:c"
-    assert await registry.meant(suffixed("a-b:c", ID, 9)) == "a-b:c"
-    assert await registry.meant("a-b:c") == "a-b:c"
+    assert await registry.resolved_name("a_b_c") == "a:b_c"
+    assert await registry.resolved_name(suffixed("a:b_c", OTHER_ID)) == "a:b_c"
+    assert await registry.resolved_name(suffixed("a-b:c", ID)) == "a-b:c"
+    assert await registry.resolved_name(suffixed("a-b:c", ID, 9)) == "a-b:c"
+    assert await registry.resolved_name("a-b:c") == "a-b:c"
 
 
-async def test_a_name_is_meant_as_it_stands_before_it_is_meant_by_digits(
-    registry: Registry,
+async def test_an_exact_name_is_preferred_to_one_with_digits(
+    registry: StoreDriver,
 ) -> None:
     await registry.analysed(analysed(name="a:b"))
     await registry.analysed(analysed(OTHER_HASH, name=f"a:b_{ID.hex[-4:]}"))
-    assert await registry.meant(f"a_b_{ID.hex[-4:]}") == f"a:b_{ID.hex[-4:]}"
-    assert await registry.meant(f"a_b_{ID.hex[-5:]}") == "a:b"
+    assert await registry.resolved_name(f"a_b_{ID.hex[-4:]}") == f"a:b_{ID.hex[-4:]}"
+    assert await registry.resolved_name(f"a_b_{ID.hex[-5:]}") == "a:b"
 
 
-async def test_a_former_name_leads_to_it_and_is_warned_about(
-    registry: Registry, caplog: pytest.LogCaptureFixture
+async def test_a_former_name_resolves_with_a_warning(
+    registry: StoreDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     await registry.analysed(analysed())
     await registry.analysed(analysed(name="fs:ensure"))
@@ -96,19 +107,19 @@ async def test_a_former_name_leads_to_it_and_is_warned_about(
         (answer,) = await registry.describe(UNNAMED)
     assert answer.capability is not None
     assert answer.capability.aliases == (UNNAMED,)
-    assert "is now fs:ensure" in caplog.text
+    assert "was renamed to fs:ensure" in caplog.text
     assert (await registry.resolve("fs:ensure")).aliases == (UNNAMED,)
 
 
-async def test_near_names_are_told_in_the_form_that_was_asked(registry: Registry) -> None:
+async def test_similar_names_are_returned_in_the_requested_form(registry: StoreDriver) -> None:
     await registry.analysed(analysed(name="fs:ensure_file"))
     by_name, callable_, neither = await registry.describe("fs:ensure_fil", "fs_ensure_fil", "zzz")
     assert (by_name.near, callable_.near) == (("fs:ensure_file",), ("fs_ensure_file",))
     assert neither.near == ()
 
 
-async def test_another_scope_is_told_what_it_is_told_of_names_that_nobody_has(
-    registry: Registry,
+async def test_another_scope_gets_the_same_answer_as_for_unknown_names(
+    registry: StoreDriver,
 ) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
     hidden = await registry.describe("fs_ensure", "fs:ensure", str(ID), scope=ELSEWHERE)
@@ -118,12 +129,12 @@ async def test_another_scope_is_told_what_it_is_told_of_names_that_nobody_has(
 
 
 @pytest.mark.parametrize("name", ["a:b", "a-b-c:d_e", "x9:y_0"])
-async def test_both_kinds_of_store_keep_the_shared_rule(registry: Registry, name: str) -> None:
+async def test_both_kinds_of_store_follow_the_shared_rule(registry: StoreDriver, name: str) -> None:
     await registry.analysed(analysed(name=name))
-    assert await registry.meant(callable_name(name)) == name
+    assert await registry.resolved_name(callable_name(name)) == name
 
 
 @pytest.mark.parametrize("reference", ["", "a b", "a\x00b", "x" * 257, "\u00e9"])
-def test_what_can_name_nothing_is_not_even_asked(reference: str) -> None:
+def test_an_invalid_reference_is_rejected_by_the_query(reference: str) -> None:
     with pytest.raises(ValidationError):
         DescribeCapabilities(scope=SCOPE, references=(reference,))

@@ -1,4 +1,4 @@
-"""Discovery through its handler, on every kind of store, with a model that knows only words."""
+"""Discovery through its handler, on every kind of store, with a word-based model."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
-from pml_registry.entrypoints.bus.on_discover import CONSIDERED, on_discover
+from pml_registry.entrypoints.bus.on_discover import MAX_CANDIDATES, on_discover
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
@@ -15,9 +15,9 @@ from services.registry.tests.samples import (
     ELSEWHERE,
     OTHER_HASH,
     SCOPE,
-    AsTold,
+    TrustedHashes,
     analysed,
-    lesson,
+    learning_update,
     listed,
     tool,
 )
@@ -35,8 +35,8 @@ async def filled(stores: Stores, embedder: Embedder) -> Stores:
     shows = analysed(name="fs:show", intent="show one file to a person", tools=["fs:read_text"])
     draws = analysed(OTHER_HASH, name="art:draw", intent="draw one file as art", tools=[])
     for analysis in (shows, draws):
-        await on_execution_analyzed(analysis, stores.capabilities, embedder, AsTold())
-    await on_learning_updated(lesson(), stores.capabilities)
+        await on_execution_analyzed(analysis, stores.capabilities, embedder, TrustedHashes())
+    await on_learning_updated(learning_update(), stores.capabilities)
     return stores
 
 
@@ -44,7 +44,7 @@ async def _discover(
     stores: Stores, embedder: Embedder, intent: str, *, scope: Scope = SCOPE, **more: object
 ) -> DiscoveryPage:
     query = Discover.model_validate({"scope": scope, "intent": intent, **more})
-    return await on_discover(query, embedder, stores.index, stores.evidence)
+    return await on_discover(query, embedder, stores.index, stores.candidates)
 
 
 async def test_tools_and_listed_capabilities_are_ranked_in_one_list(
@@ -60,7 +60,7 @@ async def test_tools_and_listed_capabilities_are_ranked_in_one_list(
     assert all(0.0 <= score <= 1.0 for score in scores)
 
 
-async def test_a_hit_tells_what_calling_it_takes(filled: Stores, embedder: Embedder) -> None:
+async def test_a_hit_has_what_a_call_needs(filled: Stores, embedder: Embedder) -> None:
     page = await _discover(filled, embedder, "show file content", limit=2)
     hits = {hit.type: hit for hit in page.hits}
     found, shown = hits["tool"], hits["capability"]
@@ -85,14 +85,14 @@ async def test_a_capability_that_never_succeeded_is_not_found(
 @pytest.mark.parametrize(
     ("type_", "names"), [("tool", {"read_text", "forecast"}), ("capability", {"fs:show"})]
 )
-async def test_one_kind_alone_can_be_asked_for(
+async def test_a_single_kind_can_be_requested(
     filled: Stores, embedder: Embedder, type_: str, names: set[str]
 ) -> None:
     page = await _discover(filled, embedder, "show file content", type=type_)
     assert {hit.name for hit in page.hits} == names
 
 
-async def test_what_scores_below_the_floor_is_neither_shown_nor_counted(
+async def test_hits_below_the_minimum_score_are_neither_shown_nor_counted(
     filled: Stores, embedder: Embedder
 ) -> None:
     page = await _discover(filled, embedder, "temperature in a city tomorrow", min_score=0.4)
@@ -109,14 +109,14 @@ async def test_pages_continue_one_list(filled: Stores, embedder: Embedder) -> No
     assert {part.total for part in parts} == {3}
 
 
-async def test_an_intent_of_nothing_but_stop_words_finds_by_meaning_alone(
+async def test_an_intent_of_stop_words_is_searched_by_meaning_alone(
     filled: Stores, embedder: Embedder
 ) -> None:
     assert (await _discover(filled, embedder, "of the")).total == 3
     assert (await _discover(filled, embedder, "& | ! ( 'x' \\ :* \x00")).total == 3
 
 
-async def test_no_scope_finds_what_another_has(filled: Stores, embedder: Embedder) -> None:
+async def test_no_scope_finds_another_scopes_records(filled: Stores, embedder: Embedder) -> None:
     page = await _discover(filled, embedder, "show file content", scope=ELSEWHERE)
     assert page == DiscoveryPage(hits=(), total=0)
 
@@ -140,11 +140,11 @@ async def test_vectors_of_another_model_are_not_compared(
 async def test_a_small_scope_finds_its_own_among_many_of_a_large_one(
     stores: Stores, embedder: Embedder
 ) -> None:
-    many = [tool(f"fs:t{number}", "file content") for number in range(3 * CONSIDERED)]
+    many = [tool(f"fs:t{number}", "file content") for number in range(3 * MAX_CANDIDATES)]
     await on_tools_listed(listed(*many), stores.tools, embedder)
     theirs = listed(tool("fs:read", "something else"), scope=ELSEWHERE)
     await on_tools_listed(theirs, stores.tools, embedder)
     page = await _discover(stores, embedder, "file content", scope=ELSEWHERE)
     assert [hit.name for hit in page.hits] == ["read"]
     page = await _discover(stores, embedder, "file content", limit=5)
-    assert (len(page.hits), page.total >= CONSIDERED) == (5, True)
+    assert (len(page.hits), page.total >= MAX_CANDIDATES) == (5, True)

@@ -1,4 +1,4 @@
-"""A page of capabilities and the number of all there are, while others change them."""
+"""Pages of capabilities and their total, during concurrent changes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,24 +6,24 @@ from collections.abc import AsyncGenerator
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import ListCapabilities
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_local.testing import eventually
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import HASH, OTHER_HASH, SCOPE, analysed, lesson
-from services.registry.tests.store_driver import Registry
+from services.registry.tests.samples import HASH, OTHER_HASH, SCOPE, analysed, learning_update
+from services.registry.tests.store_driver import StoreDriver
 from services.registry.tests.stores import postgres_stores
 
 pytestmark = pytest.mark.integration
 
-STANDS = """
-ALTER VIEW capability RENAME TO capability_told;
+LOCK_READS = """
+ALTER VIEW capability RENAME TO capability_unlocked;
 CREATE VIEW capability AS
-SELECT * FROM capability_told WHERE pg_advisory_xact_lock(7)::text IS NOT NULL;
+SELECT * FROM capability_unlocked WHERE pg_advisory_xact_lock(7)::text IS NOT NULL;
 """
-"""Whoever reads capabilities has begun to, and waits until the lock is free."""
+"""Reads of capabilities start and then wait until the lock is free."""
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
@@ -33,21 +33,21 @@ async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
         yield opened
 
 
-async def test_what_is_listed_meanwhile_is_on_the_page_and_counted_or_neither(
+async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
     pool: Pool, embedder: Embedder, postgres_dsn: str
 ) -> None:
-    registry = Registry(postgres_stores(pool), embedder)
+    registry = StoreDriver(postgres_stores(pool), embedder)
     for code_hash in (HASH, OTHER_HASH):
         await registry.analysed(analysed(code_hash))
-    await registry.learned(lesson(code_hash=HASH))
+    await registry.learned(learning_update(code_hash=HASH))
     async with connection(pool) as session:
-        await session.execute(STANDS)
+        await session.execute(LOCK_READS)
     holder = await asyncpg.connect(postgres_dsn)
     await holder.execute("SELECT pg_advisory_lock(7)")
 
     query = ListCapabilities(scope=SCOPE, limit=50)
     paging = asyncio.create_task(PostgresCapabilityStore(pool).page(query))
-    await eventually(lambda: holder.fetchval(WAITING), within=30.0)
+    await eventually(lambda: holder.fetchval(WAITING), within=60.0)
     async with connection(pool) as session:
         listed = "UPDATE workflow_pattern SET listed = true WHERE code_hash = $1"
         await session.execute(listed, OTHER_HASH)

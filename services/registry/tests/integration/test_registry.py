@@ -1,4 +1,4 @@
-"""The registry as a whole, over real NATS and Postgres, with the real model."""
+"""The registry service on real NATS and Postgres, with the real model."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -9,6 +9,7 @@ import pytest
 
 from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
 from pml_common.bus.identity import all_services_identity
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
@@ -25,10 +26,17 @@ from pml_common.contracts.registry import (
     ResolveCapability,
 )
 from pml_common.contracts.tool import ToolDefinition
-from pml_local.testing import eventually
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
-from services.registry.tests.samples import SCOPE, AsTold, analysed, edges, lesson, listed, tool
+from services.registry.tests.samples import (
+    SCOPE,
+    TrustedHashes,
+    analysed,
+    edges,
+    learning_update,
+    listed,
+    tool,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -49,8 +57,8 @@ OTHERS = (
 
 @pytest.fixture(autouse=True)
 def hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The samples' hashes are made up."""
-    monkeypatch.setattr("pml_registry.app.CodeHashes", AsTold)
+    """Trust the samples' invented hashes."""
+    monkeypatch.setattr("pml_registry.app.CodeHashes", TrustedHashes)
 
 
 @asynccontextmanager
@@ -67,14 +75,14 @@ async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
 
 
 @pytest.fixture
-async def outside(nats_url: str) -> AsyncGenerator[NatsBus]:
-    """The bus as the other services see it."""
+async def other_services(nats_url: str) -> AsyncGenerator[NatsBus]:
+    """The bus as used by the other services."""
     bus = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
     yield bus
     await bus.drain()
 
 
-async def _stated(bus: Bus, entity: str, kind: type[M]) -> list[M]:
+async def _published(bus: Bus, entity: str, kind: type[M]) -> list[M]:
     recorded = await bus.history(SCOPE, entity)
     return [entry.message for entry in recorded if isinstance(entry.message, kind)]
 
@@ -93,7 +101,7 @@ async def _discover(bus: Bus, intent: str) -> DiscoveryPage:
 
 
 async def test_a_capability_is_created_learned_listed_and_found(
-    outside: NatsBus, nats_url: str, postgres_dsn: str
+    other_services: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
     analysis = analysed(name="fs:ensure", intent="make sure that the notes exist")
     entity = str(analysis.capability.capability_id)
@@ -101,25 +109,27 @@ async def test_a_capability_is_created_learned_listed_and_found(
         await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
         postgres_dsn,
     ):
-        await outside.publish(lesson())
-        await outside.publish(analysis)
+        await other_services.publish(learning_update())
+        await other_services.publish(analysis)
 
-        async def told() -> list[CapabilityChanged]:
-            said = await _stated(outside, entity, CapabilityChanged)
+        async def published() -> list[CapabilityChanged]:
+            said = await _published(other_services, entity, CapabilityChanged)
             return said if len(said) == 2 else []
 
-        said = await eventually(told, within=30.0)
-        assert [fact.change for fact in said] == ["created", "listed"]
-        record = await _resolve(outside, "cap:fs:ensure")
+        said = await eventually(published, within=60.0)
+        assert [message.change for message in said] == ["created", "listed"]
+        record = await _resolve(other_services, "cap:fs:ensure")
         assert (record.listed, record.usage.count) == (True, 1)
-        page = await outside.request(catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE))
+        page = await other_services.request(
+            catalog.LIST_CAPABILITIES, ListCapabilities(scope=SCOPE)
+        )
         assert [listed.name for listed in page.capabilities] == ["fs:ensure"]
         query = DescribeCapabilities(scope=SCOPE, references=("fs_ensure",))
-        described = await outside.request(catalog.DESCRIBE_CAPABILITIES, query)
+        described = await other_services.request(catalog.DESCRIBE_CAPABILITIES, query)
         assert [one.capability and one.capability.name for one in described.references] == [
             "fs:ensure"
         ]
-        found = await _discover(outside, "create my notebook unless it is there")
+        found = await _discover(other_services, "create my notebook unless it is there")
         assert [hit.name for hit in found.hits] == ["fs:ensure"]
 
 
@@ -133,36 +143,36 @@ async def test_a_capability_is_created_learned_listed_and_found(
     ],
 )
 async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
-    outside: NatsBus, nats_url: str, postgres_dsn: str, intent: str
+    other_services: NatsBus, nats_url: str, postgres_dsn: str, intent: str
 ) -> None:
     async with _registry(
         await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
         postgres_dsn,
     ):
-        await outside.publish(listed(*FILES))
+        await other_services.publish(listed(*FILES))
         for other in OTHERS:
-            await outside.publish(listed(other, server=other.server))
+            await other_services.publish(listed(other, server=other.server))
 
-        async def all_there() -> bool:
-            return len(await _tools(outside)) == len(FILES) + len(OTHERS)
+        async def all_listed() -> bool:
+            return len(await _tools(other_services)) == len(FILES) + len(OTHERS)
 
-        await eventually(all_there, within=30.0)
-        hits = (await _discover(outside, intent)).hits
+        await eventually(all_listed, within=60.0)
+        hits = (await _discover(other_services, intent)).hits
         assert "fs:read_text_file" in [hit.id for hit in hits]
 
 
-async def test_questions_asked_before_the_model_is_loaded_are_answered(
-    outside: NatsBus, nats_url: str, postgres_dsn: str
+async def test_queries_before_the_model_is_loaded_are_answered(
+    other_services: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
     async with _registry(
         await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
         postgres_dsn,
     ):
-        assert await _discover(outside, "read a file") == DiscoveryPage(hits=(), total=0)
+        assert await _discover(other_services, "read a file") == DiscoveryPage(hits=(), total=0)
 
 
-async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
-    outside: NatsBus, nats_url: str, postgres_dsn: str
+async def test_messages_lost_in_a_crash_are_published_once_and_nothing_is_duplicated(
+    other_services: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
     analysis, observed = analysed(), edges(("fs:stat", "fs:read"))
     entity = str(analysis.capability.capability_id)
@@ -170,22 +180,22 @@ async def test_facts_lost_in_a_crash_are_stated_once_and_nothing_is_doubled(
         nats_url, service="registry", identity=all_services_identity()
     )
     async with _registry(bus, postgres_dsn):
-        for message in (analysis, lesson(), observed, listed(tool("fs:read"))):
-            await outside.publish(message)
+        for message in (analysis, learning_update(), observed, listed(tool("fs:read"))):
+            await other_services.publish(message)
 
-        async def told() -> bool:
-            changes = await _stated(outside, entity, CapabilityChanged)
-            catalogues = await _stated(outside, "fs", CatalogChanged)
+        async def published() -> bool:
+            changes = await _published(other_services, entity, CapabilityChanged)
+            catalogues = await _published(other_services, "fs", CatalogChanged)
             return len(changes) == 2 and len(catalogues) == 1
 
-        await eventually(told, within=30.0)
-        record = await _resolve(outside, str(analysis.capability.capability_id))
-        assert (record.usage.count, len(await _tools(outside))) == (1, 1)
-        assert await outside.dead_letters() == []
+        await eventually(published, within=60.0)
+        record = await _resolve(other_services, str(analysis.capability.capability_id))
+        assert (record.usage.count, len(await _tools(other_services))) == (1, 1)
+        assert await other_services.dead_letters() == []
 
 
-async def test_replicas_that_start_and_work_side_by_side_agree(
-    outside: NatsBus, nats_url: str, postgres_dsn: str
+async def test_concurrent_replicas_agree(
+    other_services: NatsBus, nats_url: str, postgres_dsn: str
 ) -> None:
     hashes = [f"a7f3{number:060x}" for number in range(12)]
     async with AsyncExitStack() as replicas:
@@ -197,16 +207,16 @@ async def test_replicas_that_start_and_work_side_by_side_agree(
             *(replicas.enter_async_context(_registry(bus, postgres_dsn)) for bus in buses)
         )
         for code_hash in hashes:
-            await outside.publish(analysed(code_hash, name="fs:ensure"))
-            await outside.publish(lesson(2, code_hash=code_hash))
-            await outside.publish(lesson(1, code_hash=code_hash))
+            await other_services.publish(analysed(code_hash, name="fs:ensure"))
+            await other_services.publish(learning_update(2, code_hash=code_hash))
+            await other_services.publish(learning_update(1, code_hash=code_hash))
         query = ListCapabilities(scope=SCOPE, limit=50)
 
         async def all_listed() -> Sequence[CapabilityRecord]:
-            page = await outside.request(catalog.LIST_CAPABILITIES, query)
+            page = await other_services.request(catalog.LIST_CAPABILITIES, query)
             learned = all(record.usage.count == 2 for record in page.capabilities)
             return page.capabilities if page.total == len(hashes) and learned else ()
 
-        records = await eventually(all_listed, within=30.0)
+        records = await eventually(all_listed, within=60.0)
         assert len({record.name for record in records}) == len(hashes)
         assert [record.name for record in records if record.named] == ["fs:ensure"]

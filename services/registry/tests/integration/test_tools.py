@@ -1,4 +1,4 @@
-"""The tool catalogue and graph through their handlers, on every kind of store."""
+"""The tool catalog and graph through their handlers, on every kind of store."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from services.registry.tests.stores import Stores
 
 
 class CountingEmbedder:
-    """Counts what it is asked to embed; `before` runs ahead of each answer."""
+    """Counts embedded texts; `before` runs ahead of each result."""
 
     def __init__(self, embedder: Embedder, name: str | None = None) -> None:
         self._embedder = embedder
@@ -38,7 +38,7 @@ class CountingEmbedder:
 
 @pytest.fixture
 def counting(embedder: Embedder) -> CountingEmbedder:
-    """An embedder that counts."""
+    """A counting embedder."""
     return CountingEmbedder(embedder)
 
 
@@ -51,15 +51,13 @@ async def _catalog(
 
 async def _list(stores: Stores, embedder: Embedder, *messages: ToolsListed) -> list[Message]:
     said = [await on_tools_listed(message, stores.tools, embedder) for message in messages]
-    return [fact for facts in said for fact in facts]
+    return [message for messages in said for message in messages]
 
 
-async def test_a_list_becomes_the_catalogue_of_its_server(
-    stores: Stores, embedder: Embedder
-) -> None:
+async def test_a_list_becomes_the_catalog_of_its_server(stores: Stores, embedder: Embedder) -> None:
     message = listed(tool("fs:read", "Reads."), tool("fs:write", "a\x00b"))
-    (fact,) = await _list(stores, embedder, message)
-    assert fact == CatalogChanged(
+    (published,) = await _list(stores, embedder, message)
+    assert published == CatalogChanged(
         scope=SCOPE, event_id=ids.effect_id(message.event_id, "catalog-changed"), server="fs"
     )
     assert await _catalog(stores) == [("fs:read", "Reads."), ("fs:write", "a\x00b")]
@@ -85,11 +83,11 @@ async def test_a_new_list_replaces_the_old_one_of_its_server_alone(
     assert await _catalog(stores, "nobody") == []
 
 
-async def test_a_server_without_tools_has_none_in_the_catalogue(
+async def test_a_server_without_tools_has_none_in_the_catalog(
     stores: Stores, embedder: Embedder
 ) -> None:
-    facts = await _list(stores, embedder, listed(tool("fs:read")), listed())
-    assert len(facts) == 2
+    messages = await _list(stores, embedder, listed(tool("fs:read")), listed())
+    assert len(messages) == 2
     assert await _catalog(stores) == []
 
 
@@ -109,7 +107,7 @@ async def test_the_same_list_again_is_no_change(stores: Stores, counting: Counti
     assert counting.texts == []
 
 
-async def test_another_model_embeds_anew_and_changes_nothing_visible(
+async def test_another_model_embeds_again_and_changes_nothing_visible(
     stores: Stores, embedder: Embedder
 ) -> None:
     await _list(stores, embedder, listed(tool("fs:read")))
@@ -119,7 +117,7 @@ async def test_another_model_embeds_anew_and_changes_nothing_visible(
     assert (await stores.tools.server(SCOPE, "fs")).tools["fs:read"].embedding_model == "newer"
 
 
-async def test_a_list_delivered_twice_states_the_same_once_applied(
+async def test_a_list_delivered_twice_publishes_the_same(
     stores: Stores, embedder: Embedder
 ) -> None:
     message = listed(tool("fs:read"))
@@ -139,16 +137,16 @@ async def test_an_older_list_delivered_late_replaces_no_newer_one(
     assert (await stores.tools.server(SCOPE, "fs")).listed_at == newer.listed_at
 
 
-async def test_tools_without_a_usable_name_are_left_out_and_said(
+async def test_tools_without_a_valid_name_are_ignored_with_a_warning(
     stores: Stores, embedder: Embedder, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         await _list(stores, embedder, listed(tool("fs:re ad"), tool("git:log"), tool("fs:stat")))
-    assert "2 of its 3 tools are left out" in caplog.text
+    assert "2 of its 3 tools are ignored" in caplog.text
     assert await _catalog(stores) == [("fs:stat", "")]
 
 
-async def test_rows_that_change_while_texts_are_embedded_are_tried_again(
+async def test_rows_that_change_while_texts_are_embedded_are_retried(
     stores: Stores, embedder: Embedder
 ) -> None:
     await _list(stores, embedder, listed(tool("fs:read", "one")))
@@ -165,7 +163,7 @@ async def test_rows_that_change_while_texts_are_embedded_are_tried_again(
     assert await _catalog(stores) == [("fs:new", ""), ("fs:read", "one")]
 
 
-async def test_many_tools_are_embedded_and_kept(stores: Stores, embedder: Embedder) -> None:
+async def test_many_tools_are_embedded_and_stored(stores: Stores, embedder: Embedder) -> None:
     many = [tool(f"fs:t{number:03}") for number in range(100)]
     await _list(stores, embedder, listed(*many))
     assert len(await _catalog(stores)) == 100

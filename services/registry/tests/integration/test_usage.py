@@ -1,4 +1,4 @@
-"""How capabilities fared, apart from what they are found by."""
+"""Usage statistics, stored apart from the searched columns."""
 
 import asyncpg
 import pytest
@@ -8,7 +8,7 @@ from pml_common.storage.schema import open_schema
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import AsTold, analysed, lesson
+from services.registry.tests.samples import TrustedHashes, analysed, learning_update
 from services.registry.tests.stores import postgres_stores
 
 _BEFORE = "0006_usage.sql"
@@ -30,21 +30,21 @@ _VERSION = "SELECT ctid::text FROM workflow_pattern"
 
 
 @pytest.mark.integration
-async def test_a_lesson_rewrites_nothing_that_a_capability_is_found_by(
+async def test_a_learning_update_rewrites_no_searched_column(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
     async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
         capabilities = postgres_stores(pool).capabilities
-        await on_execution_analyzed(analysed(), capabilities, embedder, AsTold())
-        await on_learning_updated(lesson(1), capabilities)
+        await on_execution_analyzed(analysed(), capabilities, embedder, TrustedHashes())
+        await on_learning_updated(learning_update(1), capabilities)
         listed = await pool.fetchval(_VERSION)
-        await on_learning_updated(lesson(2), capabilities)
+        await on_learning_updated(learning_update(2), capabilities)
         assert await pool.fetchval(_VERSION) == listed
         assert await pool.fetchval("SELECT usage_count FROM capability") == 2
 
 
 @pytest.mark.integration
-async def test_what_was_learned_before_usage_stood_apart_is_kept(postgres_dsn: str) -> None:
+async def test_the_migration_keeps_earlier_usage(postgres_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     earlier = [migration for migration in every if migration.name < _BEFORE]
     await migrate(postgres_dsn, "registry", earlier)

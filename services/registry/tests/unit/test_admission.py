@@ -1,7 +1,7 @@
-"""What an analysis makes of a capability."""
+"""Admission of analysed programs as capabilities."""
 
 from pml_common.contracts.decision import Decision, ToolDecision
-from pml_registry.domain.admission import admit, tools_used, wanted_names
+from pml_registry.domain.admission import admit, candidate_names, tools_used
 from services.registry.tests.samples import UNNAMED, analysed, record
 
 
@@ -12,7 +12,7 @@ def test_a_new_capability_without_a_name_gets_a_provisional_one() -> None:
     assert admission.altered
 
 
-def test_tools_that_are_reached_through_other_capabilities_are_used_too() -> None:
+def test_tools_reached_through_other_capabilities_are_used_too() -> None:
     def decided(tool: str, *node_ids: str) -> ToolDecision:
         return ToolDecision(
             tool=tool, verdict="allow", reason="", definition_hash="0" * 64, node_ids=node_ids
@@ -24,38 +24,38 @@ def test_tools_that_are_reached_through_other_capabilities_are_used_too() -> Non
     assert tools_used(analysis) == ("fs:stat", "fs:read", "git:log")
 
 
-def test_a_new_capability_gets_the_name_asked_for_if_it_is_free() -> None:
+def test_a_new_capability_gets_the_requested_name_if_it_is_free() -> None:
     admission = admit(analysed(name="fs:ensure"), None, ())
     assert (admission.name, admission.named, admission.refused_name) == ("fs:ensure", True, None)
 
 
-def test_a_name_that_somebody_holds_is_refused_and_the_capability_created_all_the_same() -> None:
+def test_a_taken_name_is_refused_and_the_capability_still_created() -> None:
     admission = admit(analysed(name="fs:ensure"), None, {"fs:ensure", UNNAMED})
     assert (admission.name, admission.named) == (f"{UNNAMED}0", False)
     assert (admission.refused_name, admission.change) == ("fs:ensure", "created")
 
 
-def test_an_unnamed_capability_gets_the_name_asked_for_later() -> None:
+def test_an_unnamed_capability_gets_a_name_requested_later() -> None:
     admission = admit(analysed(name="fs:ensure"), record(), ())
     assert (admission.name, admission.named, admission.change) == ("fs:ensure", True, "named")
     assert admission.altered
 
 
-def test_a_later_name_that_somebody_holds_is_refused() -> None:
+def test_a_later_name_that_is_taken_is_refused() -> None:
     admission = admit(analysed(name="fs:ensure"), record(), {"fs:ensure"})
     assert (admission.name, admission.named, admission.change) == (UNNAMED, False, None)
     assert admission.refused_name == "fs:ensure"
     assert not admission.altered
 
 
-def test_a_name_once_given_stays() -> None:
+def test_a_given_name_never_changes() -> None:
     admission = admit(analysed(name="fs:other"), record("fs:ensure"), ())
     assert (admission.name, admission.change) == ("fs:ensure", None)
     assert admission.refused_name == "fs:other"
     assert not admission.altered
 
 
-def test_asking_for_the_name_it_has_refuses_nothing() -> None:
+def test_requesting_its_own_name_refuses_nothing() -> None:
     admission = admit(analysed(name="fs:ensure"), record("fs:ensure"), ())
     assert (admission.refused_name, admission.altered) == (None, False)
 
@@ -67,18 +67,18 @@ def test_an_intent_fills_an_empty_description_and_no_other() -> None:
     assert (kept.description, kept.altered) == ("ensure it", False)
 
 
-def test_only_names_that_may_be_given_need_to_be_known_free() -> None:
-    assert wanted_names(analysed(name="fs:ensure"), None)[:2] == ["fs:ensure", UNNAMED]
-    assert wanted_names(analysed(), None)[0] == UNNAMED
-    assert wanted_names(analysed(name="fs:ensure"), record()) == ["fs:ensure"]
-    assert wanted_names(analysed(name="fs:ensure"), record("fs:other")) == []
-    assert wanted_names(analysed(), record()) == []
+def test_candidate_names_are_only_those_that_may_be_given() -> None:
+    assert candidate_names(analysed(name="fs:ensure"), None)[:2] == ["fs:ensure", UNNAMED]
+    assert candidate_names(analysed(), None)[0] == UNNAMED
+    assert candidate_names(analysed(name="fs:ensure"), record()) == ["fs:ensure"]
+    assert candidate_names(analysed(name="fs:ensure"), record("fs:other")) == []
+    assert candidate_names(analysed(), record()) == []
 
 
 def test_each_tool_is_named_once_in_source_order() -> None:
     assert tools_used(analysed(tools=("b:y", "a:x", "b:y"))) == ("b:y", "a:x")
 
 
-def test_the_document_is_made_of_what_was_admitted() -> None:
+def test_the_document_is_built_from_the_admission() -> None:
     admission = admit(analysed(name="fs:ensure", intent="make sure"), None, ())
     assert admission.document == "fs ensure. make sure. Uses fs stat, fs read"

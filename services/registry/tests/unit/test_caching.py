@@ -1,4 +1,4 @@
-"""What may be cached, decided without any store."""
+"""Rules on caching, without a store."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MEMOIZE = CacheSettings(policy="memoize")
 READING = tool("fs:read").model_copy(update={"annotations": ToolAnnotations(read_only=True)})
 
 
-def test_what_only_reads_may_be_cached() -> None:
+def test_a_read_only_capability_may_be_cached() -> None:
     assert uncacheable(record(), MEMOIZE, [READING]) is None
 
 
@@ -23,7 +23,7 @@ def test_what_only_reads_may_be_cached() -> None:
         [],
     ],
 )
-def test_what_may_change_something_is_named_and_refused(known: list[ToolDefinition]) -> None:
+def test_a_tool_with_effects_is_named_in_the_refusal(known: list[ToolDefinition]) -> None:
     why_not = uncacheable(record("fs:look"), MEMOIZE, known)
     assert why_not is not None
     assert why_not.startswith("fs:look calls fs:read, which is not marked read-only")

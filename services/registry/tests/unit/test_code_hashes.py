@@ -1,4 +1,4 @@
-"""A capability's code is what its hash says, whoever says it."""
+"""Verification of a capability's code hash."""
 
 import pytest
 
@@ -26,16 +26,16 @@ def analysis_of(code: str) -> Analysis:
 
 
 async def admitted(analysis: ExecutionAnalyzed) -> bool:
-    """Whether the registry takes it. Raises Rejected."""
+    """Whether the registry accepts it. Raises Rejected."""
     embedder = BackgroundEmbedder(HashEmbedder)
-    facts = await on_execution_analyzed(
+    messages = await on_execution_analyzed(
         analysis, memory_stores().capabilities, embedder, CodeHashes()
     )
     await embedder.aclose()
-    return len(facts) == 1
+    return len(messages) == 1
 
 
-async def test_the_hash_is_the_analysis_own() -> None:
+async def test_the_hash_equals_the_analysis_hash() -> None:
     hashes = CodeHashes()
     for code in (CODE, SAME, "return 1"):
         assert await hashes.hash_of(code) == analysis_of(code).code_hash
@@ -43,7 +43,7 @@ async def test_the_hash_is_the_analysis_own() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "return (", "return 1\x00", "[" * 5000 + "]" * 5000])
-async def test_what_is_no_program_has_no_hash_or_that_of_nothing(code: str) -> None:
+async def test_an_invalid_program_has_no_hash_or_that_of_an_empty_one(code: str) -> None:
     found = await CodeHashes().hash_of(code)
     assert found is None or not code
 
@@ -61,7 +61,7 @@ async def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read == ["a", "b", "c", "a"]
 
 
-async def test_only_code_that_is_what_its_hash_says_is_admitted() -> None:
+async def test_only_code_that_matches_its_hash_is_admitted() -> None:
     true = analysed(analysis_of(CODE).code_hash).model_copy(update={"code": CODE})
     assert await admitted(true)
     with pytest.raises(Rejected, match="the code's hash is"):

@@ -1,15 +1,20 @@
-"""The text that a thing is found by."""
+"""Search documents."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.domain.documents import LONGEST, capability_document, spoken, tool_document
+from pml_registry.domain.documents import (
+    MAX_CHARACTERS,
+    as_words,
+    capability_document,
+    tool_document,
+)
 
 
-def test_identifiers_are_spoken_as_words() -> None:
-    assert spoken("fs:readTextFile") == "fs read Text File"
-    assert spoken("git-hub:create_issue.v2") == "git hub create issue v2"
+def test_identifiers_are_split_into_words() -> None:
+    assert as_words("fs:readTextFile") == "fs read Text File"
+    assert as_words("git-hub:create_issue.v2") == "git hub create issue v2"
 
 
 def test_a_tool_is_found_by_its_name_title_and_description() -> None:
@@ -31,4 +36,4 @@ def test_a_capability_is_found_by_its_name_purpose_and_tools() -> None:
 
 @given(st.text())
 def test_a_document_is_never_too_long_to_store(description: str) -> None:
-    assert len(capability_document("a:b", description * 100, ())) <= LONGEST
+    assert len(capability_document("a:b", description * 100, ())) <= MAX_CHARACTERS

@@ -1,4 +1,4 @@
-"""What every embedder promises, and how one lives behind the loop."""
+"""Contract of every embedder, and the background embedder."""
 
 import math
 import threading
@@ -17,7 +17,7 @@ TEXTS = ["Read the contents of a file", "", "🦆 \ud800 \x00", "word " * 3000]
 
 @pytest.fixture(params=[HashEmbedder, MiniLmEmbedder.load], ids=["hash", "minilm"])
 async def any_embedder(request: pytest.FixtureRequest) -> AsyncGenerator[Embedder]:
-    """Each model in turn."""
+    """Each model."""
     background = BackgroundEmbedder(request.param)
     yield background
     await background.aclose()
@@ -59,7 +59,7 @@ async def test_texts_that_share_much_are_nearer_than_texts_that_share_nothing(
 
 
 class Halting(HashEmbedder):
-    """Takes until it is released to load."""
+    """Loads only once released."""
 
     released: ClassVar[threading.Event] = threading.Event()
 
@@ -68,19 +68,19 @@ class Halting(HashEmbedder):
 
 
 class Broken(HashEmbedder):
-    """Cannot be loaded."""
+    """Fails to load."""
 
     def __init__(self) -> None:
         raise OSError("no such weights")
 
 
 class Narrow(HashEmbedder):
-    """Makes vectors the schema does not hold."""
+    """Makes vectors of a length that the schema does not accept."""
 
     dimension: ClassVar[int] = 3
 
 
-async def test_a_model_that_is_loading_is_waited_for_and_healthy() -> None:
+async def test_a_loading_model_is_awaited_and_healthy() -> None:
     background = BackgroundEmbedder(Halting)
     assert await background.check() is None
     Halting.released.set()
@@ -92,7 +92,7 @@ async def test_a_model_that_is_loading_is_waited_for_and_healthy() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"), [(Broken, "no such weights"), (Narrow, "vectors of 3 numbers")]
 )
-async def test_a_model_that_cannot_be_used_is_said_by_name_and_by_health(
+async def test_an_unusable_model_is_reported_by_calls_and_by_health(
     model: type[Model], reason: str
 ) -> None:
     background = BackgroundEmbedder(model)
@@ -102,7 +102,7 @@ async def test_a_model_that_cannot_be_used_is_said_by_name_and_by_health(
     await background.aclose()
 
 
-async def test_closing_gives_up_a_model_that_is_still_loading() -> None:
+async def test_closing_cancels_a_model_that_is_still_loading() -> None:
     Halting.released.clear()
     background = BackgroundEmbedder(Halting)
     await background.aclose()

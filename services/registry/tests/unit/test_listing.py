@@ -4,37 +4,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_registry.domain.listing import Listing, StoredCapability, listing
-from services.registry.tests.samples import UNNAMED, lesson
+from services.registry.tests.samples import UNNAMED, learning_update
 
 
-def held(revision: int = 0, *, listed: bool = False) -> StoredCapability:
+def stored(revision: int = 0, *, listed: bool = False) -> StoredCapability:
     return StoredCapability(UNNAMED, False, listed, "", (), revision)
 
 
 def test_the_first_success_lists_a_capability() -> None:
-    assert listing(held(), lesson(1)) == Listing(listed=True, change="listed")
+    assert listing(stored(), learning_update(1)) == Listing(listed=True, change="listed")
 
 
 def test_without_a_success_it_stays_unlisted() -> None:
-    unsuccessful = lesson(2, successes=0)
-    assert listing(held(1), unsuccessful) == Listing(listed=False, change="learned")
+    unsuccessful = learning_update(2, successes=0)
+    assert listing(stored(1), unsuccessful) == Listing(listed=False, change="learned")
 
 
-def test_once_listed_it_stays_so() -> None:
-    known = held(1, listed=True)
-    assert listing(known, lesson(2, successes=0)) == Listing(listed=True, change="learned")
+def test_a_listed_capability_stays_listed() -> None:
+    known = stored(1, listed=True)
+    assert listing(known, learning_update(2, successes=0)) == Listing(listed=True, change="learned")
 
 
 def test_an_older_or_equal_revision_changes_nothing() -> None:
-    assert listing(held(3), lesson(3)) is None
-    assert listing(held(3), lesson(2)) is None
+    assert listing(stored(3), learning_update(3)) is None
+    assert listing(stored(3), learning_update(2)) is None
 
 
 @given(st.permutations(range(1, 7)))
-def test_whatever_the_order_the_newest_revision_stands(order: list[int]) -> None:
-    known = held()
+def test_in_any_order_the_newest_revision_is_stored(order: list[int]) -> None:
+    known = stored()
     for revision in order:
-        standing = listing(known, lesson(revision))
+        standing = listing(known, learning_update(revision))
         if standing is not None:
-            known = held(revision, listed=standing.listed)
+            known = stored(revision, listed=standing.listed)
     assert known.learning_revision == 6

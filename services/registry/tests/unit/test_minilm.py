@@ -26,7 +26,7 @@ AGREE = 1e-4
 
 
 class GoldenText(TypedDict):
-    """`text` repeated `times`, and what the reference makes of it."""
+    """`text` repeated `times`, and the reference implementation's vector."""
 
     text: str
     times: int
@@ -80,7 +80,7 @@ def test_vectors_agree_with_the_reference_implementation(
     np.testing.assert_allclose(vectors @ vectors.T, golden.cosines, rtol=0, atol=AGREE)
 
 
-def test_similarities_are_those_its_makers_publish(embedder: MiniLmEmbedder) -> None:
+def test_similarities_are_those_its_authors_publish(embedder: MiniLmEmbedder) -> None:
     vectors = embedder.embed(
         ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
     )
@@ -129,12 +129,12 @@ def test_any_text_has_a_unit_vector(embedder: MiniLmEmbedder, text: str) -> None
     assert math.isclose(float(vector @ vector), 1.0, abs_tol=1e-5)
 
 
-def test_half_a_surrogate_pair_is_passed_over(embedder: MiniLmEmbedder) -> None:
+def test_half_a_surrogate_pair_is_ignored(embedder: MiniLmEmbedder) -> None:
     broken, whole = embedder.embed(["deploy \ud83dnow", "deploy now"])
     np.testing.assert_array_equal(broken, whole)
 
 
-def test_a_text_counts_up_to_its_256th_token(embedder: MiniLmEmbedder) -> None:
+def test_only_the_first_256_tokens_of_a_text_count(embedder: MiniLmEmbedder) -> None:
     words = ["file"] * 254  # [CLS] and [SEP] are the other two
     whole, longer, shorter = embedder.embed(
         [" ".join(words), " ".join([*words, "stadium"]), " ".join([*words[1:], "stadium"])]
@@ -149,7 +149,7 @@ def test_a_book_costs_no_more_than_its_first_page(embedder: MiniLmEmbedder) -> N
     np.testing.assert_array_equal(first, book)
 
 
-def test_gelu_is_exact_to_the_grain_of_a_float32() -> None:
+def test_gelu_is_exact_to_float32_precision() -> None:
     at = np.linspace(-9, 9, 4001, dtype=np.float32)
     exact = [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in at.tolist()]
     found = at.copy()
@@ -189,6 +189,6 @@ def test_one_changed_byte_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def link_all_but(name: str, folder: Path) -> None:
-    """The model's files in `folder`, without the one named."""
+    """Link the model's files into `folder`, without the given one."""
     for other in {"tokenizer.json", "model.safetensors"} - {name}:
         (folder / other).symlink_to(model_folder() / other)

@@ -1,4 +1,4 @@
-"""Names: provisional ones, references, near matches."""
+"""Names: provisional ones, references, similar names."""
 
 from uuid import UUID, uuid4
 
@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from pml_registry.domain.names import (
     first_free,
-    meant_by,
-    near_names,
-    near_references,
     parse_reference,
     record_hash,
+    resolve_reference,
+    similar_names,
+    similar_references,
     unnamed_names,
 )
 
 HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 
-def test_a_provisional_name_shows_four_digits_of_the_hash_and_more_if_it_must() -> None:
+def test_a_provisional_name_has_four_digits_of_the_hash_or_more_if_taken() -> None:
     names = unnamed_names("a7f3c2")
     assert names == ["unnamed_a7f3", "unnamed_a7f3c", "unnamed_a7f3c2"]
     assert first_free(names, {"unnamed_a7f3"}) == "unnamed_a7f3c"
@@ -30,7 +30,7 @@ def test_names_that_are_all_taken_are_an_error_that_names_one() -> None:
         first_free(unnamed_names("a7f3c2"), set(unnamed_names("a7f3c2")))
 
 
-def test_the_hash_of_a_record_is_the_one_its_provisional_name_shows() -> None:
+def test_the_hash_of_a_record_is_that_of_its_provisional_name() -> None:
     assert record_hash("unnamed_a7f3c", "a7f3c2") == "a7f3c"
     assert record_hash("fs:ensure", "a7f3c2") == "a7f3"
 
@@ -59,16 +59,14 @@ def test_a_reference_may_be_an_id() -> None:
     assert parse_reference(f"cap:{capability_id}") == capability_id
 
 
-def test_near_names_are_those_one_may_have_meant() -> None:
+def test_similar_names_are_suggested() -> None:
     names = ["fs:ensure_file", "fs:ensure_dir", "http:get"]
-    assert near_names("fs:ensure_fil", names) == ["fs:ensure_file", "fs:ensure_dir"]
-    assert near_names("zzz", names) == []
+    assert similar_names("fs:ensure_fil", names) == ["fs:ensure_file", "fs:ensure_dir"]
+    assert similar_names("zzz", names) == []
 
 
 @given(HASHES, st.lists(HASHES, max_size=5))
-def test_two_hashes_never_share_a_provisional_name_for_want_of_digits(
-    code_hash: str, others: list[str]
-) -> None:
+def test_two_hashes_never_share_a_provisional_name(code_hash: str, others: list[str]) -> None:
     taken: set[str] = set()
     for other in dict.fromkeys([*others, code_hash]):
         name = first_free(unnamed_names(other), taken)
@@ -95,13 +93,13 @@ ONE, OTHER = UUID(int=0xA1F3E), UUID(int=0xB1F3E)
         ("a", None),
     ],
 )
-def test_a_reference_means_an_id_a_name_a_callable_name_or_one_with_digits_of_the_id(
+def test_a_reference_is_an_id_a_name_a_callable_name_or_one_with_digits_of_the_id(
     reference: str, meant: UUID | None
 ) -> None:
     names = [("a:b", ONE), ("a-b:c", OTHER), ("a:b_c", ONE)]
-    assert meant_by(reference, names) == meant
+    assert resolve_reference(reference, names) == meant
 
 
-def test_near_a_callable_name_are_callable_names() -> None:
-    assert near_references("fs_raed", ["fs:read"]) == ["fs_read"]
-    assert near_references("fs:raed", ["fs:read"]) == ["fs:read"]
+def test_callable_names_are_suggested_for_a_callable_name() -> None:
+    assert similar_references("fs_raed", ["fs:read"]) == ["fs_read"]
+    assert similar_references("fs:raed", ["fs:read"]) == ["fs:read"]

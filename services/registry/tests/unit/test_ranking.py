@@ -18,11 +18,11 @@ def _candidate(
     return Candidate(kind, id_, cosine, coverage)
 
 
-def test_meaning_alone_is_the_score() -> None:
+def test_without_common_words_the_score_is_the_cosine() -> None:
     assert score(_candidate(0.6)) == pytest.approx(0.6)
 
 
-def test_shared_words_lift_a_score_by_a_share_of_what_it_misses() -> None:
+def test_common_words_raise_a_score_by_a_share_of_its_distance_to_1() -> None:
     assert score(_candidate(0.6, 0.5)) == pytest.approx(0.6 + 0.4 * 0.3 * 0.5)
 
 
@@ -30,12 +30,12 @@ def test_opposed_meanings_count_as_none() -> None:
     assert score(_candidate(-0.4)) == 0.0
 
 
-def test_the_best_comes_first_and_what_is_below_the_floor_not_at_all() -> None:
+def test_the_best_comes_first_and_low_scores_are_dropped() -> None:
     ranked = rank([_candidate(0.2, id_="a:low"), _candidate(0.9, id_="b:high")], 0.5)
     assert [found.id for found in ranked] == ["b:high"]
 
 
-def test_of_equals_the_order_is_fixed() -> None:
+def test_the_order_of_ties_is_fixed() -> None:
     equals = [_candidate(0.5, id_="b"), _candidate(0.5, id_="a", kind="capability")]
     assert [found.id for found in rank(equals, 0.0)] == ["a", "b"]
     assert rank(equals[::-1], 0.0) == rank(equals, 0.0)
@@ -54,7 +54,7 @@ def test_more_of_both_never_scores_less(a: float, x: float, b: float, y: float) 
 
 
 @given(st.lists(CANDIDATES), st.floats(0, 1))
-def test_ranking_keeps_exactly_what_reaches_the_floor_in_falling_order(
+def test_ranking_keeps_exactly_the_candidates_over_the_minimum_in_order(
     candidates: list[Candidate], floor: float
 ) -> None:
     ranked = rank(candidates, floor)

@@ -1,1 +1,1 @@
-"""One module per family of commands; each function is one command, free of typer."""
+"""One module per family of commands; each function is one command, without typer."""

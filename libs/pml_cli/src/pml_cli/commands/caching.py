@@ -1,4 +1,4 @@
-"""Choosing what is cached."""
+"""The command for cache policies."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -13,7 +13,8 @@ from pml_cli.render.caching import cached_how
 
 
 def cache(client: Client, out: Output, capability: str, chosen: Mapping[str, object]) -> None:
-    """Set what was chosen, all but None of it, and show how it stands. Raises CommandError."""
+    """Set the given fields of the cache policy, if any, and show the policy. Raises
+    CommandError."""
     given = {key: value for key, value in chosen.items() if value is not None}
     if given and "policy" not in given:
         raise CommandError("--ttl and --force are for a policy: memoize or persistent", USAGE)

@@ -1,4 +1,4 @@
-"""Looking at what waits for a person, and deciding on it."""
+"""Commands that list and decide approvals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,33 +13,37 @@ from pml_cli.render.calls import call_lines
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.values import short
 
-SAID = {
+CONFIRMATIONS = {
     "approve": "approved",
-    "continue": "goes on",
+    "continue": "continues",
     "deny": "denied",
     "abort": "aborted",
-    "replan": "sent back for another plan",
+    "replan": "sent back for another program",
 }
 
 
 def list_approvals(client: Client, out: Output) -> None:
-    """What waits for a person: the workflow's id whole on its own line, to be copied."""
+    """List pending approvals; each workflow id is on its own line, never cut, so that it can be
+    copied."""
     answer = client.get("/api/approvals")
     lines: list[str] = []
     for one in cast(list[Json], answer["approvals"]):
         lines.append(
             f"[bold]{one['workflow_id']}[/]  [dim]until {escape(str(one['expires_at']))}[/]"
         )
-        lines += _question(one)
-    out.show(answer, *(lines or ["[dim]nothing waits for approval[/]"]))
+        lines += _approval_lines(one)
+    out.show(answer, *(lines or ["[dim]no pending approvals[/]"]))
 
 
 def show(client: Client, out: Output, workflow: str, *, full: bool) -> None:
-    """What one workflow waits for, all calls with all arguments; `full` with whole values."""
+    """Show a workflow's approval with all calls and arguments; `full` shows values uncut."""
     approval = _approval(client, workflow, full=full)
     outcome = approval.get("outcome")
-    stands = "waits" if outcome is None else f"{outcome} by {approval.get('decided_by')}"
-    lines = [f"[bold]{approval['workflow_id']}[/]  [dim]{escape(stands)}[/]", *_question(approval)]
+    state = "pending" if outcome is None else f"{outcome} by {approval.get('decided_by')}"
+    lines = [
+        f"[bold]{approval['workflow_id']}[/]  [dim]{escape(state)}[/]",
+        *_approval_lines(approval),
+    ]
     lines.append(f"  [dim]shown[/] {approval['shown_digest']}")
     out.show(approval, *lines)
 
@@ -49,10 +53,10 @@ def _approval(client: Client, workflow: str, *, full: bool) -> Json:
     return client.get(path, whole="true" if full else "false")
 
 
-def _question(one: Json) -> list[str]:
+def _approval_lines(one: Json) -> list[str]:
     lines: list[str] = []
     if one.get("begun"):
-        lines.append(f"  the run waits in its midst: --approval {escape(str(one['approval_id']))}")
+        lines.append(f"  the run is parked: --approval {escape(str(one['approval_id']))}")
     if one.get("intent"):
         lines.append(f"  {escape(str(one['intent']))}")
     lines += [f"  {escape(reason)}" for reason in cast(Sequence[str], one.get("reasons") or ())]
@@ -69,8 +73,8 @@ Covers = Literal["call", "calls", "node"]
 
 @dataclass(frozen=True)
 class Decided:
-    """A person's decision. `wait` sees an approved workflow through; `shown` is the digest of what
-    they looked at, else it is shown now, `full` with whole values."""
+    """A person's decision. `wait` waits for the workflow's end; `shown` is the digest of what the
+    person reviewed earlier, else the approval is shown now, uncut with `full`."""
 
     decision: Decision
     wait: bool = False
@@ -84,8 +88,8 @@ class Decided:
 def decide(
     client: Client, out: Output, workflow: str, decided: Decided, approver: Mapping[str, str]
 ) -> int:
-    """Answer what a workflow waits for; `approver` are the headers that allow it. Who agrees is
-    shown what to, and the gateway refuses where something else stands by then."""
+    """Decide a workflow's approval; `approver` are the headers that authorise it. A person who
+    agrees is shown the approval first, and the gateway refuses if it has changed since."""
     path, wait = f"/api/workflows/{workflow_id(workflow)}/approval", decided.wait
     fields: dict[str, object] = {
         "decision": decided.decision,
@@ -100,13 +104,13 @@ def decide(
         answer = client.post(path, body, approver)
     if wait:
         return show_answer(out, answer)
-    out.show(answer, SAID[decided.decision])
+    out.show(answer, CONFIRMATIONS[decided.decision])
     return 0
 
 
 def _shown(client: Client, out: Output, workflow: str, decided: Decided) -> Json | None:
-    """What the decision is about, as its maker saw it: earlier, or now. With JSON on stdout nobody
-    is shown anything, and who says no need not look."""
+    """The digest of the approval that the person reviewed, earlier or now. None for refusals and
+    with JSON on stdout, where nothing is shown."""
     if decided.shown is not None:
         return {"digest": decided.shown, "whole": decided.full}
     if out.as_json or decided.decision not in ("approve", "continue"):
@@ -114,6 +118,6 @@ def _shown(client: Client, out: Output, workflow: str, decided: Decided) -> Json
     approval = _approval(client, workflow, full=decided.full)
     if approval.get("outcome") is not None:
         return None
-    for line in _question(approval):
+    for line in _approval_lines(approval):
         out.notes.print(line, soft_wrap=True)
     return {"digest": approval["shown_digest"], "whole": approval["whole"]}

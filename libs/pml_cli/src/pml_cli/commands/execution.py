@@ -1,4 +1,4 @@
-"""Running programs, and ending them."""
+"""Commands that run and cancel programs."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -20,8 +20,8 @@ EXIT_CODES = {
     "approval_required": APPROVAL_REQUIRED,
     "running": STILL_RUNNING,
 }
-BEFORE = ("approve", "deny", "replan")
-BETWEEN_LAYERS = ("continue", "abort", "replan")
+DECISIONS_ON_CALLS = ("approve", "deny", "replan")
+DECISIONS_ON_LAYERS = ("continue", "abort", "replan")
 
 
 def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
@@ -30,7 +30,7 @@ def execute(client: Client, out: Output, request: Mapping[str, object]) -> int:
         with out.busy("running…"):
             answer = client.post("/api/execute", request)
     except KeyboardInterrupt:
-        out.note(f"no longer waited for; what has begun goes on: {client.url}/api/workflows")
+        out.note(f"interrupted; the workflow continues: {client.url}/api/workflows")
         raise
     return show_answer(out, answer)
 
@@ -40,9 +40,12 @@ def show_answer(out: Output, answer: Json) -> int:
     status = str(answer["status"])
     match status:
         case "success":
-            readable = [f"[green]success[/] {_of(answer)}", escape(_pretty(answer.get("result")))]
+            readable = [
+                f"[green]success[/] {_workflow_line(answer)}",
+                escape(_pretty(answer.get("result"))),
+            ]
         case "error":
-            readable = [_failure(cast(Json, answer["error"])), _of(answer)]
+            readable = [_failure(cast(Json, answer["error"])), _workflow_line(answer)]
         case "approval_required":
             readable = _approval(answer)
         case "suggestions":
@@ -50,23 +53,25 @@ def show_answer(out: Output, answer: Json) -> int:
         case _:
             readable = [f"still running: pml trace {answer['workflowId']}"]
     if answer.get("cached"):
-        readable.insert(0, "[yellow]cached[/]: nothing ran; so ended the workflow that is named")
+        readable.insert(
+            0, "[yellow]cached[/]: nothing ran; this is the result of the workflow named below"
+        )
     if answer.get("dryRun"):
-        readable.insert(0, _dry(answer))
+        readable.insert(0, _dry_run_line(answer))
     out.show(answer, *readable)
     return EXIT_CODES[status]
 
 
-def _dry(answer: Json) -> str:
+def _dry_run_line(answer: Json) -> str:
     tasks = cast(list[Json], answer.get("tasks") or [])
     mocked = [f"{task['tool']} ({task['id']})" for task in tasks if task.get("mocked")]
     return f"[yellow]dry run[/], not called: {escape(', '.join(mocked) or 'nothing')}"
 
 
-def _of(answer: Json) -> str:
+def _workflow_line(answer: Json) -> str:
     name = answer.get("capabilityName") or answer.get("capabilityId")
-    told = f"{escape(str(name))} · " if name else ""
-    return f"[dim]{told}workflow {answer.get('workflowId')}[/]"
+    prefix = f"{escape(str(name))} · " if name else ""
+    return f"[dim]{prefix}workflow {answer.get('workflowId')}[/]"
 
 
 def _pretty(value: object) -> str:
@@ -94,8 +99,8 @@ def _failure(error: Json) -> str:
 def _approval(answer: Json) -> list[str]:
     asked = cast(Json, answer.get("approval") or {})
     begun = asked.get("begun")
-    stands = "the run waits in its midst" if begun else "nothing has run yet"
-    lines = [f"[yellow]approval required[/]: {stands}"]
+    state = "the run is parked" if begun else "nothing has run yet"
+    lines = [f"[yellow]approval required[/]: {state}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
     lines += layer_lines(asked)
     lines += call_lines(asked)
@@ -103,18 +108,18 @@ def _approval(answer: Json) -> list[str]:
         lines.append(
             f"  {asked['moreCalls']} more calls: pml approvals show {answer['workflowId']}"
         )
-    lines.append(f"until {escape(str(asked.get('expiresAt')))}, look and decide with one of")
+    lines.append(f"until {escape(str(asked.get('expiresAt')))}, review and decide with one of")
     lines.append(f"  [bold]pml approvals show {answer['workflowId']}[/]")
     which = escape(f" --approval {asked.get('id')}") if begun else ""
     lines += [
         f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
-        for word in (BETWEEN_LAYERS if asked.get("layer") else BEFORE)
+        for word in (DECISIONS_ON_LAYERS if asked.get("layer") else DECISIONS_ON_CALLS)
     ]
     return lines
 
 
 def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> int:
-    """End a workflow and wait until it has; 0 unless it ended otherwise before."""
+    """Cancel a workflow and wait for its end; 0 unless it had already ended otherwise."""
     body: dict[str, object] = {"wait": True}
     with out.busy("cancelling…"):
         answer = client.post(
@@ -126,7 +131,7 @@ def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> in
 
 
 def workflow_id(text: str) -> str:
-    """A workflow's id as typed. Raises CommandError."""
+    """Validate a workflow's id. Raises CommandError."""
     try:
         return str(UUID(text))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Many programs in one process: one JSON object a line in, one a line out."""
+"""Analysis of many programs in one process: JSON Lines in, JSON Lines out."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from pml_analysis.report import to_json
 
 
 class _BadLine(Exception):
-    """Why a line holds no program; `id` is the one it has all the same."""
+    """A line without a program; `id` is the line's id, if it has one."""
 
     def __init__(self, message: str, id_: JsonValue = None) -> None:
         super().__init__(message)
@@ -21,9 +21,8 @@ class _BadLine(Exception):
 
 
 def answers(read: Callable[[str], Analysis | Rejection], lines: Iterable[bytes]) -> Iterator[str]:
-    """For each line `{"id": …, "code": "…"}` the program's analysis with its `id`; for any other
-    line, and a program that cannot be read for a fault of ours, an `error` with the line's number.
-    """
+    """For each line `{"id": …, "code": "…"}`, yield the program's analysis with its `id`; for any
+    other line, and on an internal error, an `error` with the line's number."""
     for number, line in enumerate(lines, start=1):
         try:
             id_, code = _program(line)
@@ -32,7 +31,7 @@ def answers(read: Callable[[str], Analysis | Rejection], lines: Iterable[bytes])
             continue
         try:
             yield json.dumps({"id": id_, **to_json(read(code))})
-        except Exception as error:  # noqa: BLE001 - one program's fault is not the next one's
+        except Exception as error:  # noqa: BLE001 - an error affects only its own line
             traceback.print_exc(file=sys.stderr)
             yield _error(id_, "internal", f"{type(error).__name__}: {error}", number)
 

@@ -1,4 +1,4 @@
-"""Streams brought to what is configured, and told as a list."""
+"""The command that provisions NATS streams and lists the results."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from pml_common.bus.provision import Plan, Provisioned, provisioner
 from pml_local.state import read_state
 
 
-def url_of_the_stack(home: Path) -> str:
-    """Where the operator reaches the NATS of the stack that runs here. Raises CommandError."""
+def operator_url(home: Path) -> str:
+    """URL of the local stack's NATS, as the operator. Raises CommandError."""
     state = read_state(home)
     if state is None:
         raise CommandError(
@@ -27,7 +27,7 @@ def url_of_the_stack(home: Path) -> str:
 
 
 def provision(out: Output, url: str, plan: Plan) -> int:
-    """Provision and say what was done. Raises CommandError where NATS does not answer."""
+    """Provision and print the results. Raises CommandError when NATS does not answer."""
     with out.busy("provisioning…"):
         done = asyncio.run(_provision(url, plan))
     unfinished = any(each.problem is not None for each in done)
@@ -46,8 +46,8 @@ async def _provision(url: str, plan: Plan) -> list[Provisioned]:
         async with provisioner(url, plan) as run:
             return await run.provision()
     except BusUnavailable as error:
-        told = f"{error}; only the operator's user may change every stream"
-        raise CommandError(told, UNREACHABLE) from error
+        message = f"{error}; only the operator may change every stream"
+        raise CommandError(message, UNREACHABLE) from error
     except BusError as error:
         raise CommandError(str(error)) from error
 
@@ -57,13 +57,13 @@ def _lines(done: Sequence[Provisioned], *, dry_run: bool) -> list[str]:
     lines: list[str] = []
     for each in done:
         if each.state in ("created", "changed"):
-            lines.append(escape(f"{words.get(each.state, each.state)} {each.name}{_told(each)}"))
+            lines.append(escape(f"{words.get(each.state, each.state)} {each.name}{_changes(each)}"))
         if each.problem is not None:
             lines.append(f"[red]{escape(f'{each.name}: {each.problem}')}[/]")
     unchanged = sum(each.state == "unchanged" for each in done)
     return [*lines, f"{unchanged} of {len(done)} are as configured"]
 
 
-def _told(each: Provisioned) -> str:
+def _changes(each: Provisioned) -> str:
     changes = [f"{name} {one.was} → {one.wanted}" for name, one in each.changes.items()]
     return f": {', '.join(changes)}" if changes else ""

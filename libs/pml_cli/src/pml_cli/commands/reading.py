@@ -1,4 +1,4 @@
-"""Looking at what is there."""
+"""Commands that read state."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ _PART_WAIT_S = 5.0
 
 
 def status(client: Client, out: Output, home: Path) -> int:
-    """The gateway's health and the parts of the stack on this folder."""
+    """The gateway's health and the parts of the stack in this folder."""
     state = read_state(home)
     try:
         code, health = client.health()
@@ -67,7 +67,7 @@ def status(client: Client, out: Output, home: Path) -> int:
 
 
 def _health_lines(health: Json) -> list[str]:
-    """A line for each check, each MCP server and the policy; the error instead, if there is one."""
+    """A line for each check, each MCP server and the policy; only the error, if there is one."""
     if "error" in health:
         return [escape(str(health["error"]))]
     checks = cast(Json, health.get("checks") or {})
@@ -78,7 +78,8 @@ def _health_lines(health: Json) -> list[str]:
 
 
 def _walls(executor: PartState | None) -> str | None:
-    """What stands around the sandboxes of an executor here; None where it does not say."""
+    """Confinement of this machine's sandboxes, as the executor reports it; None without a
+    report."""
     if executor is None:
         return None
     try:
@@ -86,8 +87,8 @@ def _walls(executor: PartState | None) -> str | None:
             _, health = client.health()
     except CommandError:
         return None
-    told = cast(Json, health.get("checks") or {}).get("walls")
-    return None if told is None else str(told)
+    walls = cast(Json, health.get("checks") or {}).get("walls")
+    return None if walls is None else str(walls)
 
 
 def discover(client: Client, out: Output, intent: str, kind: str, limit: int) -> None:
@@ -95,34 +96,34 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
     with out.busy("searching…"):
         answer = client.post("/api/discover", {"intent": intent, "type": kind, "limit": limit})
     hits = cast(list[Json], answer["hits"])
-    table = Table("score", "type", "name", "what it does", box=None)
+    table = Table("score", "type", "name", "description", box=None)
     for hit in hits:
         name = hit["id"] if hit["type"] == "tool" else hit["name"]
         score = f"{cast(float, hit['score']):.2f}"
         text = escape(short(str(hit["description"]), 70))
         table.add_row(score, str(hit["type"]), escape(str(name)), text)
-    out.show(answer, table if hits else "[dim]nothing fits[/]")
+    out.show(answer, table if hits else "[dim]no results[/]")
 
 
 def tools(client: Client, out: Output) -> None:
     """Every tool of every connected server."""
     answer = client.get("/api/tools")
-    table = Table(Column("tool", no_wrap=True), "hints", "what it does", box=None)
+    table = Table(Column("tool", no_wrap=True), "hints", "description", box=None)
     for tool in cast(list[Json], answer["tools"]):
         hints = cast(Json, tool.get("annotations") or {})
         named = ", ".join(name for name, given in hints.items() if given)
         claims = cast(Json, tool.get("claims") or {})
         claimed = ", ".join(name for name, given in claims.items() if given)
-        named += f"says {claimed}, not trusted" if claimed else ""
+        named += f"claims {claimed}, not trusted" if claimed else ""
         text = escape(short(str(tool.get("description") or ""), 70))
         table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, text)
     out.show(answer, table)
 
 
 def capabilities(client: Client, out: Output, limit: int) -> None:
-    """What was learned, the most used first."""
+    """Learned capabilities, most used first."""
     answer = client.get("/api/capabilities", limit=limit)
-    table = Table("name", "runs", "success", "what it does", box=None)
+    table = Table("name", "runs", "success", "description", box=None)
     for one in cast(list[Json], answer["capabilities"]):
         usage = cast(Json, one["usage"])
         count, good = cast(int, usage["count"]), cast(int, usage["success_count"])
@@ -133,7 +134,7 @@ def capabilities(client: Client, out: Output, limit: int) -> None:
 
 
 def trace(client: Client, out: Output, workflow: str) -> None:
-    """A workflow's structure, what was learned, and its traces with durations."""
+    """A workflow's structure, learning, and traces with durations."""
     wanted = workflow_id(workflow)
     found = client.get(f"/api/workflows/{wanted}")
     traces = client.get(f"/api/workflows/{wanted}/trace")
@@ -145,12 +146,12 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     if found.get("error"):
         error = cast(Json, found["error"])
         readable.append(f"[red]{error['kind']}[/]: {escape(str(error['message']))}")
-    readable.append(trace_tree(parsed) if parsed else "[dim]not learned yet, or never ran[/]")
+    readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
 
 
 def dag(client: Client, out: Output, workflow: str) -> None:
-    """A run as a DAG: every call, what it waited for and what it was given."""
+    """A run as a DAG: every call with its dependencies and arguments."""
     answer = client.get(f"/api/workflows/{workflow_id(workflow)}/dag")
     drawn = cast(Json, answer.get("dag") or {"tasks": []})
     table = Table("task", "tool", "waits for", "arguments", box=None)
@@ -164,7 +165,7 @@ def dag(client: Client, out: Output, workflow: str) -> None:
 
 
 def capability(client: Client, out: Output, wanted: str) -> None:
-    """One capability: structure and learned paths."""
+    """A capability with its structure and learned paths."""
     found = client.get(f"/api/capabilities/{wanted}")
     structure = StaticStructure.model_validate(found["structure"])
     learning = Learning.model_validate(found["learning"])

@@ -1,4 +1,4 @@
-"""The `mcpServers` file of a stack, and the servers that its gateway knows."""
+"""Commands on a stack's `mcpServers` file and the gateway's connected servers."""
 
 import json
 import re
@@ -21,13 +21,13 @@ Entry = dict[str, JsonValue]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _QUESTION = (
-    "Does what this server says of its own tools count? If so, tools that it calls read-only run "
+    "A server describes its own tools by hints. If you trust them, tools marked read-only run "
     "without asking, are called again after a crash and in dry runs, and may be cached."
 )
 
 
 def list_servers(client: Client, out: Output) -> None:
-    """How each server stands, in name order."""
+    """Each server's state, in name order."""
     answer = client.get("/api/servers")
     table = Table(Column("server", no_wrap=True), "state", "tools", "hints", "remarks", box=None)
     for one in cast(list[Json], answer["servers"]):
@@ -40,7 +40,7 @@ def list_servers(client: Client, out: Output) -> None:
 
 
 def entry_of(command: Sequence[str], url: str | None) -> Entry:
-    """How a server is reached. Raises CommandError."""
+    """Build an entry from a command or a URL. Raises CommandError."""
     if bool(command) == bool(url):
         raise CommandError("write either -- COMMAND ARGS… or --url URL", USAGE)
     if url:
@@ -49,39 +49,37 @@ def entry_of(command: Sequence[str], url: str | None) -> Entry:
 
 
 def add(out: Output, file: Path, name: str, entry: Entry, trust: bool | None) -> None:
-    """Write an entry, and whether its hints count, into an `mcpServers` file; others stay as they
-    are. Raises CommandError."""
+    """Add an entry, with its hints trusted or not, to an `mcpServers` file; other entries are
+    unchanged. Raises CommandError."""
     if not _NAME.fullmatch(name):
         rule = "use a-z, 0-9, _ and -, starting with a letter or digit"
-        raise CommandError(f"{name!r} is no name of a server: {rule}", USAGE)
+        raise CommandError(f"{name!r} is not a valid server name: {rule}", USAGE)
     document = read_object(str(file), "the file") if file.exists() else {}
     servers = document.setdefault("mcpServers", {})
     if not isinstance(servers, dict):
         raise CommandError(f"{file}: mcpServers must be a JSON object", USAGE)
     if name in servers:
         raise CommandError(f"{file} has a server {name!r} already: choose another name", USAGE)
-    counts = _asked(name) if trust is None else trust
-    added: Entry = {**entry, "trust": "hints" if counts else "none"}
+    trusted = _ask_for_trust(name) if trust is None else trust
+    added: Entry = {**entry, "trust": "hints" if trusted else "none"}
     servers[name] = added
     _write(file, document)
-    told = "its hints count" if counts else "its hints count for nothing"
+    trusting = "its hints are trusted" if trusted else "its hints are not trusted"
     out.show(
         {"name": name, "file": str(file), "entry": added},
-        f"{escape(name)} stands in {escape(str(file))}; {told}. `pml up` connects it.",
+        f"added {escape(name)} to {escape(str(file))}; {trusting}. `pml up` connects it.",
     )
 
 
-def _asked(name: str) -> bool:
+def _ask_for_trust(name: str) -> bool:
     if not sys.stdin.isatty():
-        raise CommandError(
-            f"say whether the hints of {name!r} count: --trust-hints or --no-trust-hints", USAGE
-        )
+        raise CommandError(f"choose --trust-hints or --no-trust-hints for {name!r}", USAGE)
     typer.echo(_QUESTION, err=True)
     return typer.confirm("Trust its hints?", default=False, err=True)
 
 
 def _write(file: Path, document: Entry) -> None:
-    """In the place of the old one, at once; for its owner alone, since entries hold secrets."""
+    """Replace the file atomically; private to its owner, since entries hold secrets."""
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(f"{file.name}.new")
     try:

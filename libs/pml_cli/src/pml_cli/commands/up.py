@@ -1,4 +1,4 @@
-"""The embedded stack on this machine, until told to stop."""
+"""The command that runs the embedded stack."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from pml_local.supervisor import run_until_stopped
 
 
 def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool) -> None:
-    """Run until Ctrl-C or SIGTERM. Raises CommandError."""
+    """Run the stack until Ctrl-C or SIGTERM. Raises CommandError."""
     options = StackOptions(home=home, gateway_port=port, mcp_servers=mcp_servers)
     console = Terminal(stderr=True)
 
@@ -36,20 +36,20 @@ def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool)
 
 def _announce(event: StackReady, *, asked_port: int | None, as_json: bool) -> None:
     if as_json:
-        told = {"url": event.url, "home": str(event.home), "mcp_servers": dict(event.servers)}
-        sys.stdout.write(json.dumps(told) + "\n")
+        ready = {"url": event.url, "home": str(event.home), "mcp_servers": dict(event.servers)}
+        sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         return
     console = Terminal()
     console.print(f"[green]ready[/] at [bold]{event.url}[/]  data in {escape(str(event.home))}")
     if asked_port is None and not event.url.endswith(f":{GATEWAY_PORT}"):
         console.print(f"  port {GATEWAY_PORT} was taken")
-    ready = [name for name, trouble in event.servers.items() if not trouble]
+    ready = [name for name, problem in event.servers.items() if not problem]
     if ready:
         console.print(f"  MCP servers ready: {escape(', '.join(ready))}")
-    for name, trouble in event.servers.items():
-        if trouble:
-            console.print(f"  [yellow]MCP server {escape(name)} {escape(trouble)}[/]")
+    for name, problem in event.servers.items():
+        if problem:
+            console.print(f"  [yellow]MCP server {escape(name)} {escape(problem)}[/]")
     console.print(f"  MCP clients connect to {event.url}/mcp (Streamable HTTP)")
-    console.print(f"  REST and its description: {event.url}/docs")
+    console.print(f"  REST API and its documentation: {event.url}/docs")
     console.print("  Ctrl-C stops everything")

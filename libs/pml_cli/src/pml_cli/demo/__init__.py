@@ -1,1 +1,1 @@
-"""`pml demo`: the main job, on real MCP servers, checked at every step."""
+"""`pml demo`: the main use case on real MCP servers, checked at every step."""

@@ -1,4 +1,4 @@
-"""The demo's voice: numbered steps, what happened under each, and checks that must hold."""
+"""Output of the demo: numbered steps, their details, and checks that must pass."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from pml_cli.errors import CommandError
 from pml_cli.terminal import Terminal
 
 PLAIN_WIDTH = 110
-"""Columns where no terminal says how many there are: in a log, in a pipe."""
+"""Columns when the output is no terminal: a log or a pipe."""
 INDENT = 3
 
 
 class DemoFailed(CommandError):
-    """Something did not go as the demo promises."""
+    """A step of the demo failed."""
 
 
 class Narrator:
-    """Tells steps as they happen and counts the checks that held."""
+    """Prints steps as they happen and counts the checks that passed."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or _console()
@@ -31,12 +31,12 @@ class Narrator:
 
     @property
     def seconds(self) -> float:
-        """Since the demo began."""
+        """Seconds since the demo began."""
         return monotonic() - self._began
 
     @contextmanager
     def step(self, title: str) -> Generator[None]:
-        """One step; its duration is told at its end, a failure names it."""
+        """Run one step: print its duration at the end; a failure names it."""
         self._steps += 1
         self.console.print(f"\n[bold]{self._steps:>2} {title}[/]")
         began = monotonic()
@@ -47,15 +47,15 @@ class Narrator:
         self.say(f"[dim]{monotonic() - began:.2f} s[/]")
 
     def say(self, *parts: RenderableType) -> None:
-        """Tell something, in rich markup or as a renderable."""
+        """Print rich markup or a renderable."""
         for part in parts:
             self.console.print(Padding(part, (0, 0, 0, INDENT), expand=False))
 
     def check(self, holds: bool, fact: str, otherwise: object = "") -> None:
-        """State a fact that must hold; raises DemoFailed where it does not."""
+        """Print a fact that must hold; raises DemoFailed if it does not."""
         if not holds:
             detail = f": {otherwise}" if otherwise else ""
-            raise DemoFailed(f"expected that {fact}, but it is not so{detail}")
+            raise DemoFailed(f"the check failed that {fact}{detail}")
         self.checks += 1
         self.say(f"[green]✓[/] {escape(fact)}")
 

@@ -1,4 +1,4 @@
-"""One run of the demo's program: asked for, approved, seen through, looked at."""
+"""One run of the demo's program: requested, approved, awaited, inspected."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Branch = Literal["written", "read"]
 
 
 class Result(BaseModel):
-    """What the program returns."""
+    """The program's result."""
 
     did: Branch
     note: str
@@ -28,7 +28,7 @@ class Result(BaseModel):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that succeeded; `how` says in which words it was asked for."""
+    """A successful run; `how` names what was requested: code, or a capability."""
 
     how: str
     result: Result
@@ -40,18 +40,18 @@ class Run:
 
 
 class Runner:
-    """Runs programs through the gateway and tells what they did."""
+    """Runs programs through the gateway and prints what they did."""
 
     def __init__(self, session: Session, narrator: Narrator) -> None:
         self._session = session
         self._narrator = narrator
 
-    def ask(self, request: Mapping[str, object]) -> Answer:
-        """Ask for a run that must wait for approval. Raises DemoFailed where it does not."""
+    def request(self, request: Mapping[str, object]) -> Answer:
+        """Request a run that must need approval. Raises DemoFailed if it does not."""
         answer = self._session.execute(request)
         if answer.status != "approval_required" or answer.approval is None:
             raise DemoFailed(
-                f"the gateway should ask for approval first, but answered {_told(answer)}"
+                f"expected a request for approval, but the gateway answered {_describe(answer)}"
             )
         return answer
 
@@ -59,7 +59,7 @@ class Runner:
         """Approve a run, wait for its end, and check which branch it took."""
         answer = self._session.approve(asked.workflow_id)
         if answer.status != "success":
-            raise DemoFailed(f"the approved run should succeed, but ended in {_told(answer)}")
+            raise DemoFailed(f"the approved run should succeed, but ended with {_describe(answer)}")
         if answer.capability_id is None:
             raise DemoFailed("the gateway does not say which capability ran")
         state = self._session.workflow(asked.workflow_id)
@@ -81,8 +81,8 @@ class Runner:
 
 
 def runs_table(runs: Sequence[Run]) -> Table:
-    """One row a run."""
-    table = Table("", "asked for", "note", "what happened", "path", "time", box=None)
+    """A table with one row per run."""
+    table = Table("", "request", "note", "outcome", "path", "time", box=None)
     for number, run in enumerate(runs, 1):
         took = milliseconds(run.duration_ms)
         note, did = escape(run.result.note), run.result.did
@@ -91,7 +91,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-def _told(answer: Answer) -> str:
+def _describe(answer: Answer) -> str:
     if answer.error is None:
         return answer.status
     tool = f" in {answer.error.tool}" if answer.error.tool else ""

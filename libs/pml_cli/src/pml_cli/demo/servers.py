@@ -1,4 +1,4 @@
-"""The demo's two MCP servers, which nobody here wrote: pinned, fetched, and set up."""
+"""The demo's two third-party MCP servers: pinned, fetched, and configured."""
 
 import json
 import os
@@ -23,21 +23,21 @@ DENO_OPTIONS = ("--quiet", "--no-config", "--no-lock")
 
 @dataclass(frozen=True)
 class DemoServer:
-    """One server: how to fetch it, how to run it, and what to tell of it.
+    """One server: how to fetch it, how to run it, and its description.
 
-    `fetch` are commands of which the first that succeeds is enough.
+    `fetch` lists alternative commands; the first that succeeds is enough.
     """
 
     name: str
     package: str
-    told: str
+    description: str
     fetch: Sequence[Sequence[str]]
     command: Sequence[str]
     cwd: Path | None = None
 
     @property
     def entry(self) -> dict[str, object]:
-        """Its entry in an `mcpServers` file; what it says of its own tools counts."""
+        """Its entry in an `mcpServers` file; its hints are trusted."""
         program, *args = self.command
         entry: dict[str, object] = {"command": program, "args": args, "trust": "hints"}
         return entry if self.cwd is None else {**entry, "cwd": str(self.cwd)}
@@ -49,16 +49,16 @@ def demo_servers(folder: Path) -> tuple[DemoServer, DemoServer]:
 
 
 def _filesystem(folder: Path) -> DemoServer:
-    """The permissions are relative to `cwd`: in a list of paths, Deno knows no escape for commas.
+    """The permissions are relative to `cwd`: in a list of paths, Deno has no escape for commas.
 
-    The variables it asks for are answered as unset.
+    Variables that it reads are answered as unset.
     """
     deno = str(_deno())
     walls = ("--no-prompt", "--allow-read=.", "--allow-write=.", "--ignore-env")
     return DemoServer(
         name="fs",
         package=f"{FILESYSTEM} {FILESYSTEM_VERSION}",
-        told="from npm, run by Deno: may read and write that one folder; no network, no programs",
+        description="from npm, run by Deno: may read and write one folder, no network, no programs",
         fetch=((deno, "cache", *DENO_OPTIONS, NPM_PACKAGE),),
         command=(deno, "run", *DENO_OPTIONS, *walls, NPM_PACKAGE, "."),
         cwd=folder,
@@ -66,20 +66,20 @@ def _filesystem(folder: Path) -> DemoServer:
 
 
 def _git(folder: Path) -> DemoServer:
-    """Fetched once, it starts offline: nothing is looked up a second time."""
+    """Once fetched, it starts offline, without another look-up."""
     uvx = _uvx()
     nothing = ("--from", f"{GIT}=={GIT_VERSION}", "python", "-c", "")
     return DemoServer(
         name="git",
         package=f"{GIT} {GIT_VERSION}",
-        told="from PyPI, run by uvx: may use that one repository",
+        description="from PyPI, run by uvx: may use that one repository",
         fetch=((*uvx, "--offline", *nothing), (*uvx, *nothing)),
         command=(*uvx, "--offline", f"{GIT}@{GIT_VERSION}", "--repository", str(folder)),
     )
 
 
 def fetch(server: DemoServer) -> None:
-    """Bring a server onto this machine; quick when it is there. Raises DemoFailed."""
+    """Download a server; fast when it is cached. Raises DemoFailed."""
     said = ""
     for command in server.fetch:
         try:
@@ -105,7 +105,7 @@ def fetch(server: DemoServer) -> None:
 
 
 def write_config(file: Path, servers: Sequence[DemoServer]) -> None:
-    """The `mcpServers` file that the gateway reads."""
+    """Write the `mcpServers` file for the gateway."""
     document = {"mcpServers": {server.name: server.entry for server in servers}}
     file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
@@ -118,7 +118,8 @@ def _deno() -> Path:
 
 
 def _uvx() -> tuple[str, ...]:
-    """`uvx` beside the uv that runs us, else the PATH's, else that uv's own `tool run`."""
+    """`uvx` beside the uv that runs this process, else the one on PATH, else that uv's `tool
+    run`."""
     uv = os.environ.get("UV")
     beside = Path(uv).with_name("uvx") if uv else None
     if beside is not None and beside.exists():

@@ -1,4 +1,4 @@
-"""The demo's conversation with the gateway, in the words of its REST interface."""
+"""The demo's requests to the gateway's REST API."""
 
 from collections.abc import Callable, Mapping
 from time import monotonic, sleep
@@ -21,8 +21,8 @@ T = TypeVar("T")
 POLL_SECONDS = 0.05
 
 
-class Asked(BaseModel):
-    """What a person is asked to agree to."""
+class PendingApproval(BaseModel):
+    """The approval requested from a person."""
 
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
@@ -37,12 +37,12 @@ class Answer(BaseModel):
     capability_id: UUID | None = Field(default=None, validation_alias="capabilityId")
     capability_name: str | None = Field(default=None, validation_alias="capabilityName")
     result: JsonValue = None
-    approval: Asked | None = None
+    approval: PendingApproval | None = None
     error: WorkflowError | None = None
 
 
 class WorkflowState(BaseModel):
-    """How a workflow stands."""
+    """A workflow's state."""
 
     status: str
     structure: StaticStructure | None
@@ -52,7 +52,7 @@ class WorkflowState(BaseModel):
 
 
 class ServerState(BaseModel):
-    """How the gateway's connection to one MCP server stands."""
+    """State of the gateway's connection to one MCP server."""
 
     name: str
     state: str
@@ -60,13 +60,13 @@ class ServerState(BaseModel):
 
 
 class ServerStates(BaseModel):
-    """All of them."""
+    """All MCP servers' states."""
 
     servers: tuple[ServerState, ...]
 
 
 class Session:
-    """Requests to one gateway, their answers checked; `approver` are the headers of a decision.
+    """Requests to one gateway with validated responses; `approver` are the headers of a decision.
     Every method raises CommandError."""
 
     def __init__(self, client: Client, approver: Mapping[str, str]) -> None:
@@ -74,29 +74,29 @@ class Session:
         self._approver = approver
 
     def execute(self, request: Mapping[str, object]) -> Answer:
-        """Ask for a run."""
+        """Request a run."""
         return _read(Answer, self._client.post("/api/execute", request))
 
     def approve(self, workflow_id: UUID) -> Answer:
-        """Agree, as a person would, and see the run through."""
+        """Approve a workflow as a person would, and wait for its end."""
         decision = {"decision": "approve", "wait": True}
         path = f"/api/workflows/{workflow_id}/approval"
         return _read(Answer, self._client.post(path, decision, self._approver))
 
     def workflow(self, workflow_id: UUID) -> WorkflowState:
-        """How a workflow stands."""
+        """A workflow's state."""
         return _read(WorkflowState, self._client.get(f"/api/workflows/{workflow_id}"))
 
     def traces(self, workflow_id: UUID) -> TracePage:
-        """What was recorded of a workflow's runs."""
+        """The recorded traces of a workflow."""
         return _read(TracePage, self._client.get(f"/api/workflows/{workflow_id}/trace"))
 
     def traces_of(self, capability_id: UUID) -> TracePage:
-        """What was recorded of a capability's runs, newest first."""
+        """The recorded traces of a capability, newest first."""
         return _read(TracePage, self._client.get(f"/api/traces/{capability_id}"))
 
     def capability(self, capability_id: UUID) -> CapabilityRecord:
-        """What is known of a capability."""
+        """A capability's record."""
         return _read(CapabilityRecord, self._client.get(f"/api/capabilities/{capability_id}"))
 
     def discover(self, intent: str) -> DiscoveryPage:
@@ -104,7 +104,7 @@ class Session:
         return _read(DiscoveryPage, self._client.post("/api/discover", {"intent": intent}))
 
     def tools(self) -> frozenset[str]:
-        """Ids of the tools that the gateway can call and the registry has heard of."""
+        """Ids of the tools that the gateway can call and the registry can discover."""
         catalog = _read(ToolCatalog, self._client.get("/api/tools"))
         everything = {"intent": "everything", "type": "tool", "limit": 100}
         known = _read(DiscoveryPage, self._client.post("/api/discover", everything))
@@ -112,8 +112,8 @@ class Session:
             hit.id for hit in known.hits if hit.type == "tool"
         }
 
-    def complaints(self) -> str:
-        """What the gateway says of MCP servers that it cannot reach."""
+    def server_errors(self) -> str:
+        """The gateway's errors about MCP servers that it cannot reach."""
         known = _read(ServerStates, self._client.get("/api/servers")).servers
         return "; ".join(f"{one.name} is {one.state}: {one.error}" for one in known if one.error)
 
@@ -124,15 +124,15 @@ def until(
     within: float,
     otherwise: Callable[[], str] = lambda: "",
 ) -> T:
-    """Ask again until there is an answer. Raises DemoFailed after `within` seconds, with what
-    `otherwise` knows."""
+    """Poll until there is a result. Raises DemoFailed after `within` seconds, with the reason from
+    `otherwise`."""
     deadline = monotonic() + within
     while True:
         if answer := found():
             return answer
         if monotonic() > deadline:
             reason = otherwise()
-            raise DemoFailed(f"expected that {what}, but not so within {within:g} s. {reason}")
+            raise DemoFailed(f"timed out after {within:g} s, waiting until {what}. {reason}")
         sleep(POLL_SECONDS)
 
 
@@ -140,4 +140,4 @@ def _read(kind: type[M], body: Json) -> M:
     try:
         return kind.model_validate(body)
     except ValidationError as error:
-        raise DemoFailed(f"the gateway's answer is no {kind.__name__}: {error}") from error
+        raise DemoFailed(f"the gateway's answer is not a valid {kind.__name__}: {error}") from error

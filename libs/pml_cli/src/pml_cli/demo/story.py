@@ -1,4 +1,4 @@
-"""What the demo tells: one program, from code nobody knows to a capability that is found again."""
+"""The demo's story: one program, from unknown code to a capability found by its meaning."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -40,7 +40,7 @@ LEARNED_WITHIN = 20.0
 
 
 class Story:
-    """The steps in their order; each raises DemoFailed where something is not as told."""
+    """The steps in order; each raises DemoFailed on an unexpected outcome."""
 
     def __init__(self, session: Session, narrator: Narrator, workspace: Workspace) -> None:
         self._session = session
@@ -51,32 +51,34 @@ class Story:
         self._runs: list[Run] = []
 
     def tell(self, servers: Sequence[DemoServer]) -> None:
-        """All of it, on a stack that is ready."""
+        """Run all steps on a ready stack."""
         with self._narrator.step("The gateway connects the MCP servers"):
             self._connect(servers)
         with self._narrator.step("An agent sends a program"):
             asked = self._submit()
-        with self._narrator.step("PML has read it: what it would do, and why somebody must agree"):
+        with self._narrator.step(
+            "The analysis: what the program would do, and why it needs approval"
+        ):
             self._review(asked)
         with self._narrator.step("A person approves: the note is missing, so it is written"):
             self._first_run(asked)
-        with self._narrator.step("The same program again: the note is there, so it is read"):
+        with self._narrator.step("The same program again: the note exists, so it is read"):
             self._run_code()
-        with self._narrator.step("Another agent looks for it, in other words"):
+        with self._narrator.step("Another agent searches for it in other words"):
             found = self._discover()
-        with self._narrator.step("It calls what it found by name, with other arguments"):
+        with self._narrator.step("It calls the capability by name, with other arguments"):
             self._call_by_name(found)
-        with self._narrator.step("What the runs taught"):
+        with self._narrator.step("What was learned from the runs"):
             capability = self._learned()
-        with self._narrator.step("What happened inside: one run of each branch"):
+        with self._narrator.step("The recorded traces: one run of each branch"):
             self._traces(capability.capability_id)
 
     def _connect(self, servers: Sequence[DemoServer]) -> None:
         tools = until(
             lambda: found if (found := self._session.tools()) >= NEEDED else None,
-            "the tools of both MCP servers are there",
+            "the tools of both MCP servers are available",
             CONNECTED_WITHIN,
-            self._session.complaints,
+            self._session.server_errors,
         )
         for server in servers:
             count = sum(tool.startswith(f"{server.name}:") for tool in tools)
@@ -87,10 +89,10 @@ class Story:
             Syntax(self._code, "typescript", theme="ansi_dark", background_color="default")
         )
         arguments = self._workspace.arguments("monday", MONDAY)
-        told = (f"args.{name:<7}[cyan]{escape(value)}" for name, value in arguments.items())
-        self._narrator.say(*told)
-        asked = self._runner.ask(self._request())
-        self._narrator.check(True, "the gateway keeps it and asks for approval")
+        shown = (f"args.{name:<7}[cyan]{escape(value)}" for name, value in arguments.items())
+        self._narrator.say(*shown)
+        asked = self._runner.request(self._request())
+        self._narrator.check(True, "the gateway stores it and asks for approval")
         return asked
 
     def _request(self) -> dict[str, object]:
@@ -105,15 +107,15 @@ class Story:
         say(structure_tree(state.structure, NAME))
         say(*(f"[yellow]?[/] {escape(reason)}" for reason in asked.approval.reasons))
         calls = frozenset(node.tool for node in state.structure.nodes if isinstance(node, TaskNode))
-        check(calls == NEEDED, f"all {len(NEEDED)} tools it may call are seen", sorted(calls))
+        check(calls == NEEDED, f"all {len(NEEDED)} tools it may call were found", sorted(calls))
         writing = {"fs:create_directory", "fs:write_file"}
         check(
             set(asked.approval.tools) == writing,
-            "reading is allowed; approval is asked for what writes",
+            "reading is allowed; writing needs approval",
             asked.approval.tools,
         )
         folder = self._workspace.note("monday").parent
-        check(not folder.exists(), f"nothing has run: there is no {folder.name}/", folder)
+        check(not folder.exists(), f"nothing has run: {folder.name}/ does not exist", folder)
         check(state.executed_path == (), "nothing has run: no node was reached")
 
     def _first_run(self, asked: Answer) -> None:
@@ -124,18 +126,20 @@ class Story:
         self._narrator.check(MONDAY in there and COMMIT in there, fact, there or "no such file")
 
     def _run_code(self) -> None:
-        run = self._keep(self._runner.approve(self._runner.ask(self._request()), "code", "read"))
+        run = self._keep(
+            self._runner.approve(self._runner.request(self._request()), "code", "read")
+        )
         first, check = self._runs[0], self._narrator.check
         same = run.result.text == first.result.text
         check(same, "it returned what the first run wrote", run.result.text)
-        check(run.capability_id == first.capability_id, "both runs are one capability")
+        check(run.capability_id == first.capability_id, "both runs belong to one capability")
 
     def _discover(self) -> CapabilityHit:
-        self._narrator.say(f"known as     [dim]{escape(INTENT)}[/]")
-        self._narrator.say(f"looked for   [bold]{escape(OTHER_WORDS)}[/]")
+        self._narrator.say(f"its intent     [dim]{escape(INTENT)}[/]")
+        self._narrator.say(f"searched for   [bold]{escape(OTHER_WORDS)}[/]")
         hits = until(
             lambda: [hit for hit in self._session.discover(OTHER_WORDS).hits] or None,
-            "discovery finds something",
+            "discovery returns results",
             LEARNED_WITHIN,
         )
         for rank, hit in enumerate(hits[:3], 1):
@@ -143,8 +147,8 @@ class Story:
             self._narrator.say(f"  {rank}. {hit.score:.2f} {hit.type} [bold]{escape(known)}[/]")
         best = hits[0]
         if not isinstance(best, CapabilityHit) or best.name != NAME:
-            raise DemoFailed(f"expected that {NAME} comes first, but {best.name} does")
-        self._narrator.check(True, f"{NAME} is found by what it does, before all tools")
+            raise DemoFailed(f"expected {NAME} first, but got {best.name}")
+        self._narrator.check(True, f"{NAME} is found by its meaning, before all tools")
         return best
 
     def _call_by_name(self, found: CapabilityHit) -> None:
@@ -155,14 +159,14 @@ class Story:
         )
         for name, text, expected in calls:
             arguments = self._workspace.arguments(name, text)
-            asked = self._runner.ask({"capability": found.name, "args": arguments})
+            asked = self._runner.request({"capability": found.name, "args": arguments})
             self._keep(self._runner.approve(asked, found.name, expected))
         paths = {run.path for run in self._runs}
-        self._narrator.check(len(paths) == 2, "both branches were taken, and no third way", paths)
+        self._narrator.check(len(paths) == 2, "both branches were taken, and no other path", paths)
 
     def _learned(self) -> CapabilityRecord:
         self._narrator.say("the path each run took", runs_table(self._runs))
-        capability = until(self._all_learned, "every run is learned from", LEARNED_WITHIN)
+        capability = until(self._all_learned, "every run has been learned", LEARNED_WITHIN)
         self._narrator.console.print()
         self._narrator.say(learned_paths(capability.learning))
         often = [path for path in capability.learning.paths if path.count >= DOMINANT_FROM]
@@ -196,7 +200,7 @@ class Story:
             shown.append(by_workflow[run.workflow_id])
         self._narrator.say(trace_tree(shown))
         calls = [call for trace in shown for call in trace.task_results]
-        fact = f"every one of the {len(calls)} calls is there, with its duration"
+        fact = f"all {len(calls)} calls are recorded with their durations"
         expected = sum(node[0] == "n" for trace in shown for node in trace.executed_path)
         self._narrator.check(len(calls) == expected and all(c.success for c in calls), fact)
 

@@ -1,4 +1,4 @@
-"""The real folder the demo works on: a git repository with one commit."""
+"""The demo's workspace: a real git repository with one commit."""
 
 import os
 import shutil
@@ -15,32 +15,32 @@ GIT_SECONDS = 30.0
 
 
 class Workspace:
-    """A repository, and in it a sub-folder's name that no earlier demo used: its `topic`."""
+    """A repository and its `topic`, the name of a sub-folder that no earlier demo used."""
 
     def __init__(self, folder: Path, topic: str) -> None:
         self.folder = folder
         self.topic = topic
 
     def note(self, name: str) -> Path:
-        """Where the program keeps a note."""
+        """Path of one of the program's notes."""
         return self.folder / self.topic / f"{name}.md"
 
     def arguments(self, name: str, text: str) -> dict[str, str]:
-        """What the program is given for a note."""
+        """The program's arguments for a note."""
         note = f"{self.topic}/{name}.md"
         return {"folder": str(self.folder), "topic": self.topic, "note": note, "text": text}
 
 
 def open_workspace(folder: Path) -> Workspace:
-    """The workspace in this folder, made at first use. Raises DemoFailed."""
+    """Open the workspace in this folder, creating it at first use. Raises DemoFailed."""
     if not folder.exists():
         _make_repository(folder)
     return Workspace(folder.resolve(), f"visit-{_count_visit(folder.with_name('visits.log'))}")
 
 
 def _count_visit(log: Path) -> int:
-    """A number that no other visit gets: a visit cut short may still be carried on by the next
-    stack, so that no visit may look like it."""
+    """A number unique to this visit: the next stack may still finish an interrupted visit, so no
+    later one may use the same number."""
     with log.open("a+", encoding="utf-8") as visits:
         visits.seek(0)
         number = len(visits.readlines()) + 1
@@ -49,7 +49,8 @@ def _count_visit(log: Path) -> int:
 
 
 def _make_repository(folder: Path) -> None:
-    """Made aside and put in place whole, so that an end in the middle leaves no half of one."""
+    """Create it under a temporary name and rename it, so that an interruption leaves no partial
+    one."""
     aside = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -60,10 +61,10 @@ def _make_repository(folder: Path) -> None:
 
 
 def _git(folder: Path, *words: str) -> None:
-    """Run git as the demo's own author, whatever the user's configuration says."""
+    """Run git as the demo's own author, regardless of the user's configuration."""
     program = shutil.which("git")
     if program is None:
-        raise DemoFailed("git is not on the PATH: install it, the demo works on a real repository")
+        raise DemoFailed("git is not on the PATH: install it; the demo works on a real repository")
     who = {
         f"GIT_{role}_{what}": value
         for role in ("AUTHOR", "COMMITTER")

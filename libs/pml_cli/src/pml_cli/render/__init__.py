@@ -1,1 +1,1 @@
-"""Data → what a person sees. Pure: nothing here prints."""
+"""Rendering of data for people. Pure: nothing here prints."""

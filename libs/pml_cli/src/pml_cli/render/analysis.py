@@ -1,4 +1,4 @@
-"""What an analysis found, for a person who has to agree to it."""
+"""Rendering of an analysis for a person who has to approve it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -21,7 +21,7 @@ _MOST_REACHED: Final = 8
 
 
 def analysis_report(found: Analysis, title: str) -> list[RenderableType]:
-    """The tree, what the caller hands in, the decision with its reasons, what each tool may do."""
+    """The tree, the parameters, the decision with its reasons, and each tool's possible effects."""
     parts: list[RenderableType] = [
         structure_tree(found.structure, title, found.decision, found.dynamic_calls),
         Text(),
@@ -33,7 +33,7 @@ def analysis_report(found: Analysis, title: str) -> list[RenderableType]:
 
 
 def rejection_report(found: Rejection) -> list[RenderableType]:
-    """Why a program cannot run, and where."""
+    """The diagnostics of a rejected program, with places."""
     return [Text("rejected", "bold red"), *(DiagnosticLines(each) for each in found.diagnostics)]
 
 
@@ -81,7 +81,7 @@ def _tools(tools: Sequence[ToolDecision]) -> RenderableType:
     grid = Table.grid(*columns, padding=(0, 2, 0, 0))
     for tool in tools:
         mark, colour = MARKS[tool.verdict]
-        why = tool.reason.rsplit(". ", 1)[-1]  # its first sentence tells the call, as the tree does
+        why = tool.reason.rsplit(". ", 1)[-1]  # the first sentence repeats the call in the tree
         grid.add_row(
             Text(f"  {mark}", colour),
             Text(short(tool.tool, 120)),
@@ -92,32 +92,40 @@ def _tools(tools: Sequence[ToolDecision]) -> RenderableType:
 
 
 def _within_reach(tools: Sequence[str]) -> Iterator[RenderableType]:
-    """Tools that calls known only in the run may reach without being asked for."""
+    """Tools that calls known only at run time may reach without approval."""
     named = ", ".join(short(tool, 60) for tool in tools[:_MOST_REACHED])
     more = len(tools) - _MOST_REACHED
     rest = f" and {more} more" if more > 0 else ""
-    yield _row("within reach of calls known when they run:", f"{named}{rest}")
+    yield _row("reachable by calls known when they run:", f"{named}{rest}")
 
 
 class DiagnosticLines:
-    """A message with its place, and the line it speaks of with a mark below."""
+    """A message with its place, and the source line with a marker below."""
 
-    def __init__(self, told: Diagnostic) -> None:
-        self._told = told
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self._diagnostic = diagnostic
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        told = self._told
-        colour = "red" if told.severity == "error" else "yellow"
-        place = (f"{told.line}:{told.column} ", "bold")
-        yield Text.assemble(place, (told.severity, colour), ": ", short(told.message, _LONGEST))
-        if told.source_line is not None and told.column <= len(told.source_line) + 1:
-            line, before = _excerpt(told.source_line, told.column - 1, options.max_width - 4)
+        diagnostic = self._diagnostic
+        colour = "red" if diagnostic.severity == "error" else "yellow"
+        place = (f"{diagnostic.line}:{diagnostic.column} ", "bold")
+        yield Text.assemble(
+            place, (diagnostic.severity, colour), ": ", short(diagnostic.message, _LONGEST)
+        )
+        if (
+            diagnostic.source_line is not None
+            and diagnostic.column <= len(diagnostic.source_line) + 1
+        ):
+            line, before = _excerpt(
+                diagnostic.source_line, diagnostic.column - 1, options.max_width - 4
+            )
             yield Text(f"  {line}", "dim", no_wrap=True, overflow="crop")
             yield Text(f"  {' ' * before}^", colour, no_wrap=True, overflow="crop")
 
 
 def _excerpt(line: str, at: int, width: int) -> tuple[str, int]:
-    """As much of a line as fits round a column, a character a place; and the cells before it."""
+    """The part of a line around a column, one cell per character; and the cells before the
+    column."""
     start = max(0, at - width // 2) if len(line) > width else 0
     shown = "".join(char if char.isprintable() else " " for char in line[start : start + width])
     return shown, cell_len(shown[: at - start])

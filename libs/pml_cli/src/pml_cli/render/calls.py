@@ -1,4 +1,4 @@
-"""The calls that an approver is asked about, with every argument."""
+"""Rendering of the calls of an approval, with every argument."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -11,7 +11,7 @@ _INDENT = "  "
 
 
 def call_lines(approval: Json, deep: int = 1) -> list[str]:
-    """Every call with every argument, those that need approval marked; a line each."""
+    """One line per call and argument; calls that need approval are marked."""
     calls = cast(Sequence[Json], approval.get("calls") or ())
     lines = [line for call in calls for line in _call(call, _INDENT * deep)]
     for call in cast(Sequence[Json], approval.get("dynamic_calls") or ()):
@@ -27,8 +27,8 @@ def _call(call: Json, indent: str) -> Iterator[str]:
     mark = "[yellow]?[/]" if asks else "[green]✓[/]"
     within = f" in {call['within']}" if call.get("within") else ""
     place = "" if call["line"] is None else f"line {call['line']}{_column(call)}{within}, "
-    told = f"{call['node_id']} {call['tool']}"
-    yield f"{indent}{mark} [bold]{escape(told)}[/]  [dim]{escape(place)}{call['how_often']}[/]"
+    caption = f"{call['node_id']} {call['tool']}"
+    yield f"{indent}{mark} [bold]{escape(caption)}[/]  [dim]{escape(place)}{call['how_often']}[/]"
     if call.get("why"):
         yield f"{indent}{_INDENT}[yellow]{escape(str(call['why']))}[/]"
     for argument in cast(Sequence[Json], call["arguments"]):
@@ -54,5 +54,5 @@ def _cut(argument: Json) -> str:
     cut = argument.get("cut")
     if not isinstance(cut, Mapping):
         return ""
-    told = cast(Json, cut)
-    return f"  [red]cut, {told['length']:,} characters: --full[/]"
+    known = cast(Json, cut)
+    return f"  [red]cut, {known['length']:,} characters: --full[/]"

@@ -1,4 +1,4 @@
-"""What happens to a stack, in a line each."""
+"""Rendering of a stack's events."""
 
 from pml_local.events import (
     Event,
@@ -8,28 +8,28 @@ from pml_local.events import (
     PartStalled,
     PartStarting,
     PartStopped,
-    ServersAwaited,
     StackReady,
     StackStopping,
+    WaitingForMcpServers,
 )
 
 
 def event_line(event: Event) -> str:
-    """One line; empty where a person needs none."""
+    """One line; empty for events of no interest to a person."""
     match event:
         case PartStarting():
             return f"{event.name}: starting"
         case PartReady():
             return f"{event.name}: ready after {event.seconds:.1f} s (port {event.port})"
         case PartExited():
-            return f"{event.name}: ended unasked (code {event.code}); see {event.log}"
+            return f"{event.name}: exited unexpectedly (code {event.code}); see {event.log}"
         case PartRestarting():
-            return f"{event.name}: starting again in {event.delay:.1f} s ({_why(event)})"
+            return f"{event.name}: restarting in {event.delay:.1f} s ({_why(event)})"
         case PartStalled():
-            return f"{event.name}: ending it, to start it again: {event.reason}"
+            return f"{event.name}: stopped for a restart: {event.reason}"
         case PartStopped():
             return f"{event.name}: stopped"
-        case ServersAwaited():
+        case WaitingForMcpServers():
             return f"waiting for MCP servers: {', '.join(event.names)}"
         case StackReady():
             return f"ready after {event.seconds:.1f} s at {event.url}"

@@ -1,4 +1,4 @@
-"""What a person sees between two layers of a DAG."""
+"""Rendering of an approval between two layers of a DAG."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -12,8 +12,8 @@ _LONGEST = 240
 
 
 def layer_lines(approval: Json) -> list[str]:
-    """What the layer before gave and what would run next, a line each; none where no layer
-    waits."""
+    """The previous layer's results and the next layer's tasks, one per line; empty when no layer is
+    pending."""
     layer = approval.get("layer")
     if not isinstance(layer, Mapping):
         return []
@@ -32,7 +32,7 @@ def _task(one: Json) -> str:
 
 
 def _argument(argument: Json) -> str:
-    """A known value; else as it stands in the program."""
+    """A known value; else the expression in the program."""
     if argument["type"] == "literal":
         return _shown(argument["value"])
     if argument["type"] == "parameter":

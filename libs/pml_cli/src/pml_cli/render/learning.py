@@ -1,4 +1,4 @@
-"""What was learned: the paths, how often and how well, and the dominant one."""
+"""Rendering of learned paths: counts, success rates, and the dominant path."""
 
 from rich.table import Table
 
@@ -8,7 +8,7 @@ from pml_common.contracts.capability import Learning
 
 
 def learned_paths(learning: Learning) -> Table:
-    """One row a path, the dominant one marked."""
+    """One row per path, the dominant one marked."""
     table = Table(title="learned paths", title_justify="left")
     for heading, justify in (("path", "left"), ("runs", "right"), ("value", "right")):
         table.add_column(heading, justify="left" if justify == "left" else "right")

@@ -1,4 +1,4 @@
-"""The parts of a stack, as `pml status` tells of them."""
+"""Rendering of a stack's parts for `pml status`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from pml_local.state import PartDown, PartState
 
 
 def parts_table(parts: Mapping[str, PartState]) -> Table:
-    """Those that run."""
+    """A table of the running parts."""
     table = Table("part", "pid", "port", "log", box=None)
     for name, part in parts.items():
         table.add_row(name, str(part.pid), str(part.port), str(part.log))
@@ -18,9 +18,9 @@ def parts_table(parts: Mapping[str, PartState]) -> Table:
 
 
 def down_line(name: str, down: PartDown, now: datetime) -> str:
-    """A part that does not run: since when, why, and when it is started again."""
+    """A line on a part that is down: since when, why, and the next restart."""
     left = (down.next_try - now).total_seconds()
-    again = f"next try in {left:.0f} s" if left >= 0.5 else "being started again now"
+    again = f"next try in {left:.0f} s" if left >= 0.5 else "restarting now"
     since = down.since.astimezone().isoformat(sep=" ", timespec="seconds")
     times = f"{down.failures} failures in a row" if down.failures > 1 else "1 failure"
     return f"[red]{name} is down[/] since {since}: {escape(down.reason)}; {times}, {again}"

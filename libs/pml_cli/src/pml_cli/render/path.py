@@ -1,4 +1,4 @@
-"""The way a run took, in a line of rich markup."""
+"""Rendering of an executed path in a line of rich markup."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,8 @@ _LOOP = "[yellow]↻[/]"
 
 
 def path_line(path: Sequence[str], decisions: Iterable[BranchDecision] = ()) -> str:
-    """Node ids, `↻` where a round of a loop begins, a decision's outcomes where it comes first."""
+    """Node ids, with `↻` where a loop's round begins and a decision's outcomes at its first
+    node."""
     outcomes = _by_node(decisions)
     words: list[str] = []
     for node in path[:_MOST]:
@@ -33,7 +34,7 @@ def _by_node(decisions: Iterable[BranchDecision]) -> dict[str, Counter[str]]:
 
 
 def _counted(outcomes: Counter[str]) -> str:
-    """`true`, or `true x3, false` where a decision was taken more than once."""
+    """`true`, or `true x3, false` for a decision taken more than once."""
     return ", ".join(
         escape(short(outcome, 30)) + (f" x{times}" if times > 1 else "")
         for outcome, times in outcomes.items()

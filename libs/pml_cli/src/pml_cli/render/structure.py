@@ -1,6 +1,7 @@
-"""A static structure as a tree: what follows what, under which condition, and who may say no.
+"""Rendering of a static structure as a tree: order, conditions, and the decision on each call.
 
-Readable without colour and in 80 columns: marks and words say what colours say, and no line wraps.
+Readable without colour and in 80 columns: marks and words repeat what colours say, and no line
+wraps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,16 +28,17 @@ MARKS: Final[dict[Verdict, tuple[str, str]]] = {
     "ask": ("?", "yellow"),
     "deny": ("✗", "red"),
 }
-"""By verdict: its mark and its colour."""
+"""Mark and colour by verdict."""
 
 _NARROWEST: Final = 40
-"""Columns that the words of a line get, however deep it stands."""
+"""Minimum columns for a line's text, at any depth."""
 
 _LONGEST_ARGUMENT: Final = 40
 
 
 class StructureTree:
-    """Draws itself as wide as it may. Calls carry the mark of their verdict, if there is one."""
+    """Renders itself to the available width. Calls are marked with their verdict, if there is
+    one."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class StructureTree:
             words = self._words.unknown(call, guides.room(place))
             yield from guides.hang(place, [words])
         if not depths:
-            yield Text("no tool is called", style="dim")
+            yield Text("no tool calls", style="dim")
 
 
 def structure_tree(
@@ -70,14 +72,14 @@ def structure_tree(
     decision: Decision | None = None,
     dynamic: Sequence[DynamicCall] = (),
 ) -> StructureTree:
-    """What follows what, top to bottom; branches stand under their decision, and what comes after
-    they meet again stands after it."""
+    """Render nodes in order, top to bottom; branches are nested under their decision, and nodes
+    after their join follow it."""
     return StructureTree(structure, title, decision, dynamic)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A row; with `way`, one that stands on the line of the way that leads to it."""
+    """A row; with `way`, it shares the line of the branch that leads to it."""
 
     depth: int
     row: Row
@@ -85,11 +87,11 @@ class _Line:
 
 
 def _joined(rows: Sequence[Row]) -> list[_Line]:
-    """One line for a way and what alone stands under it, so that `else if` does not nest twice."""
+    """Merge a branch and its only row into one line, so that `else if` does not nest twice."""
     has_next = _has_next([row.depth for row in rows])
     lines: list[_Line] = []
     under: list[int] = []
-    """Depths of the ways that share a line with the row below them."""
+    """Depths of the branches that share a line with the row below them."""
     way: BranchRow | None = None
     for place, row in enumerate(rows):
         while under and row.depth <= under[-1]:
@@ -110,7 +112,7 @@ def _joined(rows: Sequence[Row]) -> list[_Line]:
 
 
 def _has_next(depths: Sequence[int]) -> list[bool]:
-    """Whether another row of the same depth follows before one of a smaller."""
+    """Whether another row of the same depth follows before a shallower one."""
     found: list[bool] = []
     open_: set[int] = set()
     for depth in reversed(depths):
@@ -120,23 +122,23 @@ def _has_next(depths: Sequence[int]) -> list[bool]:
 
 
 class _Guides:
-    """The lines that lead from row to row."""
+    """The guide lines that connect rows."""
 
     def __init__(self, depths: Sequence[int], width: int) -> None:
         self._depths = depths
         self._width = width
         self._most = max(2, (width - min(_NARROWEST, width // 2)) // 3)
-        """How many levels are drawn; those further out are left out."""
+        """Number of levels that are drawn; outer levels are omitted."""
         self._has_next = _has_next(depths)
         self._open: list[bool] = [False] * (max(depths, default=0) + 1)
-        """By depth, whether the last row drawn has one of the same depth to come."""
+        """By depth, whether the last row drawn has a later sibling."""
 
     def room(self, place: int) -> int:
-        """Columns for the words of a row."""
+        """Columns for the text of a row."""
         return self._width - 3 * min(self._depths[place] + 1, self._most)
 
     def hang(self, place: int, words: Iterable[Text]) -> Iterator[Text]:
-        """The row's lines behind their guides; the first one hangs on the row above."""
+        """The row's lines behind their guides; the first one is connected to the row above."""
         depth, is_open = self._depths[place], self._has_next[place]
         self._open[depth] = is_open
         outer = "".join("│  " if self._open[level] else "   " for level in range(depth))
@@ -155,7 +157,7 @@ def _on_one_line(text: Text) -> Text:
 
 
 class _Words:
-    """What the lines say."""
+    """The text of the lines."""
 
     def __init__(self, structure: StaticStructure, decision: Decision | None) -> None:
         self._captions = Captions(structure)
@@ -168,11 +170,11 @@ class _Words:
         for edge in structure.edges:
             for one in edge.field_mapping:
                 if not one.type_compatible:
-                    told = f"types differ: {edge.from_}'s {one.from_field} → {one.to_field}"
-                    self._mismatches.setdefault(edge.to, []).append(told)
+                    mismatch = f"types differ: {edge.from_}'s {one.from_field} → {one.to_field}"
+                    self._mismatches.setdefault(edge.to, []).append(mismatch)
 
     def of(self, line: _Line, room: int) -> list[Text]:
-        """The lines of one row, none wider than there is room."""
+        """The lines of one row, none wider than `room`."""
         way = Text() if line.way is None else Text(f"{short(line.way.label, 40)} → ", "cyan")
         match line.row:
             case BranchRow(label=label, ends=ends):
@@ -186,7 +188,7 @@ class _Words:
                 return [way.append_text(self._other(line.row, room - way.cell_len))]
 
     def unknown(self, call: DynamicCall, room: int) -> Text:
-        """A call that only the run can name."""
+        """A call whose tool is known only at run time."""
         mark, colour = MARKS["ask"]
         where = f"  line {call.line}, known when it runs"
         words = Text(f"{mark} " if self._is_decided else "", colour)
@@ -194,7 +196,7 @@ class _Words:
         return words.append(where, "dim")
 
     def _other(self, row: NodeRow, room: int) -> Text:
-        """A node that calls nothing."""
+        """A node without a call."""
         tail = Text(f"  line {row.node.line}", "dim")
         if row.only_on is not None:
             tail.append(f", on only if {row.only_on}", "cyan")
@@ -214,16 +216,16 @@ class _Words:
             for name, value in arguments_of(node).items()
         }
         mismatches = self._mismatches.get(node.id, [])
-        told = [Text(f"  {short(one, room - 2)}", "red") for one in mismatches]
+        warnings = [Text(f"  {short(one, room - 2)}", "red") for one in mismatches]
         inline = f"({', '.join(f'{name}: {value}' for name, value in given.items())})"
         whole = Text.assemble(head, inline, place)
         if whole.cell_len <= room:
-            return [whole, *told]
+            return [whole, *warnings]
         listed = [Text(f"  {short(f'{name}: {value}', room - 2)}") for name, value in given.items()]
-        return [head.append_text(place), *listed, *told]
+        return [head.append_text(place), *listed, *warnings]
 
 
 def _place(node: TaskNode | CapabilityNode) -> str:
-    """`line 2 via line 6 → 9`: the invocations of functions that lead there, outermost first."""
+    """`line 2 via line 6 → 9`: the function invocations that lead to the call, outermost first."""
     via = " → ".join(str(position.line) for position in node.via)
     return f"line {node.line}{f' via line {via}' if via else ''}"

@@ -1,4 +1,4 @@
-"""Traces as a tree with durations."""
+"""Rendering of traces as a tree with durations."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -13,8 +13,8 @@ from pml_common.contracts.trace import TaskResult
 
 
 def trace_tree(traces: Sequence[ExecutionTrace]) -> Tree:
-    """Each trace with what it called under it, in the order that it began: tools, and capabilities
-    with what they called in turn."""
+    """Each trace with its calls nested in start order: tools, and capabilities with their own
+    calls."""
     tree = Tree("[bold]trace")
     known = {trace.trace_id for trace in traces}
     inside: dict[UUID | None, list[ExecutionTrace]] = {}

@@ -1,4 +1,4 @@
-"""Short forms of values, durations and times."""
+"""Short forms of values and durations."""
 
 import json
 
@@ -12,7 +12,7 @@ def short(value: object, limit: int = 60) -> str:
 
 
 def milliseconds(span: float) -> str:
-    """A duration given in milliseconds, in the unit it is read best in."""
+    """Format a duration given in milliseconds in a readable unit."""
     if span < 1000:
         return f"{span:.1f} ms"
     return f"{span / 1000:.2f} s"

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 
 PROGRAM = Path(__file__).parent / "server_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)

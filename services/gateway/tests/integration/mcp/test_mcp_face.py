@@ -11,6 +11,7 @@ from mcp import MCPError
 from mcp.client.subscriptions import ServerEvent
 from mcp_types import CallToolResult, TextContent
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
@@ -19,7 +20,6 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Unavailable
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
 
 pytestmark = pytest.mark.integration

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.servers.server_config import ServerConfig
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerWorld, connected
 
 pytestmark = pytest.mark.integration

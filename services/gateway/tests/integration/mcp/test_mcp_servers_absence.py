@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration

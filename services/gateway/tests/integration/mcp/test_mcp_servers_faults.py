@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerWorld, connected
 
 pytestmark = pytest.mark.integration

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.http_server import serve_http
 from pml_gateway.adapters.mcp_client.transport import MAX_RESULT_BYTES
 from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
 from pml_local.ports import free_port
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration

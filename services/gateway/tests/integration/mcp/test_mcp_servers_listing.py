@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolAnnotations
-from pml_local.testing import eventually
 from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
 
 pytestmark = pytest.mark.integration

@@ -1,1 +1,1 @@
-"""Where traces and learning are kept."""
+"""Implementations of the learner's ports."""

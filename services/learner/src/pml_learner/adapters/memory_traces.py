@@ -1,8 +1,10 @@
-"""Traces in memory; the twin of the Postgres store, under the same contract suite."""
+"""Traces in memory; tested by the same suite as the Postgres store."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
+
+from typing_extensions import override
 
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
@@ -10,26 +12,31 @@ from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxEntry
 from pml_learner.domain.lesson import Experience, Lesson
+from pml_learner.ports import InboxTransaction, TraceStore
 
 
-class MemoryTraceStore:
-    """See `ports.TraceStore`."""
+class MemoryTraceStore(TraceStore):
+    """Traces and learning in dictionaries."""
 
     def __init__(self) -> None:
         self.inbox = MemoryInbox()
         self.experiences: dict[tuple[Scope, UUID], Experience] = {}
-        self.kept: list[tuple[Scope, ExecutionTrace]] = []
+        self.stored: list[tuple[Scope, ExecutionTrace]] = []
 
+    @override
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["MemoryHandling"]:
-        """See `ports.TraceStore`."""
-        async with self.inbox.once(message_id, consumer) as handling:
-            yield MemoryHandling(self, handling)
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["MemoryTransaction"]:
+        async with self.inbox.once(message_id, consumer) as transaction:
+            yield MemoryTransaction(self, transaction)
 
+    @override
     async def traces(self, query: ListTraces) -> TracePage:
-        """See `ports.TraceStore`."""
         found = sorted(
-            (trace for scope, trace in self.kept if scope == query.scope and _wanted(trace, query)),
+            (
+                trace
+                for scope, trace in self.stored
+                if scope == query.scope and _matches(trace, query)
+            ),
             key=lambda trace: (
                 query.workflow_id is not None and trace.parent_trace_id is not None,
                 -trace.executed_at,
@@ -40,35 +47,35 @@ class MemoryTraceStore:
         return TracePage(traces=tuple(page), total=len(found))
 
 
-class MemoryHandling:
-    """See `ports.Handling`."""
+class MemoryTransaction(InboxTransaction):
+    """Stages changes until the message is concluded."""
 
-    def __init__(self, store: MemoryTraceStore, handling: MemoryInboxEntry) -> None:
+    def __init__(self, store: MemoryTraceStore, transaction: MemoryInboxEntry) -> None:
         self._store = store
-        self._handling = handling
+        self._transaction = transaction
 
     @property
+    @override
     def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
+        return self._transaction.replayed
 
+    @override
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        """See `ports.Handling`."""
         return self._store.experiences.get((scope, capability.capability_id), Experience())
 
+    @override
     async def save(self, lesson: Lesson) -> None:
-        """See `ports.Handling`."""
         scope, trace = lesson.run.scope, lesson.trace
-        self._handling.stage(lambda: self._store.kept.append((scope, trace)))
+        self._transaction.stage(lambda: self._store.stored.append((scope, trace)))
         learned = {(scope, trace.capability_id): lesson.experience}
-        self._handling.stage(lambda: self._store.experiences.update(learned))
+        self._transaction.stage(lambda: self._store.experiences.update(learned))
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
+    @override
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self._transaction.conclude(messages)
 
 
-def _wanted(trace: ExecutionTrace, query: ListTraces) -> bool:
+def _matches(trace: ExecutionTrace, query: ListTraces) -> bool:
     return query.capability_id in (None, trace.capability_id) and query.workflow_id in (
         None,
         trace.workflow_id,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import asyncpg
 from pydantic import JsonValue, TypeAdapter
+from typing_extensions import override
 
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
@@ -19,6 +20,7 @@ from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries, storable
 from pml_learner.domain.lesson import Experience, Lesson
+from pml_learner.ports import InboxTransaction, TraceStore
 
 _SQL = load_queries("pml_learner")
 
@@ -32,52 +34,51 @@ _TASK_RESULTS = TypeAdapter(tuple[TaskResult, ...])
 T = TypeVar("T")
 
 
-class PostgresTraceStore:
-    """See `ports.TraceStore`."""
+class PostgresTraceStore(TraceStore):
+    """Traces and learning in Postgres."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    @override
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresHandling"]:
-        """See `ports.TraceStore`."""
-        async with inbox.once(self._pool, message_id, consumer) as handling:
-            mine = PostgresHandling(handling)
-            yield mine
-            await mine.write(message_id, consumer)
+    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresTransaction"]:
+        async with inbox.once(self._pool, message_id, consumer) as handled:
+            transaction = PostgresTransaction(handled)
+            yield transaction
+            await transaction.write(message_id, consumer)
 
+    @override
     async def traces(self, query: ListTraces) -> TracePage:
-        """See `ports.TraceStore`."""
         where = (query.scope.org, query.scope.project, query.capability_id, query.workflow_id)
-        async with snapshot(self._pool) as held:
-            rows = await held.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
-            total = await held.fetchval(_SQL["count-traces"], *where)
+        async with snapshot(self._pool) as session:
+            rows = await session.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
+            total = await session.fetchval(_SQL["count-traces"], *where)
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
 
 
-class PostgresHandling:
-    """See `ports.Handling`; a transaction that holds the capability's row. What is saved is
-    written at its end, with the memory of the message."""
+class PostgresTransaction(InboxTransaction):
+    """Locks the capability's row. Lessons are written at the end, together with the inbox row."""
 
-    def __init__(self, handling: InboxEntry) -> None:
-        self._handling = handling
+    def __init__(self, transaction: InboxEntry) -> None:
+        self._transaction = transaction
         self._lessons: list[Lesson] = []
 
     @property
+    @override
     def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
+        return self._transaction.replayed
 
+    @override
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        """See `ports.Handling`."""
-        held = self._handling.connection
+        session = self._transaction.connection
         key = (scope.org, scope.project, capability.capability_id)
-        row = await held.fetchrow(_SQL["lock-experience"], *key)
+        row = await session.fetchrow(_SQL["lock-experience"], *key)
         if row is None:
-            await held.execute(_SQL["meet-capability"], *key, capability.code_hash)
-            row = await held.fetchrow(_SQL["lock-experience"], *key)
+            await session.execute(_SQL["meet-capability"], *key, capability.code_hash)
+            row = await session.fetchrow(_SQL["lock-experience"], *key)
         if row is None:
-            raise LookupError(f"capability {capability.capability_id} vanished while held")
+            raise LookupError(f"capability {capability.capability_id} vanished while locked")
         usage = Usage(
             count=row["run_count"],
             success_count=row["success_count"],
@@ -85,16 +86,16 @@ class PostgresHandling:
         )
         return Experience(usage, Learning.model_validate_json(row["learning"]))
 
+    @override
     async def save(self, lesson: Lesson) -> None:
-        """See `ports.Handling`."""
         self._lessons.append(lesson)
 
     async def write(self, message_id: UUID, consumer: str) -> None:
-        """All lessons, the last one with the facts."""
+        """Write all lessons, the last one together with the messages to publish."""
         for lesson in self._lessons:
             last = lesson is self._lessons[-1]
             scope, usage = lesson.run.scope, lesson.experience.usage
-            await self._handling.connection.execute(
+            await self._transaction.connection.execute(
                 _SQL["save-lesson"],
                 scope.org,
                 scope.project,
@@ -105,12 +106,12 @@ class PostgresHandling:
                 lesson.experience.learning.model_dump_json(),
                 message_id,
                 consumer,
-                inbox.encode_facts(self._handling.take()) if last else None,
+                inbox.encode_facts(self._transaction.take()) if last else None,
             )
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
+    @override
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self._transaction.conclude(messages)
 
 
 def _columns(lesson: Lesson) -> tuple[object, ...]:
@@ -140,7 +141,7 @@ def _columns(lesson: Lesson) -> tuple[object, ...]:
 
 
 def _indexable(node_id: str) -> str:
-    """A node id short enough for an index entry: programs choose those of dynamic calls."""
+    """Shorten a node id for an index entry: programs choose the ids of dynamic calls."""
     return storable(node_id)[:_NODE_ID_LENGTH]
 
 

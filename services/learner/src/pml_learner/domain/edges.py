@@ -1,4 +1,4 @@
-"""Relations between tools, read from the times of one run's calls (E4)."""
+"""Edges between tools, derived from the times of one run's calls (E4)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,13 @@ from pml_common.contracts.trace import TaskResult
 
 
 def observed_edges(calls: Sequence[TaskResult]) -> tuple[ObservedEdge, ...]:
-    """`sequence` edges between tools, by name; a tool has no edge to itself.
+    """Return `sequence` edges between tools, by name; a tool has no edge to itself.
 
-    `calls` are in the order they started, as far as the clock cannot tell.
+    `calls` are in start order, which decides between equal times.
     """
     counts = Counter(
         (earlier.tool, later.tool)
-        for earlier, later in _adjacent(sorted(calls, key=lambda call: call.started_at))
+        for earlier, later in _consecutive(sorted(calls, key=lambda call: call.started_at))
         if earlier.tool != later.tool
     )
     return tuple(
@@ -23,10 +23,10 @@ def observed_edges(calls: Sequence[TaskResult]) -> tuple[ObservedEdge, ...]:
     )
 
 
-def _adjacent(calls: Sequence[TaskResult]) -> Iterator[tuple[TaskResult, TaskResult]]:
-    """Pairs of which the second started after the first ended, with no call between the two.
+def _consecutive(calls: Sequence[TaskResult]) -> Iterator[tuple[TaskResult, TaskResult]]:
+    """Yield pairs whose second call started after the first ended, with no call between them.
 
-    Calls whose intervals overlap are parallel and make no pair.
+    Calls with overlapping intervals are parallel and form no pair.
     """
     for position, earlier in enumerate(calls):
         first_end = float("inf")

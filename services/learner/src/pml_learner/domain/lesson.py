@@ -1,4 +1,4 @@
-"""What one run teaches."""
+"""Learning from one run."""
 
 from dataclasses import dataclass, field
 
@@ -15,21 +15,21 @@ from pml_learner.domain.temporal_difference import TdRule, path_stats
 
 @dataclass(frozen=True)
 class Experience:
-    """All that a capability's runs taught so far."""
+    """Everything learned from a capability's runs so far."""
 
     usage: Usage = field(default_factory=Usage)
     learning: Learning = field(default_factory=Learning)
 
     @property
     def revision(self) -> int:
-        """How many runs were learned from."""
+        """Number of runs learned from."""
         return self.usage.count
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One run, how much it surprised, and the experience with it included; `call` is the call of
-    a capability that it was, if it ran inside another."""
+    """One run, its priority, and the experience including it; `call` is the capability call that
+    started it, if it ran inside another run."""
 
     run: RunFinished
     priority: float
@@ -38,7 +38,7 @@ class Lesson:
 
     @property
     def trace(self) -> ExecutionTrace:
-        """The record to keep."""
+        """The trace to store."""
         run, call = self.run, self.call
         return ExecutionTrace(
             trace_id=run.trace_id,
@@ -63,8 +63,8 @@ class Lesson:
         )
 
     @property
-    def facts(self) -> tuple[Event, ...]:
-        """What to publish; no edges, no `EdgesObserved`; of a dry run, nothing."""
+    def messages(self) -> tuple[Event, ...]:
+        """Messages to publish: no `EdgesObserved` without edges, none for a dry run."""
         run = self.run
         if run.dry_run:
             return ()
@@ -95,10 +95,10 @@ class Lesson:
 def learn(
     before: Experience, run: RunFinished, rule: TdRule, call: NestedRun | None = None
 ) -> Lesson:
-    """Learn from one run, of itself alone; from a dry run, nothing: mocks are not the world."""
+    """Learn from one run without its nested runs; nothing from a dry run (mocked results)."""
     if run.dry_run:
         return Lesson(run=run, priority=0.0, experience=before, call=call)
-    duration_ms = max(0.0, run.duration_ms)  # a clock set back makes a span negative
+    duration_ms = max(0.0, run.duration_ms)  # negative after a clock was set back
     known = path_stats(before.learning, run.executed_path)
     learning = temporal_difference.update(
         before.learning,
@@ -111,12 +111,12 @@ def learn(
     return Lesson(
         run=run,
         priority=priority(known, success=run.success, duration_ms=duration_ms),
-        experience=Experience(_used(before.usage, run.success, duration_ms), learning),
+        experience=Experience(_with_run(before.usage, run.success, duration_ms), learning),
         call=call,
     )
 
 
-def _used(usage: Usage, success: bool, duration_ms: float) -> Usage:
+def _with_run(usage: Usage, success: bool, duration_ms: float) -> Usage:
     count = usage.count + 1
     return Usage(
         count=count,

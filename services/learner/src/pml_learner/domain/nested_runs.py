@@ -1,4 +1,4 @@
-"""A run that called capabilities teaches about each of them as if it had run by itself."""
+"""Learning from a run's capability calls as if each had been a run of its own."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -13,38 +13,39 @@ from pml_learner.domain.temporal_difference import TdRule
 
 
 def capabilities_of(run: RunFinished) -> tuple[CapabilityIdentity, ...]:
-    """What the run teaches about, in an order that is the same for all runs."""
-    taught = (run.capability, *(call.capability for call in run.nested))
-    found = {capability.capability_id: capability for capability in taught}
+    """The capabilities to learn about, in an order that is the same for all runs."""
+    capabilities = (run.capability, *(call.capability for call in run.nested))
+    found = {capability.capability_id: capability for capability in capabilities}
     return tuple(found[key] for key in sorted(found))
 
 
 def lessons_of(
     before: Mapping[UUID, Experience], run: RunFinished, rule: TdRule
 ) -> tuple[Lesson, ...]:
-    """The run's own lesson, then one of each call, callers first; `before` by capability id."""
+    """Learn from the run, then from each call, callers first; `before` is by capability id."""
     known = dict(before)
     lessons: list[Lesson] = []
-    for call, alone in ((None, run), *((call, _alone(run, call)) for call in run.nested)):
-        capability = alone.capability.capability_id
-        lessons.append(learn(known[capability], alone, rule, call))
+    for call, own_run in ((None, run), *((call, _as_own_run(run, call)) for call in run.nested)):
+        capability = own_run.capability.capability_id
+        lessons.append(learn(known[capability], own_run, rule, call))
         known[capability] = lessons[-1].experience
     return tuple(lessons)
 
 
-def facts_of(lessons: Sequence[Lesson]) -> tuple[Event, ...]:
-    """What to publish: of each capability the newest learning, and the edges of the whole run."""
-    facts = [fact for lesson in lessons for fact in lesson.facts]
-    newest = {fact.capability_id: fact for fact in facts if isinstance(fact, LearningUpdated)}
-    others = (fact for fact in facts if not isinstance(fact, LearningUpdated))
+def messages_of(lessons: Sequence[Lesson]) -> tuple[Event, ...]:
+    """Messages to publish: each capability's newest learning, and the edges of the whole run."""
+    messages = [message for lesson in lessons for message in lesson.messages]
+    updates = [message for message in messages if isinstance(message, LearningUpdated)]
+    newest = {update.capability_id: update for update in updates}
+    others = (message for message in messages if not isinstance(message, LearningUpdated))
     return (*newest.values(), *others)
 
 
-def _alone(run: RunFinished, call: NestedRun) -> RunFinished:
-    """A call as the run that it would have been by itself."""
-    way = f"{call.node_id}/"
+def _as_own_run(run: RunFinished, call: NestedRun) -> RunFinished:
+    """Convert a call into the run that it would have been by itself."""
+    prefix = f"{call.node_id}/"
     tasks = tuple(
-        task.model_copy(update={"node_id": task.node_id.removeprefix(way)})
+        task.model_copy(update={"node_id": task.node_id.removeprefix(prefix)})
         for task in run.task_results
         if task.parent_trace_id == call.trace_id
     )

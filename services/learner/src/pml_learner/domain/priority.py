@@ -1,18 +1,18 @@
-"""Priority of a trace for replay: how much its run surprised us (E2)."""
+"""Priority of a trace for replay: the surprise of its run (E2)."""
 
 from pml_common.contracts.capability import PathStats
 
 UNSEEN = 1.0
-"""A path never seen surprises most."""
+"""Priority of a new path, the highest."""
 
 _DURATION_TOLERANCE = 0.5
 _DURATION_SURPRISE = 0.2
 
 
 def priority(known: PathStats | None, *, success: bool, duration_ms: float) -> float:
-    """|predicted - actual|, and more when the duration is off by over half of the mean; in [0, 1].
+    """Compute |predicted - actual|, more if the duration is off by over half the mean; in [0, 1].
 
-    `known` is what was known of the run's path before the run.
+    `known` are the path's statistics before the run.
     """
     if known is None:
         return UNSEEN

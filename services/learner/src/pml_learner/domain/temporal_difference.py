@@ -12,13 +12,13 @@ from pml_common.contracts.trace import BranchDecision
 Path = tuple[str, ...]
 
 DOMINANT_FROM = 3
-"""Runs a path needs before it can dominate."""
+"""Runs that a path needs before it can be dominant."""
 
 MAX_PATHS = 100
 MAX_PATH_NODES = 20_000
-"""What is kept of a capability's paths, which every update carries: so many, of so many nodes in
-all. Loops over data make paths without end; of too many those of fewest runs are forgotten, the
-oldest first."""
+"""Bounds of a capability's stored paths, which every update carries: their number, and their nodes
+in all. Loops over data create ever more paths; the paths of fewest runs are dropped, the oldest
+first."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class TdRule:
     prior: float = 0.5
 
     def step(self, value: float, actual: float, times: int = 1) -> float:
-        """One update of `value` towards `actual`, or as many in a row."""
+        """Update `value` towards `actual`, once or `times` in a row."""
         return actual + (1.0 - self.alpha) ** times * (value - actual)
 
 
 def path_stats(learning: Learning, path: Path) -> PathStats | None:
-    """What is known of exactly this path."""
+    """Return the statistics of exactly this path."""
     return next((known for known in learning.paths if known.path == path), None)
 
 
@@ -57,7 +57,7 @@ def update(
 
 
 def dominant_path(paths: Sequence[PathStats]) -> Path:
-    """The path of most success rate * runs, of those run often enough; else the first one seen."""
+    """Return the path of highest success rate * runs, of those run often enough; else the first."""
     tried = [known for known in paths if known.count >= DOMINANT_FROM]
     if tried:
         return max(tried, key=lambda known: known.success_rate * known.count).path
@@ -71,7 +71,7 @@ def _with_path(
     known = any(candidate.path == path for candidate in paths)
     return _bounded(
         [
-            _stepped(candidate, success, duration_ms, rule) if candidate.path == path else candidate
+            _updated(candidate, success, duration_ms, rule) if candidate.path == path else candidate
             for candidate in (*paths, *(() if known else (fresh,)))
         ],
         path,
@@ -79,7 +79,7 @@ def _with_path(
 
 
 def _bounded(paths: Sequence[PathStats], newest: Path) -> tuple[PathStats, ...]:
-    """As many as are kept; `newest` is one of them."""
+    """Drop paths over the bounds; `newest` is never dropped."""
     kept = list(paths)
     nodes = sum(len(each.path) for each in kept)
     while len(kept) > 1 and (len(kept) > MAX_PATHS or nodes > MAX_PATH_NODES):
@@ -90,7 +90,7 @@ def _bounded(paths: Sequence[PathStats], newest: Path) -> tuple[PathStats, ...]:
     return tuple(kept)
 
 
-def _stepped(known: PathStats, success: bool, duration_ms: float, rule: TdRule) -> PathStats:
+def _updated(known: PathStats, success: bool, duration_ms: float, rule: TdRule) -> PathStats:
     return PathStats(
         path=known.path,
         count=known.count + 1,

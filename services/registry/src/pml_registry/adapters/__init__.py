@@ -1,1 +1,1 @@
-"""What the registry's ports are made of: each module implements one on a real system."""
+"""Implementations of the registry's ports on real systems and in memory."""

@@ -1,4 +1,4 @@
-"""An embedding model behind the event loop: loaded in the background, run in threads."""
+"""An embedding model that is loaded in the background and runs in threads."""
 
 import asyncio
 import logging
@@ -7,59 +7,60 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from pml_registry.ports import Embedded, Vector
+from pml_registry.ports import Embedded, Embedder, Vector
 
 log = logging.getLogger(__name__)
 
 DIMENSION = 384
-"""Of the vectors in the schema."""
+"""Length of the vectors in the schema."""
 
-_AT_ONCE = 8
+_BATCH_SIZE = 8
 
 
 class Model(Protocol):
-    """A model that computes where it is called; `dimension` is the length of its vectors."""
+    """A blocking model; `dimension` is the length of its vectors."""
 
     model_name: ClassVar[str]
     dimension: ClassVar[int]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, dimension)."""
+        """Return unit vectors (n, dimension)."""
         ...
 
 
-class BackgroundEmbedder:
-    """See `ports.Embedder`. A few texts at a time, so that a question waits for no catalogue."""
+class BackgroundEmbedder(Embedder):
+    """Embeds a batch texts at a time, so that a query never waits for a whole tool catalog."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
         self._loading = asyncio.create_task(self._load(load), name="load-embedding-model")
-        self._loading.add_done_callback(_tell)
-        self._turn = asyncio.Lock()
+        self._loading.add_done_callback(_log_result)
+        self._lock = asyncio.Lock()
 
+    @override
     async def model(self) -> str:
-        """See `ports.Embedder`."""
         return (await asyncio.shield(self._loading)).model_name
 
+    @override
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `ports.Embedder`."""
         model = await asyncio.shield(self._loading)
         vectors: list[Vector] = []
-        for start in range(0, len(texts), _AT_ONCE):
-            async with self._turn:
-                few = await asyncio.to_thread(model.embed, texts[start : start + _AT_ONCE])
-            vectors.extend(few.tolist())
+        for start in range(0, len(texts), _BATCH_SIZE):
+            async with self._lock:
+                batch = await asyncio.to_thread(model.embed, texts[start : start + _BATCH_SIZE])
+            vectors.extend(batch.tolist())
         return Embedded(model.model_name, vectors)
 
     async def check(self) -> str | None:
-        """A health check: a model that is still loading is fine, one that failed is not."""
+        """Check health: a model that is still loading is healthy, one that failed is not."""
         if not self._loading.done() or self._loading.cancelled():
             return None
         failure = self._loading.exception()
         return None if failure is None else f"the embedding model cannot be used: {failure}"
 
     async def aclose(self) -> None:
-        """Give up loading."""
+        """Cancel loading."""
         self._loading.cancel()
         await asyncio.gather(self._loading, return_exceptions=True)
 
@@ -73,7 +74,7 @@ class BackgroundEmbedder:
         return model
 
 
-def _tell(loading: asyncio.Task[Model]) -> None:
+def _log_result(loading: asyncio.Task[Model]) -> None:
     if loading.cancelled():
         return
     failure = loading.exception()

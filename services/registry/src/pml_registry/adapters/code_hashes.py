@@ -1,22 +1,25 @@
-"""Hashes of programs, made anew from their texts."""
+"""Hashes of programs, computed from their texts."""
 
 import asyncio
 import hashlib
 
+from typing_extensions import override
+
 from pml_analysis.capability_reading import code_hash_of
+from pml_registry.ports import CodeHashing
 
-_REMEMBERED = 10_000
+_CACHE_SIZE = 10_000
 
 
-class CodeHashes:
-    """Reads each text once, in a thread, and remembers the latest; see `ports.CodeHashing`."""
+class CodeHashes(CodeHashing):
+    """Computes hashes in a thread and caches the latest."""
 
-    def __init__(self, most: int = _REMEMBERED) -> None:
+    def __init__(self, most: int = _CACHE_SIZE) -> None:
         self._known: dict[bytes, str | None] = {}
         self._most = most
 
+    @override
     async def hash_of(self, code: str) -> str | None:
-        """See `ports.CodeHashing`."""
         text = hashlib.sha256(code.encode()).digest()
         if text in self._known:
             return self._known[text]

@@ -1,4 +1,4 @@
-"""Embeddings without a model, for tests: texts that share words lie close by."""
+"""Embeddings without a model, for tests: texts that share words have similar vectors."""
 
 import hashlib
 import re
@@ -12,13 +12,13 @@ _WORD = re.compile(r"\w+")
 
 
 class HashEmbedder:
-    """Adds up one random direction per word; deterministic on every machine."""
+    """Sums one random direction per word; deterministic on every machine."""
 
     model_name: ClassVar[str] = "hash"
     dimension: ClassVar[int] = 384
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, dimension)."""
+        """Return unit vectors (n, dimension)."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             words = _WORD.findall(text.lower()) or [""]

@@ -1,10 +1,12 @@
-"""Capabilities in memory; the twin of the Postgres store, under the same contract suite."""
+"""Capabilities in memory; tested by the same suite as the Postgres store."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
+
+from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
@@ -14,102 +16,111 @@ from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInboxEntry
-from pml_registry.adapters.memory_tables import Found, Kept, MemoryTables
+from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.descriptions import description_of
 from pml_registry.domain.listing import StoredCapability
-from pml_registry.domain.names import meant_by
-from pml_registry.ports import Embedded, Seen, Taught
+from pml_registry.domain.names import resolve_reference
+from pml_registry.domain.record_views import description_of
+from pml_registry.ports import (
+    CapabilityLookup,
+    CapabilityStore,
+    CapabilityTransaction,
+    Embedded,
+    LearningOutcome,
+)
 
 
-class MemoryCapabilityStore:
-    """See `ports.CapabilityStore`."""
+class MemoryCapabilityStore(CapabilityStore):
+    """Capabilities in shared in-memory tables."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
 
+    @override
     @asynccontextmanager
     async def once(
         self, message_id: UUID, consumer: str
-    ) -> AsyncGenerator["MemoryCapabilityHandling"]:
-        """See `ports.CapabilityStore`."""
-        async with self._tables.inbox.once(message_id, consumer) as handling:
-            yield MemoryCapabilityHandling(self._tables, handling)
+    ) -> AsyncGenerator["MemoryCapabilityTransaction"]:
+        async with self._tables.inbox.once(message_id, consumer) as transaction:
+            yield MemoryCapabilityTransaction(self._tables, transaction)
 
-    async def seen(
+    @override
+    async def look_up(
         self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> Seen:
-        """See `ports.CapabilityStore`."""
+    ) -> CapabilityLookup:
         known = self._tables.capabilities.get((scope, capability_id))
         replayed = self._tables.inbox.facts_of(message_id, consumer)
-        return Seen(replayed, known[0].held if known else None)
+        return CapabilityLookup(replayed, known[0].stored if known else None)
 
-    async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
+    @override
+    async def apply_learning(
+        self,
+        updated: LearningUpdated,
+        consumer: str,
+        learn: Callable[[StoredCapability], LearningOutcome],
     ) -> Sequence[Message] | None:
-        """See `ports.CapabilityStore`."""
         key = (updated.scope, updated.capability_id)
         if key not in self._tables.capabilities:
             return None
-        async with self._tables.inbox.once(updated.event_id, consumer) as handling:
-            if handling.replayed is not None:
-                return handling.replayed
-            kept, found = self._tables.capabilities[key]
-            taught = teach(kept.held)
-            if taught is None:
+        async with self._tables.inbox.once(updated.event_id, consumer) as transaction:
+            if transaction.replayed is not None:
+                return transaction.replayed
+            row, entry = self._tables.capabilities[key]
+            outcome = learn(row.stored)
+            if outcome is None:
                 return ()
-            standing, facts = taught
-            record = kept.record.model_copy(
+            listing, messages = outcome
+            record = row.record.model_copy(
                 update={
                     "usage": updated.usage,
                     "learning": updated.learning,
-                    "listed": standing.listed,
+                    "listed": listing.listed,
                     "updated_at": datetime.now(UTC),
                 }
             )
-            row = (Kept(record, updated.revision), found)
-            handling.stage(lambda: self._tables.capabilities.update({key: row}))
-            return handling.conclude(facts)
+            changed = (CapabilityRow(record, updated.revision), entry)
+            transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
+            return transaction.conclude(messages)
 
+    @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
-        """See `ports.CapabilityStore`."""
         by_name = isinstance(reference, str)
         key = self._tables.names.get((scope, reference)) if by_name else reference
         known = None if key is None else self._tables.capabilities.get((scope, key))
         return None if known is None else known[0].record
 
+    @override
     async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        """See `ports.CapabilityStore`."""
-        held, found = self._tables.capabilities[scope, capability_id]
-        before, chosen = held.record.cache, cache.model_dump()
+        row, entry = self._tables.capabilities[scope, capability_id]
+        before, chosen = row.record.cache, cache.model_dump()
         if before == CachePolicy(**chosen, revision=before.revision):
             return
         after = CachePolicy(**chosen, revision=before.revision + 1)
-        record = held.record.model_copy(update={"cache": after})
-        self._tables.capabilities[scope, capability_id] = (replace(held, record=record), found)
+        record = row.record.model_copy(update={"cache": after})
+        self._tables.capabilities[scope, capability_id] = (replace(row, record=record), entry)
 
+    @override
     async def describe(
         self, scope: Scope, references: Sequence[str]
     ) -> Mapping[str, CapabilityDescription]:
-        """See `ports.CapabilityStore`."""
         named = [
             (name, key)
             for (its_scope, name), key in self._tables.names.items()
             if its_scope == scope
         ]
-        meant = {reference: meant_by(reference, named) for reference in references}
+        resolved = {reference: resolve_reference(reference, named) for reference in references}
         return {
             reference: description_of(self._tables.capabilities[scope, key][0].record)
-            for reference, key in meant.items()
+            for reference, key in resolved.items()
             if key is not None
         }
 
+    @override
     async def names(self, scope: Scope) -> Sequence[str]:
-        """See `ports.CapabilityStore`."""
         return [record.name for record in self._records(scope)]
 
+    @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        """See `ports.CapabilityStore`."""
         every = self._records(query.scope)
         shown = [record for record in every if record.listed or query.include_unlisted]
         page = shown[query.offset : query.offset + query.limit]
@@ -117,61 +128,61 @@ class MemoryCapabilityStore:
 
     def _records(self, scope: Scope) -> Sequence[CapabilityRecord]:
         own = (
-            held.record
-            for (its_scope, _), (held, _) in self._tables.capabilities.items()
+            row.record
+            for (its_scope, _), (row, _) in self._tables.capabilities.items()
             if its_scope == scope
         )
         return sorted(own, key=lambda record: (-record.usage.count, record.name))
 
 
-class MemoryCapabilityHandling:
-    """See `ports.CapabilityHandling`."""
+class MemoryCapabilityTransaction(CapabilityTransaction):
+    """Stages changes until the message is concluded."""
 
-    def __init__(self, tables: MemoryTables, handling: MemoryInboxEntry) -> None:
+    def __init__(self, tables: MemoryTables, transaction: MemoryInboxEntry) -> None:
         self._tables = tables
-        self._handling = handling
+        self._transaction = transaction
 
     @property
+    @override
     def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
+        return self._transaction.replayed
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
+    @override
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self._transaction.conclude(messages)
 
+    @override
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
-        """See `ports.CapabilityHandling`."""
         known = self._tables.capabilities.get((scope, capability_id))
-        return None if known is None else known[0].held
+        return None if known is None else known[0].stored
 
+    @override
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
-        """See `ports.CapabilityHandling`."""
         return [name for name in names if (scope, name) in self._tables.names]
 
+    @override
     async def admit(
         self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
     ) -> None:
-        """See `ports.CapabilityHandling`."""
         key = (analysis.scope, analysis.capability.capability_id)
         known = self._tables.capabilities.get(key)
-        held = known[0] if known else Kept(_created(analysis, admission))
-        completed = held.record.model_copy(
+        row = known[0] if known else CapabilityRow(_created(analysis, admission))
+        completed = row.record.model_copy(
             update={
                 "name": admission.name,
-                "aliases": _aliases(held.record, admission.name),
+                "aliases": _aliases(row.record, admission.name),
                 "named": admission.named,
                 "description": admission.description,
                 "updated_at": datetime.now(UTC),
             }
         )
-        row = (
-            replace(held, record=completed),
-            Found(admission.document, embedded.model, embedded.vectors[0]),
+        changed = (
+            replace(row, record=completed),
+            SearchEntry(admission.document, embedded.model, embedded.vectors[0]),
         )
         named = {(analysis.scope, admission.name): completed.capability_id}
-        self._handling.stage(lambda: self._tables.capabilities.update({key: row}))
-        self._handling.stage(lambda: self._tables.names.update(named))
+        self._transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
+        self._transaction.stage(lambda: self._tables.names.update(named))
 
 
 def _aliases(record: CapabilityRecord, name: str) -> tuple[str, ...]:

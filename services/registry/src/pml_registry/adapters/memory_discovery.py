@@ -1,35 +1,38 @@
-"""Discovery in memory; the twin of Postgres, under the same contract suite."""
+"""Discovery in memory; tested by the same suite as Postgres."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
+from typing_extensions import override
+
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
-from pml_registry.adapters.memory_tables import Found, MemoryTables
-from pml_registry.domain.discovery_results import discovery_hits
+from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.ports import Embedded, Vector
+from pml_registry.domain.record_views import discovery_hits
+from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
 
 _WORD = re.compile(r"\w+")
 
 
-class MemoryDiscovery:
-    """See `ports.VectorIndex` and `ports.Evidence`; words are words, without grammar."""
+class MemoryDiscovery(VectorIndex, CandidateStore):
+    """Compares words literally, without stemming."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
 
+    @override
     async def nearest(
         self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
     ) -> Sequence[str]:
-        """See `ports.VectorIndex`."""
         same = [(id_, found) for id_, found in self._visible(scope, kind) if found.model == model]
         same.sort(key=lambda entry: -_cosine(entry[1].vector, vector))
         return [id_ for id_, _ in same[:limit]]
 
-    async def weigh(
+    @override
+    async def candidates(
         self,
         scope: Scope,
         kind: Kind,
@@ -38,7 +41,6 @@ class MemoryDiscovery:
         near: Sequence[str],
         limit: int,
     ) -> Sequence[Candidate]:
-        """See `ports.Evidence`."""
         wanted = _words(intent)
         weighed = [
             Candidate(
@@ -53,8 +55,8 @@ class MemoryDiscovery:
         considered = {*near, *(candidate.id for candidate in worded)}
         return [candidate for candidate in weighed if candidate.id in considered]
 
+    @override
     async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
-        """See `ports.Evidence`."""
         tables = self._tables
         tools = {
             tool_id: tool
@@ -65,14 +67,14 @@ class MemoryDiscovery:
         capabilities = {id_: tables.capabilities[scope, UUID(id_)][0].record for id_ in visible}
         return discovery_hits(ranked, tools, capabilities)
 
-    def _visible(self, scope: Scope, kind: Kind) -> Iterator[tuple[str, Found]]:
+    def _visible(self, scope: Scope, kind: Kind) -> Iterator[tuple[str, SearchEntry]]:
         if kind == "tool":
             for (its_scope, tool_id), (_, found) in self._tables.tools.items():
                 if its_scope == scope:
                     yield tool_id, found
             return
-        for (its_scope, capability_id), (held, found) in self._tables.capabilities.items():
-            if its_scope == scope and held.record.listed:
+        for (its_scope, capability_id), (row, found) in self._tables.capabilities.items():
+            if its_scope == scope and row.record.listed:
                 yield str(capability_id), found
 
 

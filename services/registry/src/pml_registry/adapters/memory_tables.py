@@ -1,4 +1,4 @@
-"""What the in-memory stores of the registry share."""
+"""Tables shared by the registry's in-memory stores."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,8 +13,8 @@ from pml_registry.ports import Vector
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a thing is found by."""
+class SearchEntry:
+    """The search document of a tool or capability, and its vector."""
 
     document: str
     model: str
@@ -22,15 +22,15 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A capability as stored."""
+class CapabilityRow:
+    """A row of the capability table."""
 
     record: CapabilityRecord
     learning_revision: int = 0
 
     @property
-    def held(self) -> StoredCapability:
-        """What may change of it."""
+    def stored(self) -> StoredCapability:
+        """The mutable part of the row."""
         record = self.record
         return StoredCapability(
             name=record.name,
@@ -47,18 +47,18 @@ class MemoryTables:
     """Rows by scope and id."""
 
     inbox: MemoryInbox = field(default_factory=MemoryInbox)
-    capabilities: dict[tuple[Scope, UUID], tuple[Kept, Found]] = field(
-        default_factory=dict[tuple[Scope, UUID], tuple[Kept, Found]]
+    capabilities: dict[tuple[Scope, UUID], tuple[CapabilityRow, SearchEntry]] = field(
+        default_factory=dict[tuple[Scope, UUID], tuple[CapabilityRow, SearchEntry]]
     )
     names: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
-    """Present and former names, in the order they were given."""
+    """Current and former names, in the order they were given."""
     listed_at: dict[tuple[Scope, str], datetime | None] = field(
         default_factory=dict[tuple[Scope, str], datetime | None]
     )
-    tools: dict[tuple[Scope, str], tuple[ToolDefinition, Found]] = field(
-        default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, Found]]
+    tools: dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]] = field(
+        default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]]
     )
     edges: dict[tuple[Scope, str, str, str], tuple[int, str]] = field(
         default_factory=dict[tuple[Scope, str, str, str], tuple[int, str]]
     )
-    """Count and source by ends and type."""
+    """Count and source by tools and type."""

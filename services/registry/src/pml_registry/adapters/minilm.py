@@ -19,12 +19,12 @@ from pml_registry.adapters.minilm_weights import (
 )
 
 _MAX_TOKENS = 256
-# Tokenizing is linear in what is handed over, and 256 tokens of prose are some 1,200 characters.
+# Tokenizing time is linear in the length; 256 tokens of prose are some 1,200 characters.
 _MAX_CHARACTERS = 10_000
 
 
 class MiniLmEmbedder:
-    """Thread-safe; a call keeps one core busy, so give it a thread: `asyncio.to_thread`."""
+    """Thread-safe; a call uses one core, so run it in a thread: `asyncio.to_thread`."""
 
     model_name: ClassVar[str] = "all-MiniLM-L6-v2"
     dimension: ClassVar[int] = WIDTH
@@ -37,11 +37,11 @@ class MiniLmEmbedder:
     def load(cls, folder: Path | None = None) -> Self:
         """Read and check the model (about 0.2 s); raises EmbeddingModelError.
 
-        Holds BLAS to one thread in this process: a text is too small to share between cores.
+        Limits BLAS to one thread in this process: a text is too small to split between cores.
         """
         folder = folder or model_folder()
         tokenizer = Tokenizer.from_buffer(read_checked(folder, "tokenizer.json"))
-        # Its file says 128 tokens, padded; the model was published with 256. The stub of
+        # The file limits to 128 tokens, padded; the model was published with 256. The stub of
         # enable_truncation leaves its **kwargs untyped.
         tokenizer.enable_truncation(_MAX_TOKENS)  # pyright: ignore[reportUnknownMemberType]
         tokenizer.no_padding()
@@ -50,13 +50,13 @@ class MiniLmEmbedder:
         return cls(tokenizer, weights)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, 384), in the order given; a text counts up to its 256th token."""
+        """Return unit vectors (n, 384) in the given order; only 256 tokens of a text count."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             row[:] = encode(self._weights, self._token_ids(text))
         return vectors
 
     def _token_ids(self, text: str) -> NDArray[np.intp]:
-        """Ids with [CLS] and [SEP]; lone surrogates, which JSON can carry, are dropped."""
+        """Token ids with [CLS] and [SEP]; lone surrogates, which JSON allows, are dropped."""
         clean = text[:_MAX_CHARACTERS].encode("utf-8", "ignore").decode("utf-8")
         return np.array(self._tokenizer.encode(clean).ids, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""BERT's forward pass in numpy, for one text: no batch, so no padding and no mask."""
+"""BERT's forward pass in numpy for one text: without a batch, no padding and no mask."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ _SQRT_HALF = np.float32(0.5**0.5)
 
 
 def encode(weights: Weights, ids: NDArray[np.intp]) -> Floats:
-    """Token ids (t,), special tokens included, to a unit vector (384,)."""
+    """Map token ids (t,), special tokens included, to a unit vector (384,)."""
     x = weights.words[ids]
     x += weights.positions[: len(ids)]
     _normalise(x, weights.norm)
@@ -45,19 +45,19 @@ def _feed_forward(x: Floats, layer: Layer) -> Floats:
 
 
 def _affine(x: Floats, affine: Affine) -> Floats:
-    """(t, inputs) to panels (outputs / 32, t, 32)."""
+    """Map (t, inputs) to panels (outputs / 32, t, 32)."""
     y = x @ affine.panels
     y += affine.bias
     return y
 
 
 def _rows(panels: Floats) -> Floats:
-    """(p, t, 32) to (t, 32 p)."""
+    """Reshape (p, t, 32) to (t, 32 p)."""
     return panels.transpose(1, 0, 2).reshape(panels.shape[1], -1)
 
 
 def _normalise(x: Floats, norm: Norm) -> None:
-    """Layer normalisation over the last axis, in place."""
+    """Apply layer normalisation over the last axis, in place."""
     x -= x.mean(axis=-1, keepdims=True)
     variance = np.einsum("ij,ij->i", x, x)[:, np.newaxis] / np.float32(WIDTH)
     x /= np.sqrt(variance + _EPSILON)
@@ -66,7 +66,7 @@ def _normalise(x: Floats, norm: Norm) -> None:
 
 
 def gelu(x: Floats) -> None:
-    """Exact GELU in place: max(x, 0) - |x|·erfc(|x|/√2)/2."""
+    """Apply exact GELU in place: max(x, 0) - |x|·erfc(|x|/√2)/2."""
     size = np.abs(x)
     u = size * _SQRT_HALF
     t = u * _ERFC_P

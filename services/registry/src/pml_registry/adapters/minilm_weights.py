@@ -1,4 +1,4 @@
-"""The pinned files of all-MiniLM-L6-v2, checked and laid out for `minilm_encoder`."""
+"""The pinned files of all-MiniLM-L6-v2, verified and laid out for `minilm_encoder`."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -31,7 +31,7 @@ class ModelMissingError(EmbeddingModelError):
 
 
 class ModelChecksumError(EmbeddingModelError):
-    """A file of the model is not the one that was pinned."""
+    """A file of the model differs from the pinned one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Weights:
 
 
 def model_folder() -> Path:
-    """Where the package keeps its files; found without importing it, as it would want torch."""
+    """Folder of the package's files, found without an import, which would need torch."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ModelMissingError(
@@ -84,7 +84,7 @@ def model_folder() -> Path:
 
 
 def read_checked(folder: Path, name: str) -> bytes:
-    """One file's bytes, the very bytes that were checked."""
+    """Read a file and verify its checksum; returns the verified bytes."""
     path = folder / name
     try:
         data = path.read_bytes()
@@ -103,7 +103,7 @@ def read_checked(folder: Path, name: str) -> bytes:
 
 
 def load_weights(data: bytes) -> Weights:
-    """The layout from the contents of model.safetensors, already checked."""
+    """Lay out the verified contents of model.safetensors."""
     tensors = load(data)
     token_type = tensors["embeddings.token_type_embeddings.weight"][0]
     return Weights(
@@ -126,7 +126,7 @@ def _layer(tensors: dict[str, Floats], at: str) -> Layer:
 
 
 def _attention_in(tensors: dict[str, Floats], at: str) -> Affine:
-    """Queries carry attention's 1/√(head width), so that no score needs it later."""
+    """Scale queries by attention's 1/√(head width), so that scores need no scaling."""
     scale = np.float32((WIDTH // HEADS) ** -0.5)
     factors = (("query", scale), ("key", np.float32(1)), ("value", np.float32(1)))
 
@@ -141,7 +141,7 @@ def _affine(tensors: dict[str, Floats], at: str) -> Affine:
 
 
 def _panels(weight: Floats, bias: Floats) -> Affine:
-    """Torch's (outputs, inputs) cut into panels of 32 outputs."""
+    """Cut torch's (outputs, inputs) into panels of 32 outputs."""
     outputs, inputs = weight.shape
     panels = weight.reshape(outputs // PANEL, PANEL, inputs).transpose(0, 2, 1)
     return Affine(np.ascontiguousarray(panels), bias.reshape(-1, 1, PANEL))

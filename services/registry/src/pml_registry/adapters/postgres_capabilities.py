@@ -4,6 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from typing_extensions import override
+
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
@@ -20,70 +22,80 @@ from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,
     capability_record,
-    held,
     learning_columns,
+    stored_capability,
 )
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import as_id, record_hash
-from pml_registry.ports import Embedded, Seen, Taught
+from pml_registry.ports import (
+    CapabilityLookup,
+    CapabilityStore,
+    CapabilityTransaction,
+    Embedded,
+    LearningOutcome,
+)
 
 _SQL = load_queries("pml_registry")
 
-_MOST_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8
 
 
-class PostgresCapabilityStore:
-    """See `ports.CapabilityStore`."""
+class PostgresCapabilityStore(CapabilityStore):
+    """Capabilities in Postgres; single-statement writes where possible."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    @override
     @asynccontextmanager
     async def once(
         self, message_id: UUID, consumer: str
-    ) -> AsyncGenerator["PostgresCapabilityHandling"]:
-        """See `ports.CapabilityStore`."""
-        async with inbox.once(self._pool, message_id, consumer) as handling:
-            yield PostgresCapabilityHandling(handling)
+    ) -> AsyncGenerator["PostgresCapabilityTransaction"]:
+        async with inbox.once(self._pool, message_id, consumer) as transaction:
+            yield PostgresCapabilityTransaction(transaction)
 
-    async def seen(
+    @override
+    async def look_up(
         self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> Seen:
-        """See `ports.CapabilityStore`."""
+    ) -> CapabilityLookup:
         key = (scope.org, scope.project, capability_id)
         async with connection(self._pool) as session:
             row = await session.fetchrow(_SQL["seen-capability"], *key, message_id, consumer)
         if row is None:
-            raise LookupError("a row was to be there, whatever there is")
+            raise LookupError("the query must return a row")
         replayed = None if row["facts"] is None else inbox.decode_facts(row["facts"])
-        return Seen(replayed, None if row["name"] is None else held(row))
+        return CapabilityLookup(replayed, None if row["name"] is None else stored_capability(row))
 
-    async def learn_once(
-        self, updated: LearningUpdated, consumer: str, teach: Callable[[StoredCapability], Taught]
+    @override
+    async def apply_learning(
+        self,
+        updated: LearningUpdated,
+        consumer: str,
+        learn: Callable[[StoredCapability], LearningOutcome],
     ) -> Sequence[Message] | None:
-        """See `ports.CapabilityStore`. Two statements, the second of which counts only if the
-        capability is as it was read; else all over again."""
+        # Optimistic concurrency: the second statement applies only if the capability is unchanged
+        # since the first; otherwise both are retried.
         scope, message_id = updated.scope, updated.event_id
-        for _ in range(_MOST_ATTEMPTS):
-            seen = await self.seen(message_id, consumer, scope, updated.capability_id)
-            if seen.replayed is not None or seen.held is None:
-                return seen.replayed
-            taught = teach(seen.held)
-            if taught is None:
+        for _ in range(_MAX_ATTEMPTS):
+            found = await self.look_up(message_id, consumer, scope, updated.capability_id)
+            if found.replayed is not None or found.capability is None:
+                return found.replayed
+            outcome = learn(found.capability)
+            if outcome is None:
                 return ()
-            standing, facts = taught
-            columns = learning_columns(updated, standing, seen.held)
+            listing, messages = outcome
+            columns = learning_columns(updated, listing, found.capability)
             async with connection(self._pool) as session:
-                kept = await session.fetchval(
-                    _SQL["learn-once"], *columns, message_id, consumer, inbox.encode_facts(facts)
+                stored = await session.fetchval(
+                    _SQL["learn-once"], *columns, message_id, consumer, inbox.encode_facts(messages)
                 )
-            if kept is not None:
-                return facts
-        raise Retryable(f"capability {updated.capability_id} changes too often just now")
+            if stored is not None:
+                return messages
+        raise Retryable(f"capability {updated.capability_id} is changing too often")
 
+    @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
-        """See `ports.CapabilityStore`."""
         by_id = isinstance(reference, UUID)
         sql = _SQL["capability-by-id" if by_id else "capability-by-name"]
         key = reference if by_id else storable(str(reference))
@@ -91,32 +103,32 @@ class PostgresCapabilityStore:
             row = await session.fetchrow(sql, scope.org, scope.project, key)
         return None if row is None else capability_record(row)
 
+    @override
     async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        """See `ports.CapabilityStore`."""
         key, chosen = (scope.org, scope.project, capability_id), (cache.policy, cache.ttl_s)
         async with connection(self._pool) as session:
             await session.execute(_SQL["set-cache"], *key, *chosen, cache.force)
 
+    @override
     async def describe(
         self, scope: Scope, references: Sequence[str]
     ) -> Mapping[str, CapabilityDescription]:
-        """See `ports.CapabilityStore`."""
-        asked = [storable(reference) for reference in references]
+        names = [storable(reference) for reference in references]
         ids = [as_id(reference) for reference in references]
         async with connection(self._pool) as session:
             rows = await session.fetch(
-                _SQL["describe-capabilities"], scope.org, scope.project, asked, ids
+                _SQL["describe-capabilities"], scope.org, scope.project, names, ids
             )
         return {row["reference"]: capability_description(row) for row in rows}
 
+    @override
     async def names(self, scope: Scope) -> Sequence[str]:
-        """See `ports.CapabilityStore`."""
         async with connection(self._pool) as session:
             rows = await session.fetch(_SQL["capability-names"], scope.org, scope.project)
         return [row["name"] for row in rows]
 
+    @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        """See `ports.CapabilityStore`."""
         where = (query.scope.org, query.scope.project, query.include_unlisted)
         async with snapshot(self._pool) as session:
             rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
@@ -126,41 +138,41 @@ class PostgresCapabilityStore:
         )
 
 
-class PostgresCapabilityHandling:
-    """See `ports.CapabilityHandling`; a transaction with advisory locks on what it works on,
-    because a capability or a name that does not exist yet has no row to lock."""
+class PostgresCapabilityTransaction(CapabilityTransaction):
+    """Takes advisory locks, because a capability or name that does not exist yet has no row to
+    lock."""
 
-    def __init__(self, handling: InboxEntry) -> None:
-        self._handling = handling
-        self._session = handling.connection
+    def __init__(self, transaction: InboxEntry) -> None:
+        self._transaction = transaction
+        self._session = transaction.connection
 
     @property
+    @override
     def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
+        return self._transaction.replayed
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
+    @override
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self._transaction.conclude(messages)
 
+    @override
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
-        """See `ports.CapabilityHandling`."""
         await self._session.execute(_SQL["lock-capability"], str(capability_id))
         row = await self._session.fetchrow(
             _SQL["hold-capability"], scope.org, scope.project, capability_id
         )
-        return None if row is None else held(row)
+        return None if row is None else stored_capability(row)
 
+    @override
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
-        """See `ports.CapabilityHandling`."""
         await self._session.execute(_SQL["lock-names"], scope.org, scope.project)
         rows = await self._session.fetch(_SQL["taken-names"], scope.org, scope.project, list(names))
         return [row["name"] for row in rows]
 
+    @override
     async def admit(
         self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
     ) -> None:
-        """See `ports.CapabilityHandling`."""
         identity = analysis.capability
         key = (analysis.scope.org, analysis.scope.project, identity.capability_id)
         await self._session.execute(

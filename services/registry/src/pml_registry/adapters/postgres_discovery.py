@@ -1,32 +1,34 @@
-"""Discovery in Postgres: pgvector finds by meaning, full-text search by words."""
+"""Discovery in Postgres: pgvector for meaning, full-text search for words."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
+
+from typing_extensions import override
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
-from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.ports import Embedded, Vector
+from pml_registry.domain.record_views import discovery_hits
+from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
 
 _SQL = load_queries("pml_registry")
 _NEAREST: Mapping[Kind, str] = {"tool": "nearest-tools", "capability": "nearest-capabilities"}
-_WEIGH: Mapping[Kind, str] = {"tool": "weigh-tools", "capability": "weigh-capabilities"}
+_WEIGH: Mapping[Kind, str] = {"tool": "candidates-tools", "capability": "candidates-capabilities"}
 
 
-class PgvectorIndex:
-    """See `ports.VectorIndex`; reads the stores' own rows, so it never lags."""
+class PgvectorIndex(VectorIndex):
+    """Searches the stores' own rows, so it is always up to date."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    @override
     async def nearest(
         self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
     ) -> Sequence[str]:
-        """See `ports.VectorIndex`."""
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_NEAREST[kind]], scope.org, scope.project, model, list(vector), limit
@@ -34,13 +36,14 @@ class PgvectorIndex:
         return [row["id"] for row in rows]
 
 
-class PostgresEvidence:
-    """See `ports.Evidence`."""
+class PostgresCandidateStore(CandidateStore):
+    """Candidates from the stores' own rows."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def weigh(
+    @override
+    async def candidates(
         self,
         scope: Scope,
         kind: Kind,
@@ -49,7 +52,6 @@ class PostgresEvidence:
         near: Sequence[str],
         limit: int,
     ) -> Sequence[Candidate]:
-        """See `ports.Evidence`."""
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_WEIGH[kind]],
@@ -63,10 +65,10 @@ class PostgresEvidence:
             )
         return [Candidate(kind, row["id"], row["cosine"], row["coverage"]) for row in rows]
 
+    @override
     async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
-        """See `ports.Evidence`."""
-        tools = [found.id for found in ranked if found.kind == "tool"]
-        capabilities = [UUID(found.id) for found in ranked if found.kind == "capability"]
+        tools = [each.id for each in ranked if each.kind == "tool"]
+        capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
         where = (scope.org, scope.project)
         async with connection(self._pool) as session:
             of_tools = await session.fetch(_SQL["tools-by-id"], *where, tools)

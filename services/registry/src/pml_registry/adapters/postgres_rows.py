@@ -1,4 +1,4 @@
-"""Rows of schema `registry` as contracts."""
+"""Conversion between rows of schema `registry` and contracts."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_registry.domain.catalogue import KnownTool
 from pml_registry.domain.listing import Listing, StoredCapability
+from pml_registry.domain.tool_catalog import KnownTool
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
 def capability_record(row: asyncpg.Record) -> CapabilityRecord:
-    """A row of the view `capability`."""
+    """Parse a row of the view `capability`."""
     return CapabilityRecord(
         capability_id=row["pattern_id"],
         scope=Scope(org=row["org"], project=row["project"]),
@@ -56,7 +56,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
 
 
 def capability_description(row: asyncpg.Record) -> CapabilityDescription:
-    """A row of the view `capability`, or as much of it."""
+    """Parse a row of the view `capability`, or its described columns."""
     return CapabilityDescription(
         capability_id=row["pattern_id"],
         name=row["name"],
@@ -68,8 +68,8 @@ def capability_description(row: asyncpg.Record) -> CapabilityDescription:
     )
 
 
-def held(row: asyncpg.Record) -> StoredCapability:
-    """What may change of a row of the view `capability`."""
+def stored_capability(row: asyncpg.Record) -> StoredCapability:
+    """Parse the mutable part of a row of the view `capability`."""
     return StoredCapability(
         name=row["name"],
         named=row["named"],
@@ -81,9 +81,9 @@ def held(row: asyncpg.Record) -> StoredCapability:
 
 
 def learning_columns(
-    updated: LearningUpdated, standing: Listing, before: StoredCapability
+    updated: LearningUpdated, listing: Listing, before: StoredCapability
 ) -> tuple[object, ...]:
-    """The key of a capability, its statistics, and what it must still be to take them."""
+    """A capability's key, its new statistics, and the state it must still have for the update."""
     return (
         updated.scope.org,
         updated.scope.project,
@@ -93,19 +93,19 @@ def learning_columns(
         updated.usage.mean_duration_ms,
         updated.learning.model_dump_json(),
         updated.revision,
-        standing.listed,
+        listing.listed,
         before.learning_revision,
         before.name,
     )
 
 
 def tool_definition(row: asyncpg.Record) -> ToolDefinition:
-    """A row of `tool_schema`."""
+    """Parse a row of `tool_schema`."""
     return ToolDefinition.model_validate_json(row["definition"])
 
 
 def known_tools(rows: Sequence[asyncpg.Record]) -> dict[str, KnownTool]:
-    """Rows of `tool_schema`, by tool id."""
+    """Parse rows of `tool_schema`, by tool id."""
     return {
         row["tool_id"]: KnownTool(row["definition_hash"], row["embedding_model"]) for row in rows
     }

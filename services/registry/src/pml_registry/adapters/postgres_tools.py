@@ -1,8 +1,10 @@
-"""The tool catalogue and the tool graph in Postgres, schema `registry`."""
+"""The tool catalog and the tool graph in Postgres, schema `registry`."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
+
+from typing_extensions import override
 
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
@@ -14,72 +16,74 @@ from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import known_tools, tool_definition
-from pml_registry.domain.catalogue import CatalogueChange, KnownServer
 from pml_registry.domain.documents import tool_document
-from pml_registry.ports import Vector
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
+from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 _SQL = load_queries("pml_registry")
 
 
-class PostgresToolStore:
-    """See `ports.ToolStore`."""
+class PostgresToolStore(ToolStore):
+    """Tools and their graph in Postgres."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    @override
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresToolHandling"]:
-        """See `ports.ToolStore`."""
-        async with inbox.once(self._pool, message_id, consumer) as handling:
-            yield PostgresToolHandling(handling)
+    async def once(
+        self, message_id: UUID, consumer: str
+    ) -> AsyncGenerator["PostgresToolTransaction"]:
+        async with inbox.once(self._pool, message_id, consumer) as transaction:
+            yield PostgresToolTransaction(transaction)
 
+    @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        """See `ports.ToolStore`."""
         key = (scope.org, scope.project, server)
         async with connection(self._pool) as session:
             listed_at = await session.fetchval(_SQL["server-listed-at"], *key)
             rows = await session.fetch(_SQL["server-tools"], *key)
         return KnownServer(listed_at, known_tools(rows))
 
+    @override
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
-        """See `ports.ToolStore`."""
         async with connection(self._pool) as session:
             rows = await session.fetch(_SQL["list-tools"], scope.org, scope.project, server)
         return [tool_definition(row) for row in rows]
 
 
-class PostgresToolHandling:
-    """See `ports.ToolHandling`; a transaction that holds the server's row."""
+class PostgresToolTransaction(ToolTransaction):
+    """Locks the server's row."""
 
-    def __init__(self, handling: InboxEntry) -> None:
-        self._handling = handling
-        self._session = handling.connection
+    def __init__(self, transaction: InboxEntry) -> None:
+        self._transaction = transaction
+        self._session = transaction.connection
 
     @property
+    @override
     def replayed(self) -> Sequence[Message] | None:
-        """See `ports.Handling`."""
-        return self._handling.replayed
+        return self._transaction.replayed
 
-    def conclude(self, facts: Sequence[Message]) -> Sequence[Message]:
-        """See `ports.Handling`."""
-        return self._handling.conclude(facts)
+    @override
+    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return self._transaction.conclude(messages)
 
+    @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        """See `ports.ToolHandling`."""
         key = (scope.org, scope.project, server)
         await self._session.execute(_SQL["meet-server"], *key)
         listed_at = await self._session.fetchval(_SQL["lock-server"], *key)
         rows = await self._session.fetch(_SQL["server-tools"], *key)
         return KnownServer(listed_at, known_tools(rows))
 
+    @override
     async def replace(
         self,
         listed: ToolsListed,
-        change: CatalogueChange,
+        change: CatalogUpdate,
         vectors: Mapping[str, Vector],
         model: str,
     ) -> None:
-        """See `ports.ToolHandling`."""
         org, project = listed.scope.org, listed.scope.project
         rows = [
             (
@@ -101,10 +105,10 @@ class PostgresToolHandling:
             _SQL["note-listing"], org, project, listed.server, listed.listed_at
         )
 
+    @override
     async def count_edges(
         self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
     ) -> None:
-        """See `ports.ToolHandling`."""
         rows = [
             (
                 scope.org,

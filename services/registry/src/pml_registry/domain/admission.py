@@ -1,4 +1,4 @@
-"""Admitting an analysed program as a capability, new or known (C2, C3)."""
+"""Admission of an analysed program as a capability, new or existing (C2, C3)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from pml_registry.domain.documents import capability_document
 from pml_registry.domain.names import first_free, unnamed_names
 
 
-class Known(Protocol):
-    """What an analysis may add to."""
+class ExistingCapability(Protocol):
+    """The fields of a capability that an analysis may complete."""
 
     @property
     def name(self) -> str: ...
@@ -25,9 +25,9 @@ class Known(Protocol):
 
 @dataclass(frozen=True)
 class Admission:
-    """How a capability stands after an analysis; `refused_name` is one that somebody else holds.
+    """A capability's state after an analysis; `refused_name` belongs to another capability.
 
-    `change` is what others should hear, `altered` whether there is anything to save.
+    `change` is to be published; `altered` says whether there is anything to store.
     """
 
     name: str
@@ -40,53 +40,58 @@ class Admission:
 
     @property
     def document(self) -> str:
-        """What the capability is found by."""
+        """The capability's search document."""
         return capability_document(self.name, self.description, self.tools_used)
 
 
-def wanted_names(analysis: ExecutionAnalyzed, held: Known | None) -> Sequence[str]:
-    """Names that `admit` may give and must know to be free or taken."""
-    asked = analysis.capability.name
-    if held is None:
-        return [*([asked] if asked else []), *unnamed_names(analysis.capability.code_hash)]
-    return [asked] if asked and not held.named else []
+def candidate_names(
+    analysis: ExecutionAnalyzed, existing: ExistingCapability | None
+) -> Sequence[str]:
+    """Names that `admit` may give; it needs to know which of them are taken."""
+    requested = analysis.capability.name
+    if existing is None:
+        return [*([requested] if requested else []), *unnamed_names(analysis.capability.code_hash)]
+    return [requested] if requested and not existing.named else []
 
 
-def admit(analysis: ExecutionAnalyzed, held: Known | None, taken: Collection[str]) -> Admission:
-    """Give a new capability its name, a known one what it still lacks: a name, a description.
+def admit(
+    analysis: ExecutionAnalyzed, existing: ExistingCapability | None, taken: Collection[str]
+) -> Admission:
+    """Name a new capability; complete an existing one's missing name or description.
 
-    `taken` are those of `wanted_names` that others hold. Code, structure and a name once given
-    stay as they are.
+    `taken` are those of `candidate_names` in use. Code, structure and a given name never change.
     """
-    asked = analysis.capability.name
-    if held is None:
-        return _created(analysis, asked, taken)
-    named = held.named or (asked is not None and asked not in taken)
-    name = asked if named and not held.named and asked else held.name
-    description = held.description or analysis.intent or ""
+    requested = analysis.capability.name
+    if existing is None:
+        return _created(analysis, requested, taken)
+    named = existing.named or (requested is not None and requested not in taken)
+    name = requested if named and not existing.named and requested else existing.name
+    description = existing.description or analysis.intent or ""
     return Admission(
         name=name,
         named=named,
         description=description,
-        tools_used=held.tools_used,
-        change="named" if name != held.name else None,
-        altered=(name, description) != (held.name, held.description),
-        refused_name=asked if asked and asked != name else None,
+        tools_used=existing.tools_used,
+        change="named" if name != existing.name else None,
+        altered=(name, description) != (existing.name, existing.description),
+        refused_name=requested if requested and requested != name else None,
     )
 
 
 def tools_used(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
-    """The tools in a structure, each once, in source order; then those that it reaches through
-    other capabilities."""
+    """The tools in a structure, each once, in source order; then those reached through other
+    capabilities."""
     nodes = analysis.structure.nodes
     direct = [node.tool for node in nodes if isinstance(node, TaskNode)]
     reached = [tool.tool for tool in analysis.decision.tools if tool.node_ids]
     return tuple(dict.fromkeys([*direct, *reached]))
 
 
-def _created(analysis: ExecutionAnalyzed, asked: str | None, taken: Collection[str]) -> Admission:
-    named = asked is not None and asked not in taken
-    name = first_free(wanted_names(analysis, None), taken)
+def _created(
+    analysis: ExecutionAnalyzed, requested: str | None, taken: Collection[str]
+) -> Admission:
+    named = requested is not None and requested not in taken
+    name = first_free(candidate_names(analysis, None), taken)
     return Admission(
         name=name,
         named=named,
@@ -94,5 +99,5 @@ def _created(analysis: ExecutionAnalyzed, asked: str | None, taken: Collection[s
         tools_used=tools_used(analysis),
         change="created",
         altered=True,
-        refused_name=None if named else asked,
+        refused_name=None if named else requested,
     )

@@ -1,4 +1,4 @@
-"""Whether results of a capability may be cached (B11)."""
+"""Rules on which capabilities' results may be cached (B11)."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ from pml_common.contracts.tool import ToolDefinition
 
 
 def uncacheable(
-    record: CapabilityRecord, cache: CacheSettings, catalogue: Sequence[ToolDefinition]
+    record: CapabilityRecord, cache: CacheSettings, tools: Sequence[ToolDefinition]
 ) -> str | None:
-    """Why results must not be cached so, or None: an answer from the cache calls nothing, and so
-    leaves out what a tool would change."""
+    """The reason why results must not be cached under these settings, or None: a cached answer
+    calls no tool, so it skips the tools' effects."""
     if cache.policy == "none" or cache.force:
         return None
-    reading = {tool.tool_id for tool in catalogue if tool.annotations.read_only}
+    reading = {tool.tool_id for tool in tools if tool.annotations.read_only}
     others = [tool for tool in record.tools_used if tool not in reading]
     if not others:
         return None
     verb = "is" if len(others) == 1 else "are"
     return (
-        f"{record.name} calls {', '.join(others)}, which {verb} not marked read-only: an answer "
-        "from the cache would leave out what that changes; cache it all the same with force"
+        f"{record.name} calls {', '.join(others)}, which {verb} not marked read-only: a cached "
+        "answer would skip its effects; set `force` to cache it nevertheless"
     )

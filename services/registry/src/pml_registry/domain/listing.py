@@ -8,8 +8,8 @@ from pml_common.contracts.learner import LearningUpdated
 
 @dataclass(frozen=True)
 class StoredCapability:
-    """What is stored of a capability and may change; `learning_revision` is 0 before the first
-    lesson."""
+    """The mutable fields of a stored capability; `learning_revision` is 0 before the first
+    update."""
 
     name: str
     named: bool
@@ -21,19 +21,19 @@ class StoredCapability:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a lesson makes of a capability."""
+    """A capability's listing after a learning update."""
 
     listed: bool
     change: Literal["listed", "learned"]
 
 
-def listing(held: StoredCapability, updated: LearningUpdated) -> Listing | None:
-    """How the capability stands after a lesson; None when a newer one is known already.
+def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | None:
+    """Compute the listing after an update; None when a newer one is already stored.
 
     A capability is listed from its first success on.
     """
-    if updated.revision <= held.learning_revision:
+    if updated.revision <= stored.learning_revision:
         return None
-    listed = held.listed or updated.usage.success_count > 0
-    newly = listed and not held.listed
+    listed = stored.listed or updated.usage.success_count > 0
+    newly = listed and not stored.listed
     return Listing(listed=listed, change="listed" if newly else "learned")

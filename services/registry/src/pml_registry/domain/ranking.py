@@ -1,4 +1,4 @@
-"""Ranking tools and capabilities for an intent (D1, D2)."""
+"""Ranking of tools and capabilities for an intent (D1, D2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from typing import Literal
 
 Kind = Literal["tool", "capability"]
 
-WORDS_LIFT = 0.3
-"""How much of what a score misses shared words can add."""
+COVERAGE_WEIGHT = 0.3
+"""Share of the distance to 1 that full word coverage adds to a score."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that may serve an intent: cosine similarity in [-1, 1] of the two meanings, and
-    the share in [0, 1] of the intent's words that its document has. `id` is unique in its kind."""
+    """A tool or capability considered for an intent: cosine similarity in [-1, 1] of their vectors,
+    and the share in [0, 1] of the intent's words in its document. `id` is unique in its kind."""
 
     kind: Kind
     id: str
@@ -31,16 +31,16 @@ class Ranked:
 
 
 def score(candidate: Candidate) -> float:
-    """Meaning first; words in common lift it towards 1 and their absence takes nothing away:
+    """Combine meaning and words; common words raise the score and their absence does not lower it:
 
-    s = c + (1 - c) * WORDS_LIFT * coverage, where c is the cosine, at least 0.
+    s = c + (1 - c) * COVERAGE_WEIGHT * coverage, where c is the cosine, at least 0.
     """
     meaning = min(1.0, max(0.0, candidate.cosine))
-    return min(1.0, meaning + (1.0 - meaning) * WORDS_LIFT * candidate.coverage)
+    return min(1.0, meaning + (1.0 - meaning) * COVERAGE_WEIGHT * candidate.coverage)
 
 
 def rank(candidates: Sequence[Candidate], min_score: float) -> Sequence[Ranked]:
-    """The candidates that reach `min_score`, best first; of equals, by kind and id."""
+    """The candidates that reach `min_score`, best first; ties are ordered by kind and id."""
     scored = [Ranked(found.kind, found.id, score(found)) for found in candidates]
     return sorted(
         (found for found in scored if found.score >= min_score),

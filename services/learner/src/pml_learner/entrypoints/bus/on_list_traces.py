@@ -1,9 +1,9 @@
-"""Which runs were there?"""
+"""Handles `list-traces`."""
 
 from pml_common.contracts.learner import ListTraces, TracePage
 from pml_learner.ports import TraceStore
 
 
 async def on_list_traces(query: ListTraces, traces: TraceStore) -> TracePage:
-    """One page of the client's own scope."""
+    """Return a page of the client's scope."""
     return await traces.traces(query)

@@ -1,4 +1,4 @@
-"""Which capabilities does a program name?"""
+"""Handles `describe-capabilities`."""
 
 import logging
 
@@ -7,7 +7,7 @@ from pml_common.contracts.registry import (
     DescribeCapabilities,
     Reference,
 )
-from pml_registry.domain.names import near_references
+from pml_registry.domain.names import similar_references
 from pml_registry.ports import CapabilityStore
 
 log = logging.getLogger(__name__)
@@ -16,18 +16,23 @@ log = logging.getLogger(__name__)
 async def on_describe_capabilities(
     query: DescribeCapabilities, capabilities: CapabilityStore
 ) -> CapabilityDescriptions:
-    """Each reference with its capability, listed or not, or with names that are near."""
+    """Describe each referenced capability, listed or not; else suggest similar names."""
     references = list(dict.fromkeys(query.references))
     found = await capabilities.describe(query.scope, references)
     names = await capabilities.names(query.scope) if len(found) < len(references) else ()
     for reference, capability in found.items():
         if reference in capability.aliases:
-            log.warning("%s: %s is now %s; use that name", query.scope, reference, capability.name)
+            log.warning(
+                "%s: %s was renamed to %s; use the new name",
+                query.scope,
+                reference,
+                capability.name,
+            )
     return CapabilityDescriptions(
         references=tuple(
             Reference(reference=reference, capability=found[reference])
             if reference in found
-            else Reference(reference=reference, near=tuple(near_references(reference, names)))
+            else Reference(reference=reference, near=tuple(similar_references(reference, names)))
             for reference in references
         )
     )

@@ -1,31 +1,31 @@
-"""What may serve this intent?"""
+"""Handles `discover`."""
 
 from collections.abc import Sequence
 
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_registry.domain.ranking import Candidate, Kind, rank
-from pml_registry.ports import Embedder, Evidence, VectorIndex
+from pml_registry.ports import CandidateStore, Embedder, VectorIndex
 
-CONSIDERED = 100
-"""How many of each kind are considered by meaning, and again by words."""
+MAX_CANDIDATES = 100
+"""Candidates of each kind by meaning, and again by words."""
 
 
 async def on_discover(
-    query: Discover, embedder: Embedder, index: VectorIndex, evidence: Evidence
+    query: Discover, embedder: Embedder, index: VectorIndex, candidates: CandidateStore
 ) -> DiscoveryPage:
-    """Rank tools and listed capabilities together; `total` counts what was considered and
-    reaches the floor."""
+    """Rank tools and listed capabilities together; `total` counts the candidates that reach the
+    minimum score."""
     embedded = await embedder.embed([query.intent])
-    candidates: list[Candidate] = []
+    found: list[Candidate] = []
     for kind in _kinds(query):
         near = await index.nearest(
-            query.scope, kind, embedded.model, embedded.vectors[0], CONSIDERED
+            query.scope, kind, embedded.model, embedded.vectors[0], MAX_CANDIDATES
         )
-        candidates += await evidence.weigh(
-            query.scope, kind, query.intent, embedded, near, CONSIDERED
+        found += await candidates.candidates(
+            query.scope, kind, query.intent, embedded, near, MAX_CANDIDATES
         )
-    ranked = rank(candidates, query.min_score)
-    hits = await evidence.hits(query.scope, ranked[query.offset : query.offset + query.limit])
+    ranked = rank(found, query.min_score)
+    hits = await candidates.hits(query.scope, ranked[query.offset : query.offset + query.limit])
     return DiscoveryPage(hits=tuple(hits), total=len(ranked))
 
 

@@ -1,4 +1,4 @@
-"""A program was understood: it is a capability, new or known."""
+"""Handles `execution-analyzed`."""
 
 import logging
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pml_common.contracts import catalog, ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
-from pml_registry.domain.admission import Admission, admit, wanted_names
+from pml_registry.domain.admission import Admission, admit, candidate_names
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
 
@@ -23,60 +23,60 @@ async def on_execution_analyzed(
     embedder: Embedder,
     hashing: CodeHashing,
 ) -> Sequence[Message]:
-    """Create the capability, unlisted, or complete it; a redelivery states the same facts. A dry
-    run makes none: nothing of it is learned. Raises Rejected for code that is not what its hash
-    says."""
+    """Create the capability, unlisted, or complete it; a redelivery publishes the same messages. A
+    dry run creates none: nothing of it is learned. Raises Rejected for code that does not match
+    its hash."""
     if analysis.dry_run:
         return ()
     if "\x00" in analysis.code:
-        raise Rejected("the code holds a NUL character, which cannot be stored")
-    await _require_own_hash(analysis, hashing)
+        raise Rejected("the code contains a NUL character, which cannot be stored")
+    await _verify_hash(analysis, hashing)
     identity, scope = analysis.capability, analysis.scope
-    seen = await capabilities.seen(analysis.event_id, _CONSUMER, scope, identity.capability_id)
-    if seen.replayed is not None:
-        return seen.replayed
-    if seen.held is not None and _complete(analysis, seen.held):
+    found = await capabilities.look_up(analysis.event_id, _CONSUMER, scope, identity.capability_id)
+    if found.replayed is not None:
+        return found.replayed
+    if found.capability is not None and _complete(analysis, found.capability):
         return ()
-    async with capabilities.once(analysis.event_id, _CONSUMER) as handling:
-        if handling.replayed is not None:
-            return handling.replayed
-        held = await handling.capability(scope, identity.capability_id)
-        names = wanted_names(analysis, held)
-        taken = await handling.taken(scope, names) if names else ()
-        admission = admit(analysis, held, taken)
-        _tell_refused(analysis, admission)
+    async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
+        if transaction.replayed is not None:
+            return transaction.replayed
+        existing = await transaction.capability(scope, identity.capability_id)
+        names = candidate_names(analysis, existing)
+        taken = await transaction.taken(scope, names) if names else ()
+        admission = admit(analysis, existing, taken)
+        _warn_of_refused_name(analysis, admission)
         if admission.altered:
             embedded = await embedder.embed([admission.document])
-            await handling.admit(analysis, admission, embedded)
-        return handling.conclude(_facts(analysis, admission))
+            await transaction.admit(analysis, admission, embedded)
+        return transaction.conclude(_messages(analysis, admission))
 
 
-async def _require_own_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> None:
-    """A capability is found by its hash: under another's, code would run in that one's place."""
-    told = analysis.capability
+async def _verify_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> None:
+    """Verify the hash that identifies the capability: a false one would replace another's code."""
+    claimed = analysis.capability
     found = await hashing.hash_of(analysis.code)
-    if found != told.code_hash:
-        raise Rejected(f"the code's hash is {found}, not {told.code_hash}")
-    if told.capability_id != ids.capability_id(analysis.scope, told.code_hash):
-        raise Rejected(f"{told.capability_id} is not the id of {told.code_hash}")
+    if found != claimed.code_hash:
+        raise Rejected(f"the code's hash is {found}, not {claimed.code_hash}")
+    if claimed.capability_id != ids.capability_id(analysis.scope, claimed.code_hash):
+        raise Rejected(f"{claimed.capability_id} is not the id of {claimed.code_hash}")
 
 
-def _complete(analysis: ExecutionAnalyzed, held: StoredCapability) -> bool:
-    """Whether a known capability lacks nothing that the analysis could give: most runs are of
-    one that ran before, and need no transaction to change nothing."""
-    if wanted_names(analysis, held):
+def _complete(analysis: ExecutionAnalyzed, existing: StoredCapability) -> bool:
+    """Whether the analysis adds nothing to an existing capability: most runs are repeated, and need
+    no transaction."""
+    if candidate_names(analysis, existing):
         return False
-    admission = admit(analysis, held, ())
+    admission = admit(analysis, existing, ())
     if admission.altered:
         return False
-    _tell_refused(analysis, admission)
+    _warn_of_refused_name(analysis, admission)
     return True
 
 
-def _tell_refused(analysis: ExecutionAnalyzed, admission: Admission) -> None:
+def _warn_of_refused_name(analysis: ExecutionAnalyzed, admission: Admission) -> None:
     if admission.refused_name:
         log.warning(
-            "%s: capability %s stays %s: it has a name already or somebody else holds %s",
+            "%s: capability %s stays %s: it is already named, or %s is taken",
             analysis.scope,
             analysis.capability.capability_id,
             admission.name,
@@ -84,7 +84,7 @@ def _tell_refused(analysis: ExecutionAnalyzed, admission: Admission) -> None:
         )
 
 
-def _facts(analysis: ExecutionAnalyzed, admission: Admission) -> Sequence[CapabilityChanged]:
+def _messages(analysis: ExecutionAnalyzed, admission: Admission) -> Sequence[CapabilityChanged]:
     if admission.change is None:
         return ()
     return [

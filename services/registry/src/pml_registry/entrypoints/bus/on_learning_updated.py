@@ -1,4 +1,4 @@
-"""A capability was learned from: keep its newest statistics."""
+"""Handles `learning-updated`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.listing import StoredCapability, listing
-from pml_registry.ports import CapabilityStore, Taught
+from pml_registry.ports import CapabilityStore, LearningOutcome
 
 _CONSUMER = catalog.REGISTRY_ON_LEARNING_UPDATED.durable
 
@@ -17,25 +17,25 @@ _CONSUMER = catalog.REGISTRY_ON_LEARNING_UPDATED.durable
 async def on_learning_updated(
     updated: LearningUpdated, capabilities: CapabilityStore
 ) -> Sequence[Message]:
-    """Keep the newest revision, whatever the order; list the capability at its first success.
+    """Store the newest revision in any order of delivery; list the capability at its first success.
 
-    Raises Retryable while the capability is not known yet.
+    Raises Retryable while the capability does not exist.
     """
-    facts = await capabilities.learn_once(updated, _CONSUMER, partial(_taught, updated))
-    if facts is None:
-        raise Retryable(f"capability {updated.capability_id} is not known yet")
-    return facts
+    messages = await capabilities.apply_learning(updated, _CONSUMER, partial(_outcome, updated))
+    if messages is None:
+        raise Retryable(f"capability {updated.capability_id} does not exist yet")
+    return messages
 
 
-def _taught(updated: LearningUpdated, held: StoredCapability) -> Taught:
-    standing = listing(held, updated)
-    if standing is None:
+def _outcome(updated: LearningUpdated, stored: StoredCapability) -> LearningOutcome:
+    after = listing(stored, updated)
+    if after is None:
         return None
     changed = CapabilityChanged(
         scope=updated.scope,
         event_id=ids.effect_id(updated.event_id, "capability-changed"),
         capability_id=updated.capability_id,
-        name=held.name,
-        change=standing.change,
+        name=stored.name,
+        change=after.change,
     )
-    return standing, [changed]
+    return after, [changed]

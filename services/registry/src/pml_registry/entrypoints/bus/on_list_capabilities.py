@@ -1,4 +1,4 @@
-"""Which capabilities are there?"""
+"""Handles `list-capabilities`."""
 
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_registry.ports import CapabilityStore
@@ -7,5 +7,5 @@ from pml_registry.ports import CapabilityStore
 async def on_list_capabilities(
     query: ListCapabilities, capabilities: CapabilityStore
 ) -> CapabilityPage:
-    """One page of the client's own scope."""
+    """Return a page of the client's scope."""
     return await capabilities.page(query)

@@ -1,9 +1,9 @@
-"""Which tools are there?"""
+"""Handles `list-tools`."""
 
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_registry.ports import ToolStore
 
 
 async def on_list_tools(query: ListTools, tools: ToolStore) -> ToolCatalog:
-    """The catalogue of the client's own scope."""
+    """Return the tool catalog of the client's scope."""
     return ToolCatalog(tools=tuple(await tools.tools(query.scope, query.server)))

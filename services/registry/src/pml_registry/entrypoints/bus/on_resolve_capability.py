@@ -1,4 +1,4 @@
-"""Which capability is meant?"""
+"""Handles `resolve-capability`."""
 
 import logging
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.registry import ResolveCapability
-from pml_registry.domain.names import near_names, parse_reference
+from pml_registry.domain.names import parse_reference, similar_names
 from pml_registry.ports import CapabilityStore
 
 log = logging.getLogger(__name__)
@@ -15,13 +15,15 @@ log = logging.getLogger(__name__)
 async def on_resolve_capability(
     query: ResolveCapability, capabilities: CapabilityStore
 ) -> CapabilityRecord:
-    """The capability, listed or not. Raises QueryFailed `not_found` that names near matches."""
+    """Return the capability, listed or not. Raises QueryFailed `not_found` with similar names."""
     reference = parse_reference(query.reference)
     record = await capabilities.resolve(query.scope, reference)
     if record is None:
         raise QueryFailed("not_found", await _not_found(query, reference, capabilities))
     if isinstance(reference, str) and reference != record.name:
-        log.warning("%s: %s is now %s; use that name", query.scope, reference, record.name)
+        log.warning(
+            "%s: %s was renamed to %s; use the new name", query.scope, reference, record.name
+        )
     return record
 
 
@@ -31,5 +33,5 @@ async def _not_found(
     reason = f"no capability {query.reference!r} in {query.scope}"
     if isinstance(reference, UUID):
         return reason
-    near = near_names(reference, await capabilities.names(query.scope))
+    near = similar_names(reference, await capabilities.names(query.scope))
     return f"{reason}; did you mean {' or '.join(near)}?" if near else reason

@@ -1,4 +1,4 @@
-"""An MCP server declared its tools: the catalogue follows."""
+"""Handles `tools-listed`."""
 
 import logging
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.domain.catalogue import acceptable, compare, outdated
 from pml_registry.domain.documents import tool_document
+from pml_registry.domain.tool_catalog import changes_in, is_outdated, valid_tools
 from pml_registry.ports import Embedder, ToolStore, Vector
 
 log = logging.getLogger(__name__)
@@ -21,15 +21,14 @@ _CONSUMER = catalog.REGISTRY_ON_TOOLS_LISTED.durable
 async def on_tools_listed(
     listed: ToolsListed, tools: ToolStore, embedder: Embedder
 ) -> Sequence[Message]:
-    """Make the server's part of the catalogue equal to its list; say so where that differs.
+    """Replace the server's part of the tool catalog by its list; publish a change, if any.
 
-    Texts are embedded before the rows are locked. Raises Retryable where the rows changed
-    meanwhile.
+    Texts are embedded before the rows are locked. Raises Retryable if the rows changed meanwhile.
     """
-    accepted = acceptable(listed.server, listed.tools)
+    accepted = valid_tools(listed.server, listed.tools)
     if len(accepted) < len(listed.tools):
         log.warning(
-            "%s: server %s: %d of its %d tools are left out: repeated, or without a usable name",
+            "%s: server %s: %d of its %d tools are ignored: duplicate or invalid name",
             listed.scope,
             listed.server,
             len(listed.tools) - len(accepted),
@@ -37,18 +36,18 @@ async def on_tools_listed(
         )
     known = await tools.server(listed.scope, listed.server)
     model = await embedder.model()
-    vectors = await _embed(compare(accepted, known.tools, model).saved, embedder)
-    async with tools.once(listed.event_id, _CONSUMER) as handling:
-        if handling.replayed is not None:
-            return handling.replayed
-        known = await handling.server(listed.scope, listed.server)
-        if outdated(listed.listed_at, known):
-            return handling.conclude(())
-        change = compare(accepted, known.tools, model)
+    vectors = await _embed(changes_in(accepted, known.tools, model).saved, embedder)
+    async with tools.once(listed.event_id, _CONSUMER) as transaction:
+        if transaction.replayed is not None:
+            return transaction.replayed
+        known = await transaction.server(listed.scope, listed.server)
+        if is_outdated(listed.listed_at, known):
+            return transaction.conclude(())
+        change = changes_in(accepted, known.tools, model)
         if any(tool.tool_id not in vectors for tool in change.saved):
             raise Retryable(f"the tools of {listed.server} changed while they were embedded")
-        await handling.replace(listed, change, vectors, model)
-        return handling.conclude(_facts(listed) if change.visible else ())
+        await transaction.replace(listed, change, vectors, model)
+        return transaction.conclude(_messages(listed) if change.visible else ())
 
 
 async def _embed(tools: Sequence[ToolDefinition], embedder: Embedder) -> dict[str, Vector]:
@@ -56,7 +55,7 @@ async def _embed(tools: Sequence[ToolDefinition], embedder: Embedder) -> dict[st
     return {tool.tool_id: vector for tool, vector in zip(tools, embedded.vectors, strict=True)}
 
 
-def _facts(listed: ToolsListed) -> Sequence[CatalogChanged]:
+def _messages(listed: ToolsListed) -> Sequence[CatalogChanged]:
     return [
         CatalogChanged(
             scope=listed.scope,

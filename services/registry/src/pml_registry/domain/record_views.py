@@ -1,11 +1,24 @@
-"""What discovery tells of the things it found."""
+"""Views of stored records for callers and for discovery."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.ranking import Ranked
+
+
+def description_of(record: CapabilityRecord) -> CapabilityDescription:
+    """Select the fields that callers need."""
+    return CapabilityDescription(
+        capability_id=record.capability_id,
+        name=record.name,
+        aliases=record.aliases,
+        code=record.code,
+        code_hash=record.code_hash,
+        description=record.description,
+        parameters_schema=record.parameters_schema,
+    )
 
 
 def discovery_hits(
@@ -13,7 +26,7 @@ def discovery_hits(
     tools: Mapping[str, ToolDefinition],
     capabilities: Mapping[str, CapabilityRecord],
 ) -> Sequence[DiscoveryHit]:
-    """The ranked in full, by their ids, in their order; those in neither mapping are left out."""
+    """Build the hits in ranked order; ids in neither mapping are omitted."""
     return list(_hits(ranked, tools, capabilities))
 
 
@@ -22,11 +35,11 @@ def _hits(
     tools: Mapping[str, ToolDefinition],
     capabilities: Mapping[str, CapabilityRecord],
 ) -> Iterator[DiscoveryHit]:
-    for found in ranked:
-        if found.kind == "tool" and found.id in tools:
-            yield _tool_hit(tools[found.id], found.score)
-        if found.kind == "capability" and found.id in capabilities:
-            yield _capability_hit(capabilities[found.id], found.score)
+    for each in ranked:
+        if each.kind == "tool" and each.id in tools:
+            yield _tool_hit(tools[each.id], each.score)
+        if each.kind == "capability" and each.id in capabilities:
+            yield _capability_hit(capabilities[each.id], each.score)
 
 
 def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
@@ -42,7 +55,7 @@ def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
 
 
 def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
-    """A capability with what calling it takes."""
+    """A capability with its parameters."""
     return CapabilityHit(
         id=record.capability_id,
         name=record.name,

@@ -1,6 +1,6 @@
-"""The gateway as it is, on a bus on which it dies exactly where a plan says.
+"""The real gateway on a bus where it dies at planned points.
 
-`PML_NATS_URL=… python -m tests.crashes.mortal_gateway FOLDER`
+`PML_NATS_URL=… python -m tests.crashes.crashing_gateway FOLDER`
 
 `run-workflow 2: before` is the point before it publishes the second command to run a workflow.
 """
@@ -23,44 +23,44 @@ from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
-from tests.crashes.crash_plan import Diaries
+from tests.crashes.crash_plan import CrashLog
 from tests.crashes.stopping import until_stopped
 
-Told = ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished
+RunOutcome = ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished
 
 
-class MortalGatewayBus(NatsBus):
-    """What a gateway has stored it tells over its bus: there it can be stopped."""
+class CrashingGatewayBus(NatsBus):
+    """A gateway publishes stored messages over its bus, so it can be stopped there."""
 
-    diaries: Diaries
-    told: Counter[tuple[UUID, str]]
+    crash_log: CrashLog
+    outcome: Counter[tuple[UUID, str]]
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        if not isinstance(message, Told):
+        if not isinstance(message, RunOutcome):
             return await super().publish(message, expected_last=expected_last)
         workflow, name = message.workflow_id, catalog.type_of(message).name
-        self.told[workflow, name] += 1
-        deed = f"{name} {self.told[workflow, name]}"
-        self._comes_to(workflow, f"{deed}: before")
+        self.outcome[workflow, name] += 1
+        action = f"{name} {self.outcome[workflow, name]}"
+        self._reach(workflow, f"{action}: before")
         sequence = await super().publish(message, expected_last=expected_last)
-        self._comes_to(workflow, f"{deed}: after")
+        self._reach(workflow, f"{action}: after")
         return sequence
 
-    def _comes_to(self, workflow: UUID, point: str) -> None:
-        if self.diaries.dooms_gateway(workflow, point):
+    def _reach(self, workflow: UUID, point: str) -> None:
+        if self.crash_log.take_gateway_crash(workflow, point):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def live(folder: Path) -> None:
-    """Be a gateway until SIGTERM."""
+async def run_service(folder: Path) -> None:
+    """Run a gateway until SIGTERM."""
     settings = GatewaySettings()
-    bus = await MortalGatewayBus.connect(
+    bus = await CrashingGatewayBus.connect(
         settings.nats_url, service="gateway", identity=identity_of("gateway", settings)
     )
-    bus.diaries, bus.told = Diaries(folder), Counter()
+    bus.crash_log, bus.outcome = CrashLog(folder), Counter()
     await until_stopped(bus, serve(settings, bus))
 
 
 if __name__ == "__main__":
     set_up_logging("gateway", "INFO")
-    uvloop.run(live(Path(sys.argv[1])))
+    uvloop.run(run_service(Path(sys.argv[1])))

@@ -1,6 +1,7 @@
-"""The executor as it is, on a bus on which it dies, or freezes, exactly where a plan says.
+"""The real executor on a bus where it dies or freezes at planned points.
 
-`PML_NATS_URL=… PML_SIGNING_KEY=… PML_TRUSTED_KEYS=… python -m tests.crashes.mortal_executor FOLDER`
+`PML_NATS_URL=… PML_SIGNING_KEY=… PML_TRUSTED_KEYS=… python -m tests.crashes.crashing_executor
+FOLDER`
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
-from tests.crashes.crash_plan import Diaries, Life
+from tests.crashes.crash_plan import CommandRun, CrashLog
 from tests.crashes.stopping import until_stopped
 
 M = TypeVar("M", bound=Message)
@@ -31,95 +32,96 @@ Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
 ACK_WAIT_S = 2.0
-"""How long the server waits for a sign of life: less than in the product, for the sake of time."""
+"""Time without a heartbeat before redelivery; shorter than in production to save time."""
 CALL_ARRIVES_WITHIN_S = 10.0
-ENDS = {"parking": "parked", "fact": "done"}
-"""How a life ends once it has stated this."""
+ENDS = {"parking": "parked", "finish": "done"}
+"""The end of a command run, by its last message."""
 
-_life: ContextVar[Life | None] = ContextVar("life", default=None)
+_command_run: ContextVar[CommandRun | None] = ContextVar("command_run", default=None)
 
 
-class MortalBus(NatsBus):
-    """Everything an executor does to the world goes over its bus: there it can be stopped."""
+class CrashingBus(NatsBus):
+    """All external actions of an executor use its bus, so it can be stopped there."""
 
-    diaries: Diaries
+    crash_log: CrashLog
 
     async def ensure(self) -> None:
-        """Nothing: the stack has made what is needed, and a consumer's terms are ours to set."""
+        """Do nothing: the stack has created the streams, and this test sets the consumer's
+        terms."""
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
-        """One command at a time, so that its executor's death is nobody else's."""
+        """Handle one command at a time, so that a crash affects only one run."""
 
-        async def live(message: M) -> Sequence[Message]:
+        async def logged(message: M) -> Sequence[Message]:
             assert isinstance(message, RunWorkflow)
-            life = Life(self.diaries, message.workflow_id)
-            _life.set(life)  # the bus publishes the facts in this very context
+            command_run = CommandRun(self.crash_log, message.workflow_id)
+            _command_run.set(command_run)  # the bus publishes the messages in this context
             try:
                 return await handler(message)
             except BaseException as error:
-                life.ends(type(error).__name__)
+                command_run.finish(type(error).__name__)
                 raise
 
-        await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), live)
+        await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), logged)
 
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        life = _life.get()
-        what = _deed(message)
-        if life is None or what is None:
+        command_run = _command_run.get()
+        what = _action(message)
+        if command_run is None or what is None:
             return await super().publish(message, expected_last=expected_last)
-        deed = life.does(what)
-        deed.comes_to("before")
+        action = command_run.next_action(what)
+        action.reach("before")
         sequence = await super().publish(message, expected_last=expected_last)
-        deed.comes_to("after")
+        action.reach("after")
         if what in ENDS:
-            life.ends(ENDS[what])
+            command_run.finish(ENDS[what])
         return sequence
 
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        life = _life.get()
-        if life is None or not isinstance(query, CallTool):
+        command_run = _command_run.get()
+        if command_run is None or not isinstance(query, CallTool):
             return await super().request(query_type, query, timeout=timeout)
-        deed = life.does("call")
-        deed.comes_to("before")
+        action = command_run.next_action("call")
+        action.reach("before")
         asking = asyncio.create_task(super().request(query_type, query, timeout=timeout))
-        if deed.is_doomed("during"):
+        if action.will_crash("during"):
             await self._arrives(query)
-        deed.comes_to("during")
+        action.reach("during")
         answer = await asking
-        deed.comes_to("after")
+        action.reach("after")
         return answer
 
     async def _arrives(self, query: CallTool) -> None:
-        """Until the tool has got the call."""
-        # Imported here: the test library takes as long to load as half an executor.
-        from pml_local.testing import eventually
+        """Wait until the tool has received the call."""
+        # Imported here: loading the test library takes half as long as an executor's start.
+        from libs.pml_local.tests.support.harness import eventually
 
         call = {"tool": query.tool, "args": query.args}
-        await eventually(lambda: call in self.diaries.calls(), within=CALL_ARRIVES_WITHIN_S)
+        await eventually(lambda: call in self.crash_log.calls(), within=CALL_ARRIVES_WITHIN_S)
 
 
-def _deed(message: Message) -> str | None:
+def _action(message: Message) -> str | None:
     match message:
         case TraceRecorded():
             return "append" if message.mark is None else "mark"
         case WorkflowParked():
             return "parking"
         case RunFinished():
-            return "fact"
+            return "finish"
         case _:
             return None
 
 
-async def live(folder: Path) -> None:
-    """Be an executor until SIGTERM."""
+async def run_service(folder: Path) -> None:
+    """Run an executor until SIGTERM."""
     settings = ExecutorSettings(executor_pool_size=1)
-    bus = await MortalBus.connect(
+    bus = await CrashingBus.connect(
         settings.nats_url, service="executor", identity=identity_of("executor", settings)
     )
-    bus.diaries = Diaries(folder)
+    bus.crash_log = CrashLog(folder)
     await until_stopped(bus, serve(settings, bus))
 
 
 if __name__ == "__main__":
     set_up_logging("executor", "INFO")
-    uvloop.run(live(Path(sys.argv[1])))
+    uvloop.run(run_service(Path(sys.argv[1])))

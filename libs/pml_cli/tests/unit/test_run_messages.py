@@ -1,4 +1,4 @@
-"""What a run that failed, or is no longer waited for, tells: the cause once, and what goes on."""
+"""Messages of failed and interrupted runs: the cause once, and what continues."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from libs.pml_cli.tests.scripted import Gateway, pml
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 
 
-def test_an_error_with_one_cause_says_it_once(
+def test_an_error_with_one_cause_is_shown_once(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cause = {"message": "no tool", "line": 2, "column": 9, "source_line": "mcp.fs.nope()"}
@@ -24,7 +24,7 @@ def test_an_error_with_one_cause_says_it_once(
 
 
 class _Interrupting(dict[str, tuple[int, object]]):
-    """Ctrl-C comes while the answer is awaited."""
+    """Simulates Ctrl-C while the answer is awaited."""
 
     def __getitem__(self, line: str) -> tuple[int, object]:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -33,24 +33,24 @@ class _Interrupting(dict[str, tuple[int, object]]):
 
 @pytest.fixture
 def ctrl_c() -> Generator[None]:
-    """As at a terminal; what starts in the background ignores it."""
+    """Handle SIGINT as at a terminal; background processes ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_who_stops_waiting_is_told_that_the_run_goes_on(
+def test_an_interrupted_wait_reports_that_the_workflow_continues(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers = _Interrupting()
     assert pml(monkeypatch, "execute", "--capability", "x:y") == 130
     said = capsys.readouterr()
-    assert f"what has begun goes on: {gateway.url}/api/workflows" in said.err
+    assert f"the workflow continues: {gateway.url}/api/workflows" in said.err
     assert said.out == ""
 
 
-def test_the_command_that_decides_stands_in_one_line(
+def test_the_command_to_decide_is_on_one_line(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     approval = {"id": "9cbab5b5-0c5b-5f0f-9660-00e28ec29407", "begun": True}

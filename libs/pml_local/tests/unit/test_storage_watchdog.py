@@ -1,4 +1,4 @@
-"""When a NATS that stores nothing is restarted."""
+"""The storage watchdog: when it restarts a NATS that stores nothing."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,19 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from pml_local import storing
+from libs.pml_local.tests.support.harness import eventually
+from pml_local import storage_watchdog as storing
 from pml_local.events import Event, PartReady, PartStalled
 from pml_local.nats import NatsServer
 from pml_local.process import Command
-from pml_local.storing import Refusals, keep_storing
+from pml_local.storage_watchdog import Refusals, watch_storage
 from pml_local.supervised import SupervisedPart
-from pml_local.testing import eventually
 
 REFUSAL = "NATS stores nothing: pml.evt.gateway.write-check: nats: timeout"
 
 
 class Stalled(NatsServer):
-    """A server of no content that refuses until it was started `until` times."""
+    """A fake server that refuses to store until it was started `until` times."""
 
     def __init__(self, folder: Path, until: int) -> None:
         super().__init__(folder, folder / "nats.log", "secret")
@@ -42,16 +42,16 @@ class Stalled(NatsServer):
 
 @asynccontextmanager
 async def watched(nats: Stalled, folder: Path, events: list[Event]) -> AsyncGenerator[None]:
-    """The server, kept running and watched."""
-    kept = SupervisedPart(nats, events.append)
-    await kept.start()
-    watching = asyncio.create_task(keep_storing(nats, kept, folder, every=0.001))
+    """Supervise and watch the server until the context exits."""
+    part = SupervisedPart(nats, events.append)
+    await part.start()
+    watching = asyncio.create_task(watch_storage(nats, part, folder, every=0.001))
     try:
         yield
     finally:
         watching.cancel()
         await asyncio.wait([watching])
-        await kept.stop()
+        await part.stop()
 
 
 async def test_one_that_stores_nothing_with_room_on_its_disk_is_started_again(
@@ -72,19 +72,19 @@ async def test_one_that_stores_nothing_with_room_on_its_disk_is_started_again(
 async def test_without_room_it_is_left_alone_and_not_even_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    free, asked = storing.ENOUGH_BYTES - 1, list[Path]()
+    free, asked = storing.MIN_FREE_BYTES - 1, list[Path]()
 
     def usage(folder: Path) -> SimpleNamespace:
         asked.append(folder)
         return SimpleNamespace(free=free)
 
-    monkeypatch.setattr("pml_local.storing.shutil.disk_usage", usage)
+    monkeypatch.setattr("pml_local.storage_watchdog.shutil.disk_usage", usage)
     events: list[Event] = []
     nats = Stalled(tmp_path, until=2)
     async with watched(nats, tmp_path, events):
         await eventually(lambda: len(asked) > 5)
         assert (nats.looks, nats.starts) == (0, 1)
-        free = storing.ENOUGH_BYTES
+        free = storing.MIN_FREE_BYTES
         await eventually(lambda: nats.starts == 2)
 
 

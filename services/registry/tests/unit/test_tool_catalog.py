@@ -1,4 +1,4 @@
-"""What a server's list changes."""
+"""Changes in a server's list."""
 
 from datetime import timedelta
 
@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.domain.catalogue import (
+from pml_registry.domain.tool_catalog import (
     KnownServer,
     KnownTool,
-    acceptable,
-    compare,
+    changes_in,
+    is_outdated,
     is_tool_id,
-    outdated,
+    valid_tools,
 )
 from services.registry.tests.samples import NOON, tool
 
@@ -25,10 +25,10 @@ def _known(tools: list[ToolDefinition], model: str = "m") -> dict[str, KnownTool
     return {known.tool_id: KnownTool(known.definition_hash, model) for known in tools}
 
 
-def test_new_and_redefined_tools_are_saved_and_those_gone_removed() -> None:
+def test_new_and_redefined_tools_are_saved_and_missing_ones_removed() -> None:
     before = _known([tool("fs:same"), tool("fs:changed", "old"), tool("fs:gone")])
     listed = [tool("fs:same"), tool("fs:changed", "new"), tool("fs:new")]
-    change = compare(listed, before, "m")
+    change = changes_in(listed, before, "m")
     assert [saved.tool_id for saved in change.saved] == ["fs:changed", "fs:new"]
     assert change.redefined == ("fs:changed", "fs:new")
     assert change.removed == ("fs:gone",)
@@ -36,21 +36,21 @@ def test_new_and_redefined_tools_are_saved_and_those_gone_removed() -> None:
 
 
 def test_the_same_list_again_changes_nothing() -> None:
-    change = compare([tool("fs:same")], _known([tool("fs:same")]), "m")
+    change = changes_in([tool("fs:same")], _known([tool("fs:same")]), "m")
     assert (change.saved, change.removed, change.visible) == ((), (), False)
 
 
-def test_a_vector_of_another_model_is_made_anew_without_a_visible_change() -> None:
-    change = compare([tool("fs:same")], _known([tool("fs:same")], "older"), "m")
+def test_a_vector_of_another_model_is_recomputed_without_a_visible_change() -> None:
+    change = changes_in([tool("fs:same")], _known([tool("fs:same")], "older"), "m")
     assert [saved.tool_id for saved in change.saved] == ["fs:same"]
     assert not change.visible
 
 
-def test_only_a_servers_own_tools_with_usable_ids_are_accepted_each_once() -> None:
+def test_only_a_servers_own_tools_with_valid_ids_are_accepted_once_each() -> None:
     endless = ToolDefinition(server="fs", name="x" * 300)
     foreign, spaced, nul = tool("git:log"), tool("fs:re ad"), tool("fs:re\x00ad")
     one, again = tool("fs:a", "one"), tool("fs:a", "again")
-    assert acceptable("fs", [foreign, endless, spaced, nul, one, again]) == (again,)
+    assert valid_tools("fs", [foreign, endless, spaced, nul, one, again]) == (again,)
 
 
 def test_a_tool_id_is_a_server_and_a_name() -> None:
@@ -58,20 +58,20 @@ def test_a_tool_id_is_a_server_and_a_name() -> None:
     assert not is_tool_id("read")
 
 
-def test_a_list_older_than_the_one_known_is_outdated() -> None:
+def test_a_list_older_than_the_stored_one_is_outdated() -> None:
     known = KnownServer(NOON, {})
-    assert outdated(NOON - timedelta(seconds=1), known)
-    assert not outdated(NOON, known)
-    assert not outdated(None, known)
-    assert not outdated(NOON, KnownServer(None, {}))
+    assert is_outdated(NOON - timedelta(seconds=1), known)
+    assert not is_outdated(NOON, known)
+    assert not is_outdated(None, known)
+    assert not is_outdated(NOON, KnownServer(None, {}))
 
 
 @given(DEFINITIONS, DEFINITIONS)
-def test_applying_a_change_makes_the_catalogue_equal_to_the_list(
+def test_applying_the_changes_makes_the_catalog_equal_to_the_list(
     before: list[ToolDefinition], listed: list[ToolDefinition]
 ) -> None:
     rows = {known.tool_id: known for known in before}
-    change = compare(listed, _known(before), "m")
+    change = changes_in(listed, _known(before), "m")
     rows.update({saved.tool_id: saved for saved in change.saved})
     for tool_id in change.removed:
         del rows[tool_id]

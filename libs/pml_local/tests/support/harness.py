@@ -1,7 +1,7 @@
 """pytest fixtures on real servers, registered from the root conftest.
 
 `nats_url`, `nats_server`: a fresh nats-server per test. `postgres_dsn`: a fresh database per test
-on one server per session. All die with pytest, however it ends (see process.py).
+on one server per session. All servers die with pytest, even when it is killed (see process.py).
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
 from pml_local.keys import TRUSTED
 from pml_local.nats import NatsServer
-from pml_local.parts import start_part, start_somewhere
+from pml_local.parts import start_on_free_port, start_part
 from pml_local.postgres import SETTINGS, PostgresServer
 from pml_local.process import ChildProcess
 
@@ -44,38 +44,38 @@ _END_SESSIONS = """
 SELECT pg_terminate_backend(pid)
 FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
 """
-"""Not DROP ... WITH (FORCE): that fails where autovacuum is at work, which only a superuser may end
-so; a DROP without it ends autovacuum by itself."""
+"""Not DROP ... WITH (FORCE): that fails during autovacuum, which only a superuser may end this way;
+a plain DROP ends autovacuum itself."""
 
 
 async def eventually(
-    check: Callable[[], T | Awaitable[T | None] | None], within: float = 15.0
+    check: Callable[[], T | Awaitable[T | None] | None], within: float = 60.0
 ) -> T:
-    """Call `check` until its answer is truthy and return that; it may be async, and may assert.
+    """Poll `check` until its result is truthy and return it; it may be async, and may assert.
 
-    Raises AssertionError when `within` seconds pass, from the last one that `check` raised.
+    Raises AssertionError after `within` seconds, from the last one that `check` raised.
     """
     failure: AssertionError | None = None
-    answer: T | None = None
+    last: T | None = None
     try:
         async with asyncio.timeout(within):
             while True:
                 try:
                     result = check()
-                    answer = await result if inspect.isawaitable(result) else result
-                    if answer:
-                        return answer
+                    last = await result if inspect.isawaitable(result) else result
+                    if last:
+                        return last
                     failure = None
                 except AssertionError as error:
                     failure = error
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        reason = failure or f"its last answer was {answer!r}"
-        raise AssertionError(f"not so within {within:g} s: {reason}") from failure
+        reason = failure or f"the last result was {last!r}"
+        raise AssertionError(f"condition not met within {within:g} s: {reason}") from failure
 
 
 class RunningNats:
-    """A nats-server that a test may kill and start again on the same port and store."""
+    """A nats-server that a test may kill and restart on the same port and store."""
 
     def __init__(self, server: NatsServer) -> None:
         self._server = server
@@ -83,17 +83,17 @@ class RunningNats:
 
     @property
     def url(self) -> str:
-        """Where the operator connects, who may do everything."""
+        """URL for the operator, who may do everything."""
         return self._server.url
 
     def url_of(self, service: str) -> str:
-        """Where a service connects, with its own permissions."""
+        """URL for a service, with its own permissions."""
         return self._server.url_of(service)
 
     async def start(self) -> None:
         """Start it and wait until it is ready."""
         started_before = self._process is not None
-        start = start_part if started_before else start_somewhere
+        start = start_part if started_before else start_on_free_port
         self._process = await start(self._server)
 
     async def kill(self) -> None:
@@ -102,15 +102,15 @@ class RunningNats:
             await self._process.kill()
 
     async def stop(self) -> None:
-        """Let it write down how its streams stand, and wait for its end."""
+        """Stop it gracefully, so that it writes its streams' state, and wait for its exit."""
         if self._process is not None:
             await self._process.stop()
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """It takes and says nothing while the block runs, and its connections stay."""
+        """Freeze it until the context exits; its connections stay open."""
         if self._process is None:
-            raise RuntimeError("it does not run")
+            raise RuntimeError("the server is not running")
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
             yield
@@ -120,7 +120,7 @@ class RunningNats:
 
 @pytest.fixture
 async def nats_server(tmp_path: Path) -> AsyncIterator[RunningNats]:
-    """A fresh nats-server with JetStream, to be killed and restarted at will."""
+    """A fresh nats-server with JetStream that a test may kill and restart."""
     running = RunningNats(NatsServer(tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex()))
     await running.start()
     try:
@@ -136,7 +136,7 @@ def nats_url(nats_server: RunningNats) -> str:
 
 
 def stack_identity(home: Path) -> Identity:
-    """All services' identities at once, from the data folder of a stack."""
+    """All services' identities, from the data folder of a stack."""
     keys = home / "keys"
     return Identity(
         [SigningKey.load(service, keys / f"{service}.pem") for service in SERVICES],
@@ -146,11 +146,12 @@ def stack_identity(home: Path) -> Identity:
 
 @contextmanager
 def reachable_folder() -> Generator[Path]:
-    """A temporary folder that Postgres's account can reach, as pytest's own are not for root."""
+    """A temporary folder that Postgres's account can reach; pytest's own are not reachable for
+    root's."""
     parent = Path(tempfile.gettempdir())
     if database_account() is not None and not reachable(parent):
         parent = system_folder("tests")
-    # The backends of a Postgres that was killed a moment ago may still write while it is removed.
+    # The backends of a just killed Postgres may still write while it is removed.
     made = tempfile.TemporaryDirectory(prefix="pml-", dir=parent, ignore_cleanup_errors=True)
     with made as folder:
         Path(folder).chmod(0o711)
@@ -159,14 +160,14 @@ def reachable_folder() -> Generator[Path]:
 
 @pytest.fixture
 def stack_home() -> Iterator[Path]:
-    """Where a stack may keep its data; nothing is there yet."""
+    """Path for a stack's data folder, not yet created."""
     with reachable_folder() as folder:
         yield folder / "pml home"
 
 
 @pytest.fixture(scope="session")
 async def postgres_server() -> AsyncIterator[PostgresServer]:
-    """One Postgres per session; its durability is off."""
+    """One Postgres per session, with durability off."""
     with reachable_folder() as folder:
         async with running_postgres(folder) as server:
             yield server
@@ -174,7 +175,7 @@ async def postgres_server() -> AsyncIterator[PostgresServer]:
 
 @asynccontextmanager
 async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[PostgresServer]:
-    """A Postgres without durability, with these settings besides."""
+    """Run a Postgres without durability, with additional settings."""
     server = PostgresServer(
         folder / "postgres",
         folder / "postgres.log",
@@ -182,7 +183,7 @@ async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[Post
         account=database_account(),
         settings={**SETTINGS, **_UNSAFE_BUT_FAST, **settings},
     )
-    process = await start_somewhere(server)
+    process = await start_on_free_port(server)
     try:
         yield server
     finally:
@@ -198,7 +199,7 @@ async def postgres_dsn(postgres_server: PostgresServer) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def fresh_database(server: PostgresServer) -> AsyncGenerator[str]:
-    """An empty database (with pgvector) for as long as the block runs."""
+    """Create an empty database (with pgvector) until the context exits."""
     name = f"test_{next(_database_numbers)}"
     await _administer(server, f"CREATE DATABASE {name}")
     try:

@@ -1,4 +1,4 @@
-"""A disk that a test can fill: a filesystem in memory, where the tester may mount one."""
+"""A disk that a test can fill: an in-memory filesystem, where mounting one is permitted."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _MOST_MOUNT_S = 10.0
 
 
 class SmallDisk:
-    """A filesystem of its own at `folder`."""
+    """A small filesystem mounted at `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -22,23 +22,24 @@ class SmallDisk:
 
     @property
     def free(self) -> int:
-        """Bytes left."""
+        """Free bytes."""
         return shutil.disk_usage(self.folder).free
 
     def fill(self, leave: int = 0) -> None:
-        """Take all bytes but these."""
+        """Use up all but `leave` bytes."""
         with self._filler.open("ab") as file:
             while (room := self.free - leave) > 0:
                 os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, room)
 
     def make_room(self) -> None:
-        """Give back what `fill` took."""
+        """Free the space that `fill` took."""
         self._filler.unlink()
 
 
 @contextmanager
 def small_disk(folder: Path, mib: int) -> Generator[SmallDisk]:
-    """A filesystem of `mib` MiB at an empty folder; skips the test where it cannot be mounted."""
+    """Mount a filesystem of `mib` MiB on an empty folder; skips the test where that is
+    impossible."""
     folder.mkdir(exist_ok=True)
     options = ["-t", "tmpfs", "-o", f"size={mib}m,mode=0711", "tmpfs", str(folder)]
     if (why := _run(["mount", *options])) is not None:
@@ -50,11 +51,11 @@ def small_disk(folder: Path, mib: int) -> Generator[SmallDisk]:
 
 
 def _run(argv: list[str]) -> str | None:
-    """What went wrong, if something did."""
+    """Run a program; returns its error message, or None on success."""
     program = shutil.which(argv[0])
     if program is None:
         return f"there is no {argv[0]}"
-    ended = subprocess.run(  # noqa: S603 - our own arguments
+    ended = subprocess.run(
         [program, *argv[1:]], capture_output=True, text=True, timeout=_MOST_MOUNT_S, check=False
     )
     return ended.stderr.strip() or f"code {ended.returncode}" if ended.returncode else None

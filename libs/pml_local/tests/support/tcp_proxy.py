@@ -1,4 +1,4 @@
-"""A link to a server that a test can cut."""
+"""A TCP proxy whose connections a test can cut."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 
-class Link:
-    """Forwards a port of its own to a server."""
+class TcpProxy:
+    """Forwards a local port to a server."""
 
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target)
@@ -17,17 +17,17 @@ class Link:
 
     @property
     def port(self) -> int:
-        """Where it listens, once it is mended."""
+        """The port it listens on, once opened."""
         return self._port
 
     @property
     def dsn(self) -> str:
-        """The target, by way of this link."""
+        """The target's URL with this proxy's address."""
         user, _, _ = self._target.netloc.rpartition("@")
         netloc = f"{user}@127.0.0.1:{self._port}"
         return self._target._replace(netloc=netloc).geturl()
 
-    async def mend(self) -> None:
+    async def listen(self) -> None:
         """Listen, on the same port each time."""
         self._server = await asyncio.start_server(self._forward, "127.0.0.1", self._port)
         self._port = self._server.sockets[0].getsockname()[1]
@@ -60,11 +60,11 @@ class Link:
 
 
 @asynccontextmanager
-async def forwarded(target: str) -> AsyncGenerator[Link]:
-    """A link to `target`, a URL, for as long as the block runs."""
-    link = Link(target)
-    await link.mend()
+async def tcp_proxy(target: str) -> AsyncGenerator[TcpProxy]:
+    """Run a proxy to `target`, a URL, until the context exits."""
+    proxy = TcpProxy(target)
+    await proxy.listen()
     try:
-        yield link
+        yield proxy
     finally:
-        await link.cut()
+        await proxy.cut()

@@ -1,4 +1,4 @@
-"""Capabilities learned from and listed, on every kind of store."""
+"""Learning updates and listing of capabilities, on every kind of store."""
 
 import asyncio
 
@@ -14,49 +14,53 @@ from services.registry.tests.samples import (
     SCOPE,
     UNNAMED,
     analysed,
-    lesson,
+    learning_update,
 )
-from services.registry.tests.store_driver import Registry, changes
+from services.registry.tests.store_driver import StoreDriver, changes
 from services.registry.tests.stores import Stores
 
 
-async def test_the_first_success_lists_a_capability(registry: Registry) -> None:
+async def test_the_first_success_lists_a_capability(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
-    assert changes(await registry.learned(lesson(1, successes=0))) == [(UNNAMED, "learned")]
+    assert changes(await registry.learned(learning_update(1, successes=0))) == [
+        (UNNAMED, "learned")
+    ]
     assert await registry.names(unlisted=False) == []
-    assert changes(await registry.learned(lesson(2, successes=1))) == [(UNNAMED, "listed")]
+    assert changes(await registry.learned(learning_update(2, successes=1))) == [(UNNAMED, "listed")]
     assert await registry.names(unlisted=False) == [UNNAMED]
     record = await registry.resolve(UNNAMED)
     assert (record.usage.count, record.usage.success_count, record.listed) == (2, 1, True)
-    assert record.learning == lesson(2).learning
+    assert record.learning == learning_update(2).learning
 
 
-async def test_of_lessons_in_any_order_the_newest_stands(registry: Registry) -> None:
+async def test_of_updates_in_any_order_the_newest_is_stored(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
     for revision in (2, 5, 1, 4, 3):
-        await registry.learned(lesson(revision))
+        await registry.learned(learning_update(revision))
     assert (await registry.resolve(UNNAMED)).usage.count == 5
 
 
-async def test_lessons_at_once_leave_the_newest(registry: Registry) -> None:
+async def test_of_concurrent_updates_the_newest_is_stored(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
-    await asyncio.gather(*(registry.learned(lesson(revision)) for revision in range(1, 11)))
+    await asyncio.gather(
+        *(registry.learned(learning_update(revision)) for revision in range(1, 11))
+    )
     assert (await registry.resolve(UNNAMED)).usage.count == 10
 
 
-async def test_a_lesson_delivered_twice_states_the_same(registry: Registry) -> None:
+async def test_an_update_delivered_twice_publishes_the_same(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
-    updated = lesson(1)
-    facts = await registry.learned(updated)
-    await registry.learned(lesson(2))
-    assert list(await registry.learned(updated)) == list(facts)
+    updated = learning_update(1)
+    messages = await registry.learned(updated)
+    await registry.learned(learning_update(2))
+    assert list(await registry.learned(updated)) == list(messages)
     assert (await registry.resolve(UNNAMED)).usage.count == 2
 
 
-async def test_a_lesson_on_a_capability_not_known_yet_is_kept_for_later(
-    registry: Registry,
+async def test_an_update_of_an_unknown_capability_is_retried_later(
+    registry: StoreDriver,
 ) -> None:
-    updated = lesson(1)
+    updated = learning_update(1)
     with pytest.raises(Retryable):
         await registry.learned(updated)
     await registry.analysed(analysed())
@@ -64,23 +68,23 @@ async def test_a_lesson_on_a_capability_not_known_yet_is_kept_for_later(
 
 
 async def test_capabilities_are_listed_most_used_first_in_pages(
-    registry: Registry, stores: Stores
+    registry: StoreDriver, stores: Stores
 ) -> None:
     for code_hash, name in ((HASH, "fs:b"), (OTHER_HASH, "fs:c"), ("beef" * 16, "fs:a")):
         await registry.analysed(analysed(code_hash, name=name))
-    await registry.learned(lesson(4, code_hash=OTHER_HASH))
+    await registry.learned(learning_update(4, code_hash=OTHER_HASH))
     assert await registry.names() == ["fs:c", "fs:a", "fs:b"]
     query = ListCapabilities(scope=SCOPE, include_unlisted=True, limit=1, offset=1)
     page = await on_list_capabilities(query, stores.capabilities)
     assert ([record.name for record in page.capabilities], page.total) == (["fs:a"], 3)
 
 
-async def test_no_scope_sees_or_blocks_another(registry: Registry) -> None:
+async def test_no_scope_sees_or_blocks_another(registry: StoreDriver) -> None:
     await registry.analysed(analysed(name="fs:ensure"))
     assert changes(await registry.analysed(analysed(name="fs:ensure", scope=ELSEWHERE))) == [
         ("fs:ensure", "created")
     ]
-    await registry.learned(lesson(3, scope=ELSEWHERE))
+    await registry.learned(learning_update(3, scope=ELSEWHERE))
     ours = await registry.resolve("fs:ensure")
     assert (ours.scope, ours.usage.count, ours.listed) == (SCOPE, 0, False)
     with pytest.raises(QueryFailed):

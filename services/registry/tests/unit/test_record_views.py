@@ -1,11 +1,11 @@
-"""What discovery tells."""
+"""Views of stored records."""
 
-from pml_registry.domain.discovery_results import discovery_hits
 from pml_registry.domain.ranking import Ranked
+from pml_registry.domain.record_views import discovery_hits
 from services.registry.tests.samples import record, tool
 
 
-def test_hits_keep_their_rank_and_leave_out_what_is_gone() -> None:
+def test_hits_keep_their_rank_and_omit_removed_ones() -> None:
     known = record()
     capability_id = str(known.capability_id)
     ranked = [

@@ -1,0 +1,98 @@
+"""The tool catalog: the changes in a server's new list (C8), and edges between tools (C7, C9)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import TypeAdapter, ValidationError
+
+from pml_common.contracts.learner import ObservedEdge
+from pml_common.contracts.tool import ToolDefinition, ToolId
+
+_TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
+
+OBSERVED_FROM = 3
+"""Number of observations that make an inferred edge an observed one."""
+
+
+@dataclass(frozen=True)
+class KnownTool:
+    """A stored tool; `embedding_model` is None where it has no vector."""
+
+    definition_hash: str
+    embedding_model: str | None
+
+
+@dataclass(frozen=True)
+class KnownServer:
+    """A stored server: the time of its last list, and its tools by id."""
+
+    listed_at: datetime | None
+    tools: Mapping[str, KnownTool]
+
+
+@dataclass(frozen=True)
+class CatalogUpdate:
+    """Changes of a list: tools to store, the new or redefined among them, and ids to remove."""
+
+    saved: tuple[ToolDefinition, ...]
+    redefined: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    @property
+    def visible(self) -> bool:
+        """Whether readers of the catalog see a difference."""
+        return bool(self.redefined or self.removed)
+
+
+def is_tool_id(text: str) -> bool:
+    """Whether a text is a valid tool id."""
+    try:
+        _TOOL_ID.validate_python(text)
+    except ValidationError:
+        return False
+    return "\x00" not in text
+
+
+def valid_tools(server: str, tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    """The server's own tools with valid ids; the last definition of each id."""
+    own = (tool for tool in tools if tool.server == server and is_tool_id(tool.tool_id))
+    return tuple({tool.tool_id: tool for tool in own}.values())
+
+
+def is_outdated(listed_at: datetime | None, known: KnownServer) -> bool:
+    """Whether a later list of the server is stored."""
+    return listed_at is not None and known.listed_at is not None and listed_at < known.listed_at
+
+
+def changes_in(
+    listed: Sequence[ToolDefinition], known: Mapping[str, KnownTool], model: str
+) -> CatalogUpdate:
+    """Compare a complete, valid list with the stored tools; vectors of other models are stale."""
+    redefined: list[str] = []
+    saved: list[ToolDefinition] = []
+    for tool in listed:
+        before = known.get(tool.tool_id)
+        if before is None or before.definition_hash != tool.definition_hash:
+            redefined.append(tool.tool_id)
+            saved.append(tool)
+        elif before.embedding_model != model:
+            saved.append(tool)
+    listed_ids = {tool.tool_id for tool in listed}
+    removed = tuple(sorted(known.keys() - listed_ids))
+    return CatalogUpdate(saved=tuple(saved), redefined=tuple(redefined), removed=removed)
+
+
+def merged_edges(edges: Sequence[ObservedEdge]) -> Sequence[ObservedEdge]:
+    """Sum edges between two different tools, in one order, so that concurrent updates cannot
+    deadlock."""
+    counts = Counter[tuple[str, str]]()
+    for edge in edges:
+        ends = (edge.from_tool, edge.to_tool)
+        if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
+            counts[ends] += edge.count
+    return [
+        ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
+        for (from_tool, to_tool), count in sorted(counts.items())
+    ]

@@ -1,0 +1,115 @@
+"""Crashes around parked runs: the executor dies, the command that parked the run is redelivered,
+the gateway dies between storing and publishing."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from libs.pml_local.tests.support.harness import eventually
+from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry
+from tests.crashes.crash_stack import CrashStack, workflow_of
+from tests.crashes.kills import Baseline, Result, Trial, retry_unreached
+from tests.crashes.verdict import faults
+
+PROGRAM = "parking"
+LINGER_MS = 5000
+"""Longer than the server's redelivery takes."""
+WITHIN_S = 60.0
+PARKED_QUESTION = 2
+"""The approval after the one for the program itself."""
+PARKED_POINT = "parking 1: after"
+GATEWAY_POINTS = (
+    "run-workflow 2: before",
+    "run-workflow 2: after",
+    "approval-requested 2: before",
+    "approval-requested 2: after",
+    "approval-decided 2: before",
+    "workflow-finished 1: before",
+)
+
+
+async def crash_while_parked(
+    crash_stack: CrashStack, points: Sequence[str], baseline: Mapping[str, Baseline]
+) -> list[Result]:
+    """Run all trials in turn, with the gateway dying at these points."""
+    run = baseline[PROGRAM]
+    return [
+        await redelivered(crash_stack, run),
+        await killed_waiting(crash_stack, run),
+        *[await gateway_killed(crash_stack, point, run) for point in points],
+    ]
+
+
+async def redelivered(crash_stack: CrashStack, baseline: Baseline) -> Result:
+    """The executor that parked the run dies before its acknowledgement; while the run continues
+    under its next command, the first one is redelivered: it publishes the park again and disturbs
+    nothing."""
+    trial = Trial("parking lingering", (PARKED_POINT,))
+    return await retry_unreached(partial(_redelivered, crash_stack, baseline, trial), trial)
+
+
+async def _redelivered(
+    crash_stack: CrashStack, baseline: Baseline, trial: Trial, run: str
+) -> Result:
+    workflow = workflow_of(run)
+    crash_stack.crash_log.plan(workflow, CrashPlan((PARKED_POINT,), signal.SIGKILL))
+    try:
+        answer = await crash_stack.answer(PROGRAM, run, linger_ms=LINGER_MS)
+        diary = await crash_stack.wait_until_done(workflow)
+    except (TimeoutError, AssertionError) as error:
+        return Result(trial, run, True, [f"it does not end: {error}"])
+    found = faults(await crash_stack.outcome(run, answer), baseline.outcome)
+    ends = Counter(line.what for line in diary if line.point is None and line.what != "begins")
+    if disturbed := ends.keys() - {"parked", "done"}:
+        found.append(f"the redelivered command disturbed the run: {disturbed}")
+    # One command run that would have parked was killed: an unchanged count means that one repeated
+    # it.
+    return Result(trial, run, ends["parked"] >= len(baseline.command_runs) - 1, found)
+
+
+async def killed_waiting(crash_stack: CrashStack, baseline: Baseline) -> Result:
+    """The executor that parked a run dies while the run waits; the decision follows at once."""
+    trial, run = Trial("parking waiting", (NO_CRASH,)), "killed-waiting"
+    workflow = workflow_of(run)
+
+    async def kill(question: int) -> None:
+        if question == PARKED_QUESTION:
+            parked = await eventually(
+                lambda: _parked(crash_stack.crash_log.read(workflow)), WITHIN_S
+            )
+            os.kill(parked.pid, signal.SIGKILL)
+
+    try:
+        answer = await crash_stack.answer(PROGRAM, run, meanwhile=kill)
+        await crash_stack.wait_until_done(workflow)
+    except (TimeoutError, AssertionError) as error:
+        return Result(trial, run, True, [f"it does not end: {error}"])
+    return Result(
+        trial, run, True, faults(await crash_stack.outcome(run, answer), baseline.outcome)
+    )
+
+
+def _parked(diary: Sequence[LogEntry]) -> LogEntry | None:
+    return next((line for line in diary if line.what == "parked"), None)
+
+
+async def gateway_killed(crash_stack: CrashStack, point: str, baseline: Baseline) -> Result:
+    """The gateway dies at this point of a run."""
+    trial = Trial("parking gateway", (point,))
+    run = f"gateway-{point.translate({ord(' '): '-', ord(':'): None})}"
+    workflow = workflow_of(run)
+    crash_stack.crash_log.plan_gateway(workflow, point)
+    try:
+        # A gateway that dies at its request may lose a decision that it has not received yet.
+        answer = await crash_stack.answer(
+            PROGRAM, run, repeats=point.startswith("approval-requested")
+        )
+        await crash_stack.wait_until_done(workflow)
+    except (TimeoutError, AssertionError) as error:
+        return Result(trial, run, True, [f"it does not end: {error}"])
+    died = not crash_stack.crash_log.gateway_crash_pending(workflow)
+    return Result(
+        trial, run, died, faults(await crash_stack.outcome(run, answer), baseline.outcome)
+    )

@@ -19,7 +19,7 @@ from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.app import mcp_face, rest, subscribe
+from pml_gateway.app import mcp_endpoint, rest, subscribe
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
@@ -116,7 +116,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     await subscribe(parts)
     if peers_there:
         await peers.start()
-    async with client_of(rest(parts, mcp_face(parts))) as http:
+    async with client_of(rest(parts, mcp_endpoint(parts))) as http:
         try:
             yield World(parts, peers, servers, http, broker)
         finally:

@@ -34,8 +34,8 @@ from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analy
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
-from pml_gateway.entrypoints.http.heads import Waits, bounded_by
-from pml_gateway.entrypoints.mcp.server import McpServerFace
+from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
+from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
@@ -69,7 +69,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[Served]:
         checks = {"postgres": answers(pool)}
         tools = ToolRouter([*stubs, servers])
         parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
-        face = mcp_face(parts)
+        face = mcp_endpoint(parts)
         listeners.append(_telling(face))
         await subscribe(parts)
         async with background(works(parts, announcer)), _serving(parts, face, handed_on) as http:
@@ -125,7 +125,7 @@ async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
     await parts.runs.on_end(end)
 
 
-def rest(parts: Parts, face: McpServerFace) -> FastAPI:
+def rest(parts: Parts, face: McpEndpoint) -> FastAPI:
     """The face for everybody else, with the MCP one beside it."""
     settings = parts.settings
     limits = Limits(settings.names, settings.gateway_max_body_bytes)
@@ -136,10 +136,12 @@ def rest(parts: Parts, face: McpServerFace) -> FastAPI:
 
 @asynccontextmanager
 async def _serving(
-    parts: Parts, face: McpServerFace, handed_on: socket | None
+    parts: Parts, face: McpEndpoint, handed_on: socket | None
 ) -> AsyncGenerator[HttpServer]:
     settings = parts.settings
-    reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
+    reader = protocol_with(
+        ReadTimeouts(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s)
+    )
     where = settings.gateway_host, settings.gateway_port
     serving = serve_http(rest(parts, face), *where, reader, handed_on=handed_on)
     async with serving as http, face.running():
@@ -151,7 +153,7 @@ async def _serving(
             await parts.calls.close()
 
 
-async def _drain(parts: Parts, face: McpServerFace, http: HttpServer, within: float) -> None:
+async def _drain(parts: Parts, face: McpEndpoint, http: HttpServer, within: float) -> None:
     """End streams, for their readers to go on elsewhere, and wait for requests; those that take
     longer are told that their workflow runs, or that nobody knows how their tool call ends."""
     parts.streams.end()
@@ -194,10 +196,10 @@ async def _forget(parts: Parts) -> None:
     await parts.stores.results.forget(now)
 
 
-def mcp_face(parts: Parts) -> McpServerFace:
+def mcp_endpoint(parts: Parts) -> McpEndpoint:
     """The face for MCP clients."""
     settings = parts.settings
-    return McpServerFace(
+    return McpEndpoint(
         agent=parts.agents,
         allowed=parts.agents,
         callers=_callers(settings),
@@ -208,7 +210,7 @@ def mcp_face(parts: Parts) -> McpServerFace:
     )
 
 
-def _telling(face: McpServerFace) -> OnTools:
+def _telling(face: McpEndpoint) -> OnTools:
     async def tell_clients(server: str, tools: tuple[ToolDefinition, ...]) -> None:
         await face.tools_changed()
 

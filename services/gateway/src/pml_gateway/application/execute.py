@@ -19,9 +19,9 @@ from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.runs import Runs
-from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
 from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.turns import Party
@@ -132,10 +132,10 @@ class Executions:
         """How a workflow stands, told as its caller would be told."""
         analysis = workflow.analysis
         if analysis is None:
-            return answer_of(workflow, None)
+            return execute_response(workflow, None)
         identity = analysis.capability
         name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
-        return answer_of(workflow, name)
+        return execute_response(workflow, name)
 
     async def _accept(self, workflow: Workflow) -> Workflow:
         """Store and publish a new workflow; or the one that has its key."""

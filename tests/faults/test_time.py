@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
-from pml_common.bus.identity import all_services_identity
 from libs.pml_local.tests.support.harness import RunningNats, eventually
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness, NatsBusHarness
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
-from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness, NatsBusHarness
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES, LIST_TOOLS
 from pml_common.contracts.registry import (
     CapabilityDescriptions,

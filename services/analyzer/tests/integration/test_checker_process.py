@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from libs.pml_local.tests.support.harness import eventually
 from services.analyzer.tests.type_checks import (
     COMMAND,
     ENDLESS,

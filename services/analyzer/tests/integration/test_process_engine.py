@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.check_results import ended_the_process
@@ -21,7 +22,6 @@ from pml_analyzer.adapters.worker_pool import WorkerLimits, worker_pool
 from pml_analyzer.app import serve
 from pml_analyzer.ports import WorkersUnavailable
 from pml_analyzer.settings import AnalyzerSettings
-from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import DryRun

@@ -6,10 +6,10 @@ from typing import Literal
 import pytest
 from deno import find_deno_bin
 
+from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
-from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from services.analyzer.tests.conftest import Registry

@@ -3,10 +3,10 @@
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
+from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
-from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTION_ANALYZED

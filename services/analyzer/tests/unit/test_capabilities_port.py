@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_analyzer.adapters.bus_capabilities import MAX_CACHED, BusCapabilities
 from pml_analyzer.adapters.memory import MemoryCapabilities
 from pml_analyzer.entrypoints.bus.on_registry_changes import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.port import Bus
-from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
 from pml_common.contracts.registry import (
     CapabilityChanged,

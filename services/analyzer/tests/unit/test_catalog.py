@@ -2,11 +2,11 @@
 
 import pytest
 
+from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.memory import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.port import Bus
-from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope

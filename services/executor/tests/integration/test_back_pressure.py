@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handler, M
-from libs.pml_common.tests.support.harness import write_key_files
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, Consumer
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings

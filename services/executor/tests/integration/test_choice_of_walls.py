@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from libs.pml_common.tests.support.harness import write_key_files
+from pml_common.bus.memory import MemoryBus
 from pml_common.health import report
 from pml_common.service import CannotStart
 from pml_executor.adapters.walls import (

@@ -34,8 +34,8 @@ from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analy
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
-from pml_gateway.entrypoints.http.heads import Waits, bounded_by
-from pml_gateway.entrypoints.mcp.server import McpServerFace
+from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
+from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
@@ -123,7 +123,7 @@ async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
     await parts.runs.on_end(end)
 
 
-def rest_api(parts: Parts, endpoint: McpServerFace) -> FastAPI:
+def rest_api(parts: Parts, endpoint: McpEndpoint) -> FastAPI:
     """Build the REST application, with our MCP server mounted beside its routes."""
     settings = parts.settings
     limits = Limits(settings.names, settings.gateway_max_body_bytes)
@@ -134,10 +134,12 @@ def rest_api(parts: Parts, endpoint: McpServerFace) -> FastAPI:
 
 @asynccontextmanager
 async def _serving(
-    parts: Parts, endpoint: McpServerFace, listening: socket | None
+    parts: Parts, endpoint: McpEndpoint, listening: socket | None
 ) -> AsyncGenerator[HttpServer]:
     settings = parts.settings
-    reader = bounded_by(Waits(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s))
+    reader = protocol_with(
+        ReadTimeouts(settings.gateway_head_timeout_s, settings.gateway_body_timeout_s)
+    )
     address = settings.gateway_host, settings.gateway_port
     serving = serve_http(rest_api(parts, endpoint), *address, reader, handed_on=listening)
     async with serving as http, endpoint.running():
@@ -149,7 +151,7 @@ async def _serving(
             await parts.calls.close()
 
 
-async def _drain(parts: Parts, endpoint: McpServerFace, http: HttpServer, within: float) -> None:
+async def _drain(parts: Parts, endpoint: McpEndpoint, http: HttpServer, within: float) -> None:
     """End streams, for their readers to reconnect to another gateway, and wait for requests; those
     that take longer are answered that their workflow runs, or that the outcome of their tool call
     is unknown."""
@@ -194,10 +196,10 @@ async def _delete_old(parts: Parts) -> None:
     await parts.stores.results.forget(now)
 
 
-def mcp_endpoint(parts: Parts) -> McpServerFace:
+def mcp_endpoint(parts: Parts) -> McpEndpoint:
     """Build our MCP server."""
     settings = parts.settings
-    return McpServerFace(
+    return McpEndpoint(
         agent=parts.use_cases.agents,
         allowed=parts.use_cases.agents,
         callers=_callers(settings),
@@ -208,7 +210,7 @@ def mcp_endpoint(parts: Parts) -> McpServerFace:
     )
 
 
-def _change_publisher(endpoint: McpServerFace) -> OnTools:
+def _change_publisher(endpoint: McpEndpoint) -> OnTools:
     async def publish_change(server: str, tools: tuple[ToolDefinition, ...]) -> None:
         await endpoint.tools_changed()
 

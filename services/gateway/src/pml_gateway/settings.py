@@ -14,7 +14,7 @@ from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.approver import PREFIX, Approver
-from pml_gateway.domain.api.origin import LOOPBACK, Names, is_loopback, names_of
+from pml_gateway.domain.api.origin import LOOPBACK, AllowedHosts, allowed_hosts, is_loopback
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.turns import Bounds
@@ -127,7 +127,7 @@ class GatewaySettings(StorageSettings):
     @field_validator("gateway_allowed_hosts")
     @classmethod
     def _hosts_alone(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        names_of((), hosts)
+        allowed_hosts((), hosts)
         return hosts
 
     @model_validator(mode="after")
@@ -151,9 +151,9 @@ class GatewaySettings(StorageSettings):
         return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
 
     @property
-    def names(self) -> Names:
+    def names(self) -> AllowedHosts:
         """Host names that requests may use."""
-        return names_of(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
+        return allowed_hosts(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
 
     @property
     def terms(self) -> Terms:

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import httpx2
 
 from libs.pml_common.tests.support.harness import write_key_files
-from pml_common.bus.identity import all_services_identity
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.stub_tools import ECHO

@@ -35,7 +35,7 @@ from services.gateway.tests.integration.gateways import (
     process_environment,
     servers_file,
 )
-from services.gateway.tests.integration.mcp.harness import ServerWorld
+from services.gateway.tests.integration.mcp.harness import ServerHarness
 
 pytestmark = pytest.mark.integration
 
@@ -102,7 +102,7 @@ async def _asked_again(bus: NatsBus, asked: CallTool) -> ToolOutcome | None:
 async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_next(
     nats_url: str, postgres_dsn: str, tmp_path: Path
 ) -> None:
-    box, port = ServerWorld(tmp_path), free_port()
+    box, port = ServerHarness(tmp_path), free_port()
     servers = {"box": box.stdio().model_dump(include={"command", "args", "trust"})}
     file = str(servers_file(tmp_path, servers))
     environment = process_environment(nats_url, postgres_dsn, port, tmp_path, PML_MCP_SERVERS=file)

@@ -1,4 +1,4 @@
-"""What several suites of the REST interface share."""
+"""Fixtures shared by the suites of the REST interface."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""More requests than may wait are refused, told when to try again; what is known never is."""
+"""Requests over the limits get 429 with the time to retry; known ones never do."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_gateway.domain.api.pml_tools import EXECUTE
-from pml_gateway.entrypoints.mcp.call_tool import McpCalls
+from pml_gateway.entrypoints.mcp.meta_tools import PML_EXECUTE
+from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.harness import Json, World, world
@@ -37,7 +37,7 @@ def asked(w: World, times: int, **more: object) -> list[asyncio.Task[httpx2.Resp
 
 
 async def full(w: World, **more: object) -> list[asyncio.Task[httpx2.Response]]:
-    """As many requests as may be in flight and wait, all of them there."""
+    """Fill the gateway: as many requests in flight and queued as the limits allow."""
     others = len(w.peers.runs)
     tasks = asked(w, IN_FLIGHT, **more)
     await eventually(lambda: len(w.peers.runs) == others + IN_FLIGHT)
@@ -66,7 +66,7 @@ async def test_exactly_the_surplus_is_refused_and_all_accepted_end(w: World) -> 
     assert len(w.peers.requests) == IN_FLIGHT + WAITING
 
 
-async def test_what_is_refused_was_not_accepted_and_runs_when_sent_again(w: World) -> None:
+async def test_a_refused_request_was_not_accepted_and_runs_when_sent_again(w: World) -> None:
     tasks = await full(w)
     assert (await ask(w, "return 1;", idempotency_key="late")).status_code == 429
     assert (await w.http.get("/api/workflows")).json()["total"] == IN_FLIGHT
@@ -88,7 +88,7 @@ async def test_a_known_key_is_answered_however_many_wait(w: World) -> None:
     assert (await again).json() == first
 
 
-async def test_what_waits_for_a_person_does_not_count(w: World) -> None:
+async def test_a_workflow_that_waits_for_approval_does_not_count(w: World) -> None:
     for _ in range(IN_FLIGHT + WAITING + 1):
         assert (await w.execute("ask")).get("status") == "approval_required"
     assert (await w.execute("return 1;"))["status"] == "success"
@@ -118,8 +118,8 @@ async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() ->
 
 async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: World) -> None:
     tasks = await full(w)
-    calls = McpCalls(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
-    for tool, args in ((EXECUTE, {"code": "hang"}), ("fs:write", {"path": "/a"})):
+    calls = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    for tool, args in ((PML_EXECUTE.name, {"code": "hang"}), ("fs:write", {"path": "/a"})):
         result = await calls.call(Caller(SCOPE, "mira"), tool, dict(args))
         assert result.is_error
         (content,) = result.content
@@ -128,7 +128,7 @@ async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: Wor
     await asyncio.gather(*tasks)
 
 
-async def test_what_waits_when_the_gateway_stops_is_accepted_and_goes_on(w: World) -> None:
+async def test_a_queued_request_is_accepted_and_continues_when_the_gateway_stops(w: World) -> None:
     tasks = await full(w)
     w.parts.notifier.close()
     w.parts.admission.close()
@@ -143,8 +143,8 @@ async def test_what_waits_when_the_gateway_stops_is_accepted_and_goes_on(w: Worl
     await eventually(ended)
 
 
-async def test_the_interface_describes_the_refusal(w: World) -> None:
+async def test_openapi_describes_the_refusal(w: World) -> None:
     described = (await w.http.get("/openapi.json")).json()
     refusal = described["paths"]["/api/execute"]["post"]["responses"]["429"]
     assert refusal["headers"]["Retry-After"]["schema"] == {"type": "integer", "minimum": 1}
-    assert refusal["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorAnswer")
+    assert refusal["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorResponse")

@@ -1,4 +1,4 @@
-"""Approvals over REST: seen, decided once, in time."""
+"""Approvals over REST: listed, decided once, and only before they expire."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:
     return [each.message for each in history if isinstance(each.message, ApprovalDecided)]
 
 
-async def test_what_waits_is_listed_with_what_it_is_about() -> None:
+async def test_a_pending_approval_is_listed_with_its_subject() -> None:
     async with world() as w:
         asked = await w.execute("ask", intent="read my notes")
         page = (await w.http.get("/api/approvals")).json()
@@ -35,7 +35,7 @@ async def test_what_waits_is_listed_with_what_it_is_about() -> None:
         assert (await w.http.get("/api/approvals")).json() == {"approvals": [], "total": 0}
 
 
-async def test_an_approval_runs_it_and_who_waits_sees_the_end() -> None:
+async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end() -> None:
     async with world() as w:
         asked = await w.execute("ask", args={"path": "/a"})
         answer = await w.decide(asked["workflowId"], "approve", wait=True, reason="fine")
@@ -45,18 +45,18 @@ async def test_an_approval_runs_it_and_who_waits_sees_the_end() -> None:
         view = await w.workflow(asked["workflowId"])
         assert view["approval"]["outcome"] == "approved"
         assert view["approval"]["reason"] == "fine"
-        (told,) = await _decided(w, asked["workflowId"])
-        assert (told.outcome, told.decided_by) == ("approved", "approver:noor")
+        (decided,) = await _decided(w, asked["workflowId"])
+        assert (decided.outcome, decided.decided_by) == ("approved", "approver:noor")
 
 
-async def test_without_waiting_an_approval_answers_that_it_runs() -> None:
+async def test_without_waiting_an_approval_responds_running() -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
         answer = (await w.decide(asked["workflowId"], "approve")).json()
         assert (answer["status"], answer["workflowId"]) == ("running", asked["workflowId"])
 
 
-async def test_a_denial_ends_it_and_nothing_runs() -> None:
+async def test_a_denial_ends_the_workflow_and_nothing_runs() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         body = (await w.decide(asked["workflowId"], "deny", reason="no", wait=True)).json()
@@ -89,7 +89,7 @@ async def test_a_decision_for_another_approval_is_stale() -> None:
         assert named.json()["status"] == "success"
 
 
-async def test_what_does_not_wait_cannot_be_decided() -> None:
+async def test_a_workflow_without_a_pending_approval_cannot_be_decided() -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         answer = await w.decide(done["workflowId"], "approve")
@@ -97,7 +97,7 @@ async def test_what_does_not_wait_cannot_be_decided() -> None:
         assert "waits for no approval: it is succeeded" in answer.json()["error"]["message"]
 
 
-async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None:
+async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided() -> None:
     async with world() as w:
         theirs = accepted(
             Asked(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT, Policy()),
@@ -114,7 +114,7 @@ async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None
         assert (await w.http.get("/api/workflows")).json()["total"] == 0
 
 
-async def test_nobody_deciding_in_time_ends_it_once() -> None:
+async def test_an_expired_approval_ends_the_workflow_once() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         parts = w.parts
@@ -126,14 +126,14 @@ async def test_nobody_deciding_in_time_ends_it_once() -> None:
         view = await w.workflow(asked["workflowId"])
         assert (view["status"], view["error"]["kind"]) == ("error", "denied")
         assert view["approval"]["outcome"] == "expired"
-        (told,) = await _decided(w, asked["workflowId"])
-        assert told.outcome == "expired"
+        (decided,) = await _decided(w, asked["workflowId"])
+        assert decided.outcome == "expired"
         late = await w.decide(asked["workflowId"], "approve")
         assert late.status_code == 409
         assert w.peers.runs == []
 
 
-async def test_a_decision_made_before_the_clock_noticed_is_still_too_late() -> None:
+async def test_a_decision_after_the_expiry_but_before_the_timer_is_too_late() -> None:
     async with world(gateway_approval_ttl_s=0.01) as w:
         asked = await w.execute("ask")
         expires_at = datetime.fromisoformat(asked["approval"]["expiresAt"])

@@ -1,4 +1,4 @@
-"""What cannot be answered says what is wrong, where, and what to do, always in one shape."""
+"""Errors say what is wrong, where, and what to do, always in one form."""
 
 from collections.abc import AsyncIterator
 
@@ -61,7 +61,7 @@ async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -
         ("text", "body"),
     ],
 )
-async def test_a_field_that_does_not_fit_is_named(body: object, field: str) -> None:
+async def test_an_invalid_field_is_named(body: object, field: str) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post("/api/execute", json=body)
         assert answer.status_code == 422
@@ -70,7 +70,7 @@ async def test_a_field_that_does_not_fit_is_named(body: object, field: str) -> N
         assert field in error["message"]
 
 
-async def test_a_number_too_large_to_keep_is_refused() -> None:
+async def test_a_number_too_large_to_store_is_rejected() -> None:
     async with world(peers_there=False) as w:
         content = '{"code": "1", "args": {"n": 1e999}}'
         answer = await w.http.post("/api/execute", content=content, headers=JSON)
@@ -79,7 +79,7 @@ async def test_a_number_too_large_to_keep_is_refused() -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
-async def test_what_is_not_sent_as_json_is_told_how_to_be(headers: dict[str, str]) -> None:
+async def test_another_content_type_is_rejected_with_the_right_one(headers: dict[str, str]) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post("/api/execute", content='{"code": "1"}', headers=headers)
         assert answer.status_code == 422
@@ -96,7 +96,7 @@ async def test_what_is_not_sent_as_json_is_told_how_to_be(headers: dict[str, str
         ("/api/capabilities?limit=many", "limit"),
     ],
 )
-async def test_a_parameter_that_does_not_fit_is_named(path: str, field: str) -> None:
+async def test_an_invalid_parameter_is_named(path: str, field: str) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.get(path)
         assert answer.status_code == 422
@@ -108,11 +108,11 @@ async def _chunks(size: int) -> AsyncIterator[bytes]:
         yield b"x" * 1000
 
 
-async def test_an_oversize_body_is_refused_announced_or_not() -> None:
+async def test_an_oversize_body_is_rejected_whatever_its_declared_length() -> None:
     async with world(peers_there=False, gateway_max_body_bytes=10_000) as w:
-        announced = await w.http.post("/api/execute", content=b"x" * 10_001, headers=JSON)
+        declared = await w.http.post("/api/execute", content=b"x" * 10_001, headers=JSON)
         chunked = await w.http.post("/api/execute", content=_chunks(20_000), headers=JSON)
-        for answer in (announced, chunked):
+        for answer in (declared, chunked):
             assert answer.status_code == 413
             assert error_of(answer)["kind"] == "too_large"
             assert "10000 bytes" in error_of(answer)["message"]
@@ -134,7 +134,7 @@ async def test_an_oversize_body_is_refused_announced_or_not() -> None:
         {"origin": "null"},
     ],
 )
-async def test_a_page_of_another_site_is_turned_away(headers: dict[str, str]) -> None:
+async def test_a_page_of_another_site_is_rejected(headers: dict[str, str]) -> None:
     async with world(peers_there=False) as w:
         for path in ("/api/tools", "/mcp", "/docs"):
             answer = await w.http.get(path, headers=headers)
@@ -146,7 +146,7 @@ async def test_a_page_of_another_site_is_turned_away(headers: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("name", ["host", "origin"])
-async def test_two_names_in_one_request_are_turned_away(name: str) -> None:
+async def test_two_names_in_one_request_are_rejected(name: str) -> None:
     own = {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}[name]
     async with world(peers_there=False) as w:
         answer = await w.http.get("/api/tools", headers=[(name, own), (name, own)])
@@ -154,7 +154,7 @@ async def test_two_names_in_one_request_are_turned_away(name: str) -> None:
         assert "one Host header" in error_of(answer)["message"]
 
 
-async def test_paths_and_methods_that_are_not_there_say_so() -> None:
+async def test_unknown_paths_and_methods_are_named() -> None:
     async with world(peers_there=False) as w:
         lost = await w.http.get("/api/nowhere")
         assert lost.status_code == 404
@@ -199,7 +199,7 @@ async def test_without_postgres_nothing_is_accepted_and_the_answer_names_it(
         assert (await w.execute())["status"] == "success"
 
 
-async def test_a_part_that_does_not_answer_is_named() -> None:
+async def test_a_service_that_does_not_respond_is_named() -> None:
     async with world(peers_there=False) as w:
         for path in ("/api/capabilities", f"/api/workflows/{workflow().workflow_id}/trace"):
             answer = await w.http.get(path)
@@ -207,7 +207,7 @@ async def test_a_part_that_does_not_answer_is_named() -> None:
         assert "learner" in error_of(answer)["message"]
 
 
-async def test_a_fault_of_ours_is_told_without_its_secrets(
+async def test_an_internal_error_does_not_leak_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def break_down(new: Workflow) -> None:
@@ -221,7 +221,7 @@ async def test_a_fault_of_ours_is_told_without_its_secrets(
         assert "hunter2" not in answer.text
 
 
-async def test_a_gateway_told_so_answers_to_any_name() -> None:
+async def test_a_gateway_may_be_configured_to_accept_every_name() -> None:
     async with world(peers_there=False, gateway_allowed_hosts=("*",)) as w:
         headers = {"host": "pml.example", "origin": "https://pml.example"}
         assert (await w.http.get("/api/tools", headers=headers)).status_code == 200

@@ -1,4 +1,4 @@
-"""PATCH /api/capabilities/{name}: choosing what is cached."""
+"""PATCH /api/capabilities/{name}: setting the cache policy."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from services.gateway.tests.fake_services import record
 from services.gateway.tests.harness import Json, World
 
 
-async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_are(
+async def test_a_policy_is_shown_and_setting_it_again_keeps_results(
     w: World,
 ) -> None:
     chosen = await choose(w, PERSISTENT)
@@ -22,7 +22,7 @@ async def test_a_choice_is_shown_and_the_same_again_leaves_results_where_they_ar
 
 
 @pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
-async def test_another_choice_leaves_all_results_behind(w: World, cache: Json) -> None:
+async def test_another_policy_invalidates_all_results(w: World, cache: Json) -> None:
     await choose(w, cache)
     await look(w)
     await choose(w, {"policy": "none"})
@@ -40,13 +40,13 @@ async def test_another_choice_leaves_all_results_behind(w: World, cache: Json) -
         ({}, "cache", "Field required"),
         ({"cache": {"policy": "always"}}, "cache.policy", "'none', 'memoize' or 'persistent'"),
         ({"cache": {"policy": "memoize", "ttl_s": 0}}, "cache.ttl_s", "greater than"),
-        ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "no such field"),
+        ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "unknown field"),
         ({"cache": {"policy": "memoize", "ttl_s": 700_000}}, "cache", "7 days"),
         ({"cache": {"policy": "none", "ttl_s": 9}}, "cache", "policy none takes neither"),
-        ({"cache": MEMOIZE, "name": "fs:other"}, "name", "no such field"),
+        ({"cache": MEMOIZE, "name": "fs:other"}, "name", "unknown field"),
     ],
 )
-async def test_a_choice_that_makes_no_sense_is_refused_with_the_field(
+async def test_an_invalid_policy_is_rejected_with_the_field(
     w: World, body: Json, field: str, why: str
 ) -> None:
     answer = await w.http.patch("/api/capabilities/fs:look", json=body)
@@ -57,7 +57,7 @@ async def test_a_choice_that_makes_no_sense_is_refused_with_the_field(
     assert "Value error" not in fault["message"]
 
 
-async def test_what_is_not_there_or_is_others_cannot_be_chosen_for(w: World) -> None:
+async def test_the_policy_of_an_unknown_or_foreign_capability_cannot_be_set(w: World) -> None:
     w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
     for name in ("fs:theirs", "fs:nowhere"):
         answer = await w.http.patch(f"/api/capabilities/{name}", json={"cache": MEMOIZE})
@@ -65,7 +65,7 @@ async def test_what_is_not_there_or_is_others_cannot_be_chosen_for(w: World) -> 
         assert answer.json()["error"]["kind"] == "not_found"
 
 
-async def test_what_changes_something_is_cached_only_if_forced(w: World) -> None:
+async def test_a_capability_with_effects_is_cached_only_if_forced(w: World) -> None:
     learn(w, tools_used=("fs:write",))
     w.peers.tools = (READ, WRITE)
     answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": MEMOIZE})

@@ -1,4 +1,4 @@
-"""Results of capabilities that are told again, and those that are not."""
+"""Results of capabilities that are served from the cache, and those that are not."""
 
 import asyncio
 from dataclasses import replace
@@ -10,7 +10,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.entrypoints.mcp.call_tool import McpCalls
+from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.cached import (
     MEMOIZE,
@@ -26,7 +26,7 @@ from services.gateway.tests.fake_services import record
 from services.gateway.tests.harness import Json, World
 
 
-async def test_without_a_choice_every_call_runs(w: World) -> None:
+async def test_without_a_cache_policy_every_call_runs(w: World) -> None:
     first, again = await look(w), await look(w)
     assert first["workflowId"] != again["workflowId"]
     assert "cached" not in again
@@ -49,7 +49,7 @@ async def test_a_call_with_the_same_arguments_is_answered_without_a_run(
     assert len(w.peers.runs) == 2
 
 
-async def test_what_turns_out_to_change_something_is_not_kept(w: World) -> None:
+async def test_a_run_with_effects_is_not_cached(w: World) -> None:
     await choose(w, MEMOIZE)
     w.peers.tools = (READ, WRITE)
     allow(w, ("fs:write", "allow"))
@@ -58,7 +58,7 @@ async def test_what_turns_out_to_change_something_is_not_kept(w: World) -> None:
 
 
 @pytest.mark.parametrize("rule", ["fs:read", "cap:fs:look"])
-async def test_what_the_policy_denies_now_is_not_told_from_the_cache(w: World, rule: str) -> None:
+async def test_a_result_that_the_policy_denies_now_is_not_served(w: World, rule: str) -> None:
     await choose(w, MEMOIZE)
     first = await look(w)
     allow(w, (rule, "deny"))
@@ -71,7 +71,7 @@ async def test_what_the_policy_denies_now_is_not_told_from_the_cache(w: World, r
     assert (again["workflowId"] == first["workflowId"]) == (rule == "fs:read")
 
 
-async def test_what_a_changed_tool_would_answer_is_asked_of_it(w: World) -> None:
+async def test_after_a_change_of_a_tool_the_capability_runs(w: World) -> None:
     await choose(w, PERSISTENT)
     await look(w)
     changed = READ.model_copy(update={"description": "Reads another way."})
@@ -83,7 +83,7 @@ async def test_what_a_changed_tool_would_answer_is_asked_of_it(w: World) -> None
     assert "cached" not in await look(w)
 
 
-async def test_what_changed_code_would_answer_is_asked_of_it(w: World) -> None:
+async def test_after_a_change_of_the_code_the_capability_runs(w: World) -> None:
     await choose(w, PERSISTENT)
     await look(w)
     cache = w.peers.names["fs:look"].cache
@@ -91,7 +91,7 @@ async def test_what_changed_code_would_answer_is_asked_of_it(w: World) -> None:
     assert "cached" not in await look(w)
 
 
-async def test_a_failed_run_is_not_kept(w: World) -> None:
+async def test_a_failed_run_is_not_cached(w: World) -> None:
     learn(w, "fail")
     await choose(w, MEMOIZE)
     assert (await look(w))["status"] == "error"
@@ -99,7 +99,7 @@ async def test_a_failed_run_is_not_kept(w: World) -> None:
     assert len(w.peers.runs) == 2
 
 
-async def test_what_waits_for_approval_and_what_was_approved_are_not_kept(w: World) -> None:
+async def test_pending_and_approved_workflows_are_not_cached(w: World) -> None:
     learn(w, "ask")
     await choose(w, MEMOIZE)
     asked = await look(w)
@@ -111,7 +111,7 @@ async def test_what_waits_for_approval_and_what_was_approved_are_not_kept(w: Wor
     assert again["workflowId"] != asked["workflowId"]
 
 
-async def test_a_dry_run_is_neither_kept_nor_answered_from_the_cache(w: World) -> None:
+async def test_a_dry_run_is_neither_cached_nor_served_from_the_cache(w: World) -> None:
     await choose(w, MEMOIZE)
     dry = await look(w, dryRun=True)
     first = await look(w)
@@ -122,7 +122,7 @@ async def test_a_dry_run_is_neither_kept_nor_answered_from_the_cache(w: World) -
     assert len({dry["workflowId"], first["workflowId"], again["workflowId"]}) == 3
 
 
-async def test_a_key_has_an_execution_of_its_own_and_its_first_answer_for_ever(w: World) -> None:
+async def test_an_idempotency_key_has_an_execution_of_its_own(w: World) -> None:
     await choose(w, MEMOIZE)
     first = await look(w)
     keyed = await look(w, idempotency_key="k")
@@ -139,7 +139,7 @@ async def test_two_calls_at_once_both_run_and_are_both_right(w: World) -> None:
     assert (await look(w))["workflowId"] in {answer["workflowId"] for answer in answers}
 
 
-async def test_what_has_lasted_its_time_runs_again(w: World) -> None:
+async def test_after_its_time_to_live_a_result_is_not_served(w: World) -> None:
     await choose(w, {"policy": "persistent", "ttl_s": 60})
     parts, cache = w.parts, w.parts.use_cases.cache
     request = ExecuteRequest(capability="fs:look", args={"path": "/a"})
@@ -151,7 +151,7 @@ async def test_what_has_lasted_its_time_runs_again(w: World) -> None:
         assert answer.cached is cached
 
 
-async def test_what_other_nested_capabilities_would_answer_is_asked_of_them(w: World) -> None:
+async def test_after_a_change_of_a_nested_capability_the_capability_runs(w: World) -> None:
     learn(w, "nested")
     w.peers.names["fs_look"] = record(workflow(), "fs:inner", NESTED_HASH)
     await choose(w, MEMOIZE)
@@ -164,9 +164,9 @@ async def test_what_other_nested_capabilities_would_answer_is_asked_of_them(w: W
     assert "cached" not in await look(w)
 
 
-async def test_mcp_clients_are_told_too(w: World) -> None:
+async def test_mcp_clients_get_cached_results(w: World) -> None:
     await choose(w, MEMOIZE)
-    calls = McpCalls(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    calls = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
     args: Json = {"capability": "cap:fs:look", "args": {"path": "/a"}}
     w.peers.names["cap:fs:look"] = w.peers.names["fs:look"]
     first = await calls.call(Caller(SCOPE, "mira"), "pml_execute", args)
@@ -175,7 +175,7 @@ async def test_mcp_clients_are_told_too(w: World) -> None:
     assert again.structured_content == {**first.structured_content, "cached": True}
 
 
-async def test_without_its_cache_a_capability_runs(w: World) -> None:
+async def test_with_the_cache_unavailable_a_capability_runs(w: World) -> None:
     await choose(w, MEMOIZE)
     await look(w)
     gone = MemoryBus()
@@ -187,7 +187,7 @@ async def test_without_its_cache_a_capability_runs(w: World) -> None:
     assert (await look(w))["cached"]
 
 
-async def test_a_result_whose_workflow_is_gone_is_none(w: World) -> None:
+async def test_a_result_whose_workflow_is_gone_is_not_served(w: World) -> None:
     await choose(w, MEMOIZE)
     await look(w)
     stores = w.parts.stores

@@ -17,7 +17,7 @@ async def _told(w: World, workflow_id: object) -> list[CancelRun]:
     return [each for each in found if str(each.workflow_id) == workflow_id]
 
 
-async def test_what_waits_is_cancelled_once_and_who_cancelled_it_is_told() -> None:
+async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         path = f"/api/workflows/{asked['workflowId']}/cancel"
@@ -47,7 +47,7 @@ async def test_a_run_is_cancelled_by_its_executor() -> None:
         assert told.run.command_id == w.peers.runs[0].command_id
 
 
-async def test_only_workflows_of_ones_own_can_be_cancelled() -> None:
+async def test_only_workflows_of_the_own_scope_can_be_cancelled() -> None:
     async with world() as w:
         answer = await w.http.post(f"/api/workflows/{uuid4()}/cancel", json={})
         assert answer.status_code == 404

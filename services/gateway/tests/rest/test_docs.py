@@ -1,4 +1,4 @@
-"""The page that describes the REST interface talks to nobody else."""
+"""The page that describes the REST interface loads nothing from other hosts."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Server-sent events: the past, then the present, each event once, to the end."""
+"""Server-sent events: past ones, then live ones, each once, to the end."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_endpoint, rest_api
-from pml_gateway.entrypoints.http.heads import BoundedHeads
+from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_local.ports import free_port
 from services.gateway.tests.examples import SCOPE
 from services.gateway.tests.harness import Json, World, world
 
-ROAD = [
+ALL_EVENTS = [
     "gateway.execution-requested",
     "analyzer.execution-analyzed",
     "executor.trace-recorded",
@@ -28,7 +28,7 @@ ROAD = [
 
 
 def events_of(text: str) -> list[Json]:
-    """The events in a stream, comments left out."""
+    """Parse the events of a stream, without comments."""
     found: list[Json] = []
     for block in text.strip().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines() if line[0] != ":")
@@ -39,24 +39,24 @@ def events_of(text: str) -> list[Json]:
 
 @asynccontextmanager
 async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
-    """A client over a real socket: the one in memory tells nothing before the end."""
+    """Serve over a real socket: the in-memory client only returns complete responses."""
     port = free_port()
     async with (
-        serve_http(rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHeads),
+        serve_http(rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHttpProtocol),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
     ):
         yield http
 
 
-async def test_a_finished_workflow_is_told_whole_and_ends() -> None:
+async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
     async with world() as w:
         workflow_id = (await w.execute("return 1;"))["workflowId"]
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
         assert answer.headers["content-type"].startswith("text/event-stream")
         events = events_of(answer.text)
-        assert [each["event"] for each in events] == ROAD
+        assert [each["event"] for each in events] == ALL_EVENTS
         assert events[-1]["data"]["status"] == "success"
-        assert len({each["id"] for each in events}) == len(ROAD)
+        assert len({each["id"] for each in events}) == len(ALL_EVENTS)
 
 
 async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
@@ -64,11 +64,11 @@ async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
         workflow_id = (await w.execute("return 1;"))["workflowId"]
         path = f"/api/workflows/{workflow_id}/events"
         first = events_of((await w.http.get(path)).text)
-        for seen in range(len(ROAD)):
+        for seen in range(len(ALL_EVENTS)):
             again = await w.http.get(path, headers={"last-event-id": first[seen]["id"]})
             assert (
                 events_of(again.text) == first[seen + 1 :]
-                if seen < len(ROAD) - 1
+                if seen < len(ALL_EVENTS) - 1
                 else not again.text
             )
         unknown = await w.http.get(path, headers={"last-event-id": "whatever"})
@@ -84,7 +84,7 @@ async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_en
                 text += chunk
                 if text.count("event: ") == 2:
                     w.peers.release.set()
-        assert [each["event"] for each in events_of(text)] == ROAD
+        assert [each["event"] for each in events_of(text)] == ALL_EVENTS
 
 
 async def test_many_readers_from_the_first_moment_see_the_same() -> None:
@@ -97,7 +97,7 @@ async def test_many_readers_from_the_first_moment_see_the_same() -> None:
         w.peers.release.set()
         await running
         for answer in await asyncio.gather(*readers):
-            assert [each["event"] for each in events_of(answer.text)] == ROAD
+            assert [each["event"] for each in events_of(answer.text)] == ALL_EVENTS
 
 
 async def test_a_stream_ends_when_the_gateway_stops() -> None:
@@ -109,10 +109,10 @@ async def test_a_stream_ends_when_the_gateway_stops() -> None:
         await eventually(lambda: len(w.broker.subscriptions) > before)
         await w.parts.bus.drain(1)
         events = events_of((await reader).text)
-        assert [each["event"] for each in events] == ROAD[:2]
+        assert [each["event"] for each in events] == ALL_EVENTS[:2]
 
 
-async def test_a_reader_goes_on_where_a_gateway_that_stops_ended_its_stream() -> None:
+async def test_a_reader_continues_elsewhere_after_its_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
         await eventually(lambda: w.peers.runs)
@@ -121,7 +121,7 @@ async def test_a_reader_goes_on_where_a_gateway_that_stops_ended_its_stream() ->
         await eventually(lambda: len(w.broker.subscriptions) > before)
         w.parts.streams.end()
         seen = events_of((await reader).text)
-        assert [each["event"] for each in seen] == ROAD[:2]
+        assert [each["event"] for each in seen] == ALL_EVENTS[:2]
 
         late = events_of((await http.get(path)).text)
         assert late == seen
@@ -129,10 +129,10 @@ async def test_a_reader_goes_on_where_a_gateway_that_stops_ended_its_stream() ->
         w.peers.release.set()
         w.parts.streams.ended = False  # in another gateway
         rest = await http.get(path, headers={"last-event-id": seen[-1]["id"]})
-        assert [each["event"] for each in (*seen, *events_of(rest.text))] == ROAD
+        assert [each["event"] for each in (*seen, *events_of(rest.text))] == ALL_EVENTS
 
 
-async def test_a_gateway_that_stops_wants_no_more_requests() -> None:
+async def test_a_gateway_that_drains_is_not_ready() -> None:
     async with world() as w:
         assert (await w.http.get("/readyz")).status_code == 200
         w.parts.readiness.stopping = True
@@ -140,7 +140,7 @@ async def test_a_gateway_that_stops_wants_no_more_requests() -> None:
         assert (await w.http.get("/livez")).status_code == 200
 
 
-async def test_without_nats_a_stream_is_refused_and_not_begun() -> None:
+async def test_without_nats_a_stream_is_refused() -> None:
     async with world() as w:
         workflow_id = (await w.execute("return 1;"))["workflowId"]
         w.broker.available = False
@@ -148,32 +148,32 @@ async def test_without_nats_a_stream_is_refused_and_not_begun() -> None:
         assert answer.status_code == 503
 
 
-async def test_a_reader_that_leaves_too_much_unread_is_told_and_asks_again_from_there() -> None:
+async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects() -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
         path, text = f"/api/workflows/{workflow_id}/events", ""
-        told = [line(workflow_id, "x" * 300_000) for _ in range(60)]
+        lines = [line(workflow_id, "x" * 300_000) for _ in range(60)]
         async with http.stream("GET", path) as stream:
             chunks = stream.aiter_text()
             while text.count("event: ") < 2:
                 text += await anext(chunks)
-            for message in told:
+            for message in lines:
                 await w.parts.bus.publish(message)
             async for chunk in chunks:
                 text += chunk
         *before, last = events_of(text)
         assert last["event"] == "gateway.reader-too-slow"
         assert "id" not in last
-        assert len(before) < len(ROAD) + len(told)
+        assert len(before) < len(ALL_EVENTS) + len(lines)
 
         w.peers.release.set()
         rest = await http.get(path, headers={"last-event-id": before[-1]["id"]})
         ids = [each["id"] for each in (*before, *events_of(rest.text))]
-        assert len(ids) == len(set(ids)) == len(ROAD) + len(told)
+        assert len(ids) == len(set(ids)) == len(ALL_EVENTS) + len(lines)
 
 
 def line(workflow_id: object, text: str) -> TraceRecorded:
-    """A line that the program logged."""
+    """Build the event of a logged line."""
     logged = LogWritten(trace_id=uuid4(), ts=1.0, level="info", message=text)
     return TraceRecorded(
         event_id=uuid4(), scope=SCOPE, workflow_id=UUID(str(workflow_id)), entries=(logged,)

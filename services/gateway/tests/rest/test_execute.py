@@ -15,7 +15,7 @@ from services.gateway.tests.harness import World, world
 CAPABILITY = str(ids.capability_id(SCOPE, CODE_HASH))
 
 
-async def test_a_program_runs_and_its_result_comes_back() -> None:
+async def test_a_program_runs_and_its_result_is_returned() -> None:
     async with world() as w:
         answer = await w.execute("return 1;", args={"path": "/a"}, intent="look", timeout=3)
         assert answer == {
@@ -48,14 +48,14 @@ async def test_broken_syntax_is_an_error_with_line_and_column() -> None:
         assert w.peers.runs == []
 
 
-async def test_what_the_policy_denies_never_runs() -> None:
+async def test_a_denied_program_never_runs() -> None:
     async with world() as w:
         answer = await w.execute("deny")
         assert answer["error"]["kind"] == "denied"
         assert w.peers.runs == []
 
 
-async def test_what_must_be_asked_is_answered_with_what_would_run_and_why() -> None:
+async def test_a_program_that_needs_approval_returns_what_would_run_and_why() -> None:
     async with world() as w:
         answer = await w.execute("ask")
         assert answer["status"] == "approval_required"
@@ -114,7 +114,7 @@ async def test_an_unknown_capability_is_not_found() -> None:
         assert w.peers.requests == []
 
 
-async def test_an_intent_alone_is_answered_with_suggestions() -> None:
+async def test_an_intent_alone_returns_suggestions() -> None:
     async with world() as w:
         answer = (await w.http.post("/api/execute", json={"intent": "read a file"})).json()
         assert answer["status"] == "suggestions"
@@ -134,7 +134,7 @@ async def _is(w: World, workflow_id: object, status: str) -> bool:
     return (await w.workflow(workflow_id))["status"] == status
 
 
-async def test_the_same_key_runs_once_and_is_answered_the_same() -> None:
+async def test_the_same_key_runs_once_and_returns_the_same() -> None:
     async with world() as w:
         first = await w.execute("return 1;", idempotency_key="k")
         again = await w.execute("return 1;", idempotency_key="k")
@@ -160,7 +160,7 @@ async def test_the_same_key_for_something_else_is_a_conflict() -> None:
         assert "another request" in answer.json()["error"]["message"]
 
 
-async def test_a_workflow_goes_on_when_its_caller_leaves() -> None:
+async def test_a_workflow_continues_when_its_caller_disconnects() -> None:
     async with world() as w:
         waiting = asyncio.create_task(w.execute("hang", idempotency_key="k"))
         await eventually(lambda: w.peers.runs)
@@ -171,7 +171,7 @@ async def test_a_workflow_goes_on_when_its_caller_leaves() -> None:
         await eventually(lambda: _is(w, workflow_id, "success"))
 
 
-async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
+async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
     async with world() as w:
         workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, look_every_s=0.05)
         deaf = replace(workflows, notifier=MemoryNotifier(), terms=terms)
@@ -181,7 +181,7 @@ async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
         assert ended.state == "succeeded"
 
 
-async def test_callers_are_let_go_when_the_gateway_stops() -> None:
+async def test_waiting_callers_are_answered_when_the_gateway_stops() -> None:
     async with world() as w:
         waiting = asyncio.create_task(w.execute("hang"))
         await eventually(lambda: w.peers.runs)

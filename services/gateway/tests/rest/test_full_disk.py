@@ -19,7 +19,7 @@ async def _refusal(w: World) -> str:
     return answer.json()["error"]["message"]
 
 
-async def test_with_too_little_room_new_work_is_refused_with_the_place_and_what_is_left(
+async def test_with_a_full_disk_new_work_is_refused_with_the_folder_and_the_space_left(
     tmp_path: Path,
 ) -> None:
     async with world(
@@ -34,7 +34,7 @@ async def test_with_too_little_room_new_work_is_refused_with_the_place_and_what_
         assert health.json()["checks"]["disk"] == message
 
 
-async def test_with_room_and_without_folders_to_watch_work_is_taken(tmp_path: Path) -> None:
+async def test_with_space_left_or_without_folders_to_watch_work_is_accepted(tmp_path: Path) -> None:
     folders = (tmp_path, tmp_path / "nowhere")
     for watched, least in ((folders, 0), ((), MORE_THAN_ANY_DISK_MIB)):
         async with world(gateway_data_folders=watched, gateway_min_free_mib=least) as w:
@@ -61,7 +61,7 @@ async def test_while_nats_answers_and_stores_nothing_health_says_so_and_nothing_
 
 
 class _Counting(MemoryBus):
-    """Counts how often it is tried."""
+    """Counts the checks."""
 
     tried = 0
 
@@ -70,7 +70,7 @@ class _Counting(MemoryBus):
         return None
 
 
-async def test_no_request_tries_whether_nats_stores() -> None:
+async def test_no_request_checks_whether_nats_stores() -> None:
     bus = _Counting()
     watch = BusWatch(bus)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Everything that can be looked at."""
+"""Routes that read workflows, capabilities, traces, tools and servers."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from services.gateway.tests.fake_services import record
 from services.gateway.tests.harness import READY, failed, world
 
 
-async def test_a_workflow_is_shown_with_all_that_is_known() -> None:
+async def test_a_workflow_is_shown_with_all_its_details() -> None:
     async with world() as w:
         answer = await w.execute("return 1;", intent="look", args={"path": "/a"})
         view = await w.workflow(answer["workflowId"])
@@ -108,7 +108,7 @@ async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change
         assert (await w.http.get("/api/tools")).json()["tools"] == tools
 
 
-async def test_servers_and_health_tell_what_is_wrong_with_which() -> None:
+async def test_servers_and_health_report_what_is_wrong_with_each() -> None:
     async with world() as w:
         w.servers.stands = {"fs": READY, "web": failed(READY, "connection refused")}
         servers = (await w.http.get("/api/servers")).json()["servers"]
@@ -125,7 +125,7 @@ async def test_servers_and_health_tell_what_is_wrong_with_which() -> None:
         assert (await w.http.get("/livez")).json() == {"status": "ok"}
 
 
-async def test_every_route_is_described_with_an_id_and_our_error_shape() -> None:
+async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
     async with world(peers_there=False) as w:
         api = (await w.http.get("/openapi.json")).json()
         operations = {
@@ -139,6 +139,6 @@ async def test_every_route_is_described_with_an_id_and_our_error_shape() -> None
         for name, operation in operations.items():
             if "/api/" in name:
                 shape = operation["responses"]["422"]["content"]["application/json"]["schema"]
-                assert shape["$ref"].endswith("/ErrorAnswer"), name
+                assert shape["$ref"].endswith("/ErrorResponse"), name
         answer = api["components"]["schemas"]["ExecuteResponse"]["properties"]
         assert {"capabilityId", "capabilityName", "workflowId"} <= set(answer)

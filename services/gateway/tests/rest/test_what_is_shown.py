@@ -1,4 +1,4 @@
-"""What an approver is shown over REST, and that a decision is about it."""
+"""Calls shown to approvers over REST, and decisions that name their digest."""
 
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, ob
     return answer.json()
 
 
-async def test_list_answer_and_approval_show_the_same() -> None:
+async def test_list_response_and_approval_show_the_same_calls() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         approval = await _approval(w, asked["workflowId"])
@@ -31,7 +31,7 @@ async def test_list_answer_and_approval_show_the_same() -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-async def test_a_decision_is_kept_with_what_was_shown_by_whom_and_when(whole: bool) -> None:
+async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(whole: bool) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         digest = asked["approval"]["shownDigest"]
@@ -45,7 +45,7 @@ async def test_a_decision_is_kept_with_what_was_shown_by_whom_and_when(whole: bo
         assert approval["shown_digest"] == digest, "it can be looked at later"
 
 
-async def test_a_decision_on_something_else_is_stale() -> None:
+async def test_a_decision_with_another_digest_is_stale() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         shown = {"digest": "0" * 64, "whole": True}
@@ -56,7 +56,7 @@ async def test_a_decision_on_something_else_is_stale() -> None:
         assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
 
 
-async def test_a_digest_that_is_none_is_no_decision() -> None:
+async def test_an_invalid_digest_is_rejected() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         shown = {"digest": "xyz", "whole": True}
@@ -64,10 +64,10 @@ async def test_a_digest_that_is_none_is_no_decision() -> None:
         assert answer.status_code == 422
 
 
-async def test_what_cannot_be_shown_cannot_be_agreed_to_but_denied(
+async def test_an_incomplete_listing_can_be_denied_but_not_approved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shown_calls, "MOST_CALLS", 0)
+    monkeypatch.setattr(shown_calls, "MAX_CALLS", 0)
     async with world() as w:
         asked = await w.execute("ask")
         assert not (await _approval(w, asked["workflowId"]))["complete"]
@@ -77,7 +77,7 @@ async def test_what_cannot_be_shown_cannot_be_agreed_to_but_denied(
         assert (await w.decide(asked["workflowId"], "deny")).status_code == 200
 
 
-async def test_where_nobody_was_asked_there_is_no_approval() -> None:
+async def test_a_workflow_that_needed_no_approval_has_none() -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         for workflow_id in (done["workflowId"], uuid4()):

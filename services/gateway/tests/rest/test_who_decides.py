@@ -1,4 +1,4 @@
-"""Deciding needs the approver's key; asking and looking do not."""
+"""Deciding requires the approver's key; executing and reading do not."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def _path(workflow_id: object) -> str:
     ],
     ids=["agent", "wrong key", "other scheme", "page of ours", "claims"],
 )
-async def test_who_shows_no_key_gets_401_with_the_remedy_and_nothing_changes(
+async def test_without_the_key_a_decision_gets_401_with_the_remedy_and_changes_nothing(
     shown: dict[str, str], decision: str
 ) -> None:
     async with world() as w:
@@ -38,7 +38,7 @@ async def test_who_shows_no_key_gets_401_with_the_remedy_and_nothing_changes(
         assert w.peers.runs == []
 
 
-async def test_a_page_of_another_site_may_not_even_with_the_key() -> None:
+async def test_a_page_of_another_site_may_not_decide_even_with_the_key() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answer = await w.http.post(
@@ -50,7 +50,7 @@ async def test_a_page_of_another_site_may_not_even_with_the_key() -> None:
         assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
 
 
-async def test_a_page_cannot_have_a_browser_ask_whether_it_might() -> None:
+async def test_preflight_requests_get_no_permission() -> None:
     async with world() as w:
         answer = await w.http.options(
             _path("x"),
@@ -63,7 +63,7 @@ async def test_a_page_cannot_have_a_browser_ask_whether_it_might() -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_who_shows_the_key_while_asking_is_still_the_agent() -> None:
+async def test_the_key_does_not_change_the_principal_of_an_execution() -> None:
     async with world() as w:
         answer = await w.http.post("/api/execute", json={"code": "ask"}, headers=APPROVER)
         assert answer.json()["status"] == "approval_required"
@@ -73,7 +73,7 @@ async def test_who_shows_the_key_while_asking_is_still_the_agent() -> None:
         assert [one["principal"] for one in page["approvals"]] == ["mira"]
 
 
-async def test_a_gateway_without_an_approver_lets_nobody_decide() -> None:
+async def test_a_gateway_without_an_approver_accepts_no_decision() -> None:
     async with world(gateway_approver_key_sha256=None) as w:
         asked = await w.execute("ask")
         answer = await w.decide(asked["workflowId"], "approve")
@@ -81,16 +81,16 @@ async def test_a_gateway_without_an_approver_lets_nobody_decide() -> None:
         assert "PML_GATEWAY_APPROVER_KEY_SHA256" in answer.json()["error"]["message"]
 
 
-async def test_the_description_names_the_credential_of_deciding_alone() -> None:
+async def test_openapi_requires_the_credential_for_deciding_only() -> None:
     async with world() as w:
-        told = (await w.http.get("/openapi.json")).json()
-        assert told["components"]["securitySchemes"]["approver"]["scheme"] == "bearer"
-        wanting = [
+        described = (await w.http.get("/openapi.json")).json()
+        assert described["components"]["securitySchemes"]["approver"]["scheme"] == "bearer"
+        secured = [
             (method, path)
-            for path, operations in told["paths"].items()
+            for path, operations in described["paths"].items()
             for method, operation in operations.items()
             if "security" in operation
         ]
-        assert wanting == [("post", "/api/workflows/{workflow_id}/approval")]
-        decide = told["paths"]["/api/workflows/{workflow_id}/approval"]["post"]
+        assert secured == [("post", "/api/workflows/{workflow_id}/approval")]
+        decide = described["paths"]["/api/workflows/{workflow_id}/approval"]["post"]
         assert "401" in decide["responses"]

@@ -1,4 +1,4 @@
-"""What may be asked, and how it is answered."""
+"""Requests to execute, and their responses."""
 
 import json
 
@@ -19,7 +19,7 @@ from services.gateway.tests.examples import workflow
 DAG = Dag(tasks=(DagTask(id="a", tool="fs:read"),))
 
 
-def test_whatever_the_source_there_is_a_program() -> None:
+def test_every_source_becomes_a_program() -> None:
     assert program_of(ExecuteRequest(code="return 1;")) == "return 1;"
     assert program_of(ExecuteRequest(dag=DAG)) == (
         'const t1 = await mcp.call("fs:read", {});\nreturn { "a": t1 };\n'
@@ -42,7 +42,7 @@ def test_whatever_the_source_there_is_a_program() -> None:
         (ExecuteRequest(intent="count", context={"n": 1}), "suggest"),
     ],
 )
-def test_the_fields_given_tell_what_is_asked(request_: ExecuteRequest, mode: str) -> None:
+def test_the_fields_given_determine_the_mode(request_: ExecuteRequest, mode: str) -> None:
     assert mode_of(request_, 3600) == mode
 
 
@@ -60,7 +60,7 @@ def test_the_fields_given_tell_what_is_asked(request_: ExecuteRequest, mode: str
         (ExecuteRequest(code="1", timeout=3601), "timeout"),
     ],
 )
-def test_fields_that_do_not_go_together_are_named(request_: ExecuteRequest, field: str) -> None:
+def test_fields_that_conflict_are_named(request_: ExecuteRequest, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         mode_of(request_, 3600)
     assert refused.value.field == field
@@ -80,18 +80,18 @@ def test_fields_that_do_not_go_together_are_named(request_: ExecuteRequest, fiel
         ({"intent": ""}, "intent"),
     ],
 )
-def test_a_field_that_cannot_be_used_is_named(body: dict[str, object], field: str) -> None:
+def test_an_invalid_field_is_named(body: dict[str, object], field: str) -> None:
     with pytest.raises(ValidationError) as refused:
         ExecuteRequest.model_validate(body)
     assert [error["loc"][0] for error in refused.value.errors()] == [field]
 
 
-def test_numbers_of_all_sizes_that_can_be_written_are_taken() -> None:
+def test_finite_numbers_of_all_sizes_are_accepted() -> None:
     args = {"big": 10**30, "small": 1e-300, "list": [1.5, {"n": None}]}
     assert ExecuteRequest.model_validate({"code": "1", "args": args}).arguments == args
 
 
-def test_context_is_another_word_for_args() -> None:
+def test_context_is_a_synonym_of_args() -> None:
     assert ExecuteRequest(code="1", context={"n": 1}).arguments == {"n": 1}
     assert ExecuteRequest(code="1", args={"n": 2}).arguments == {"n": 2}
     assert ExecuteRequest(code="1").arguments == {}
@@ -104,7 +104,7 @@ def test_equal_requests_have_one_hash_whatever_their_key_and_order() -> None:
     assert request_hash(one) == request_hash(two) != request_hash(other)
 
 
-def test_an_answer_has_the_fields_that_were_given_and_no_others() -> None:
+def test_a_response_has_only_the_fields_that_were_set() -> None:
     found = workflow()
     answer = ExecuteResponse(status="success", result=None, workflow_id=found.workflow_id)
     assert json.loads(answer.to_json()) == {

@@ -8,7 +8,7 @@ import pytest
 from pml_common.contracts.executor import RunWorkflow
 from pml_gateway.domain.api import shown_calls
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.api.shown import shown_of
+from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.workflow.events import Analyzed, Decided
@@ -73,7 +73,7 @@ def test_a_decision_counts_in_time_and_for_its_own_approval() -> None:
 
 
 def test_a_decision_is_about_what_stands_now_where_it_says_what_it_saw() -> None:
-    digest = shown_of(WAITING, APPROVAL).digest()
+    digest = shown_calls_of(WAITING, APPROVAL).digest()
     agreed_on(WAITING, APPROVAL, Decide(decision="approve"))
     seen = ShownToApprover(digest=digest, whole=True)
     agreed_on(WAITING, APPROVAL, Decide(decision="approve", shown=seen))
@@ -87,7 +87,7 @@ def test_a_decision_is_about_what_stands_now_where_it_says_what_it_saw() -> None
 
 
 def test_what_cannot_be_shown_cannot_be_agreed_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown_calls, "MOST_CALLS", 0)
+    monkeypatch.setattr(shown_calls, "MAX_CALLS", 0)
     with pytest.raises(Conflict, match="more calls than can be shown"):
         agreed_on(WAITING, APPROVAL, Decide(decision="approve"))
     agreed_on(WAITING, APPROVAL, Decide(decision="deny"))

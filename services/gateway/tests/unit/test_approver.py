@@ -1,4 +1,4 @@
-"""Whether a request shows the approver's key."""
+"""Check of the approver's key."""
 
 import hashlib
 
@@ -13,7 +13,7 @@ NOOR = Approver("noor", hashlib.sha256(b"the key").hexdigest())
 
 
 @pytest.mark.parametrize("shown", ["Bearer the key", "bearer the key", "Bearer  the key "])
-def test_who_shows_the_key_may_decide(shown: str) -> None:
+def test_the_key_lets_its_holder_decide(shown: str) -> None:
     NOOR.check(shown)
     assert NOOR.principal == "approver:noor"
 
@@ -22,7 +22,7 @@ def test_who_shows_the_key_may_decide(shown: str) -> None:
     "shown",
     [None, "", "Bearer", "Bearer ", "Basic the key", "the key", "Bearer the ke", "Bearer x"],
 )
-def test_who_does_not_is_told_who_may_and_how(shown: str | None) -> None:
+def test_without_the_key_the_error_tells_who_may_decide_and_how(shown: str | None) -> None:
     with pytest.raises(Unauthorized, match="pml approvals approve WORKFLOW"):
         NOOR.check(shown)
 

@@ -18,7 +18,7 @@ from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.server_listings import wait_until_listed
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
-from pml_gateway.entrypoints.mcp.call_tool import McpCalls
+from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, Caller, ServerStatus
 from services.gateway.tests.calling import RunningWorkflows, call, keep, running, tool_calls
 from services.gateway.tests.examples import AT, READ, WRITE, finished, workflow
@@ -212,6 +212,6 @@ class Late:
 @pytest.mark.parametrize(("name", "fails"), [("fs_read", False), ("fs_write", True)])
 async def test_a_direct_call_looks_once_more_when_it_has_waited(name: str, fails: bool) -> None:
     late = Late()
-    calls = McpCalls(cast("AgentApi", late), late, 5.0)
+    calls = McpTools(cast("AgentApi", late), late, 5.0)
     result = await calls.call(Caller(workflow().scope, "ann"), name, {})
     assert (bool(result.is_error), late.waits) == (fails, 1)

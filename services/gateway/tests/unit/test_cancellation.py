@@ -7,8 +7,8 @@ import pytest
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
-from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.cancellation import require_open
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, RunEnded
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -64,7 +64,7 @@ def test_a_run_that_waits_in_its_midst_ends_at_once_and_says_what_it_has_done() 
     assert failed.error is not None
     assert failed.error.kind == "cancelled"
     assert failed.error.message.endswith("It has called fs:read.")
-    assert [task.tool for task in answer_of(failed, None).tasks] == ["fs:read"]
+    assert [task.tool for task in execute_response(failed, None).tasks] == ["fs:read"]
 
 
 def test_a_run_is_ended_by_the_executor_and_told_of_when_it_has() -> None:
@@ -79,7 +79,7 @@ def test_a_run_is_ended_by_the_executor_and_told_of_when_it_has() -> None:
     assert after(waiting, WISH) == (waiting, ())
     error = WorkflowError(kind="cancelled", message="mira cancelled it. It has called nothing.")
     failed, _ = after(waiting, RunEnded(finished(now, error=error), later(6)))
-    assert (failed.state, answer_of(failed, None).error) == ("failed", error)
+    assert (failed.state, execute_response(failed, None).error) == ("failed", error)
 
 
 def test_a_run_that_was_faster_than_its_cancellation_ended_as_it_did() -> None:

@@ -8,9 +8,9 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
 from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
 from pml_gateway.domain.workflow.events import Analyzed, RunEnded
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -81,13 +81,13 @@ def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked
     mocked = made("fs:write").model_copy(update={"mocked": True})
     run = finished(new, calls=[mocked])
     ended, _ = after(running, RunEnded(run, AT))
-    answer = answer_of(ended, None)
+    answer = execute_response(ended, None)
     assert answer.dry_run
     assert '"dryRun":true' in answer.to_json()
     assert [task.mocked for task in answer.tasks] == [True]
     assert view_of(ended).dry_run
     assert not view_of(workflow()).dry_run
-    assert "dryRun" not in answer_of(workflow(), None).to_json()
+    assert "dryRun" not in execute_response(workflow(), None).to_json()
 
 
 def test_the_hash_of_a_request_tells_dry_from_wet_and_one_mock_from_another() -> None:

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
-from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.approval import Decide, answerable
 from pml_gateway.domain.workflow.events import Due, RunEnded
@@ -102,7 +102,7 @@ def test_abort_and_replan_end_it_and_say_what_was_done(replan: bool, said: str) 
     assert failed.error.kind == "denied"
     assert failed.error.message.startswith(said)
     assert failed.error.message.endswith("It has called fs:read.")
-    assert [task.preview for task in answer_of(failed, None).tasks] == [preview(RESULT)]
+    assert [task.preview for task in execute_response(failed, None).tasks] == [preview(RESULT)]
 
 
 def test_nobody_deciding_in_time_ends_it() -> None:

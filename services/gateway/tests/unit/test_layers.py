@@ -14,9 +14,9 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
-from pml_gateway.domain.api.answer import answer_of, approval_asked
 from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
 from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.responses import approval_asked, execute_response
 from pml_gateway.domain.api.views import view_of
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.events import Analyzed
@@ -110,7 +110,7 @@ def test_a_person_sees_what_was_done_and_what_comes_next() -> None:
     view = view_of(now).approval
     assert view is not None
     assert (view.layer, view.begun) == (layer, True)
-    assert [task.tool for task in answer_of(now, None).tasks] == ["fs:read"]
+    assert [task.tool for task in execute_response(now, None).tasks] == ["fs:read"]
 
 
 @pytest.mark.parametrize(

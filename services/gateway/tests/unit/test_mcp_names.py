@@ -1,4 +1,4 @@
-"""Listed names: fit for real clients, unique, and never handed from one tool to another."""
+"""Listed names: valid for clients, unique, and never passed from one tool to another."""
 
 import re
 
@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from pml_gateway.domain.api.mcp_names import MAX_NAME, listed_names
 
-FIT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-NEAR = st.text(alphabet="ab_-:.é", min_size=1, max_size=4)
-IDS = st.sets(st.builds("{}:{}".format, NEAR, NEAR | st.text(min_size=1, max_size=90)), max_size=12)
+VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SIMILAR = st.text(alphabet="ab_-:.é", min_size=1, max_size=4)
+IDS = st.sets(
+    st.builds("{}:{}".format, SIMILAR, SIMILAR | st.text(min_size=1, max_size=90)), max_size=12
+)
 
 
 def test_a_plain_id_keeps_its_words() -> None:
@@ -26,14 +28,14 @@ def test_ids_that_would_share_a_name_all_carry_their_hash() -> None:
     assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names["a_b:c"])
 
 
-def test_a_name_that_looks_like_anothers_hash_gives_way() -> None:
+def test_a_name_that_equals_anothers_hashed_name_is_hashed() -> None:
     hashed = listed_names(["a:b_c", "a_b:c"])["a:b_c"]
     assert hashed.startswith("a_b_c_")
     names = listed_names(["a:b_c", "a_b:c", hashed.replace("a_", "a:", 1)])
     assert len(set(names.values())) == 3
 
 
-def test_a_reserved_name_is_not_given_away() -> None:
+def test_a_reserved_name_is_not_used() -> None:
     names = listed_names(["pml:execute"], reserved=["pml_execute"])
     assert re.fullmatch(r"pml_execute_[0-9a-f]{8}", names["pml:execute"])
 
@@ -46,10 +48,10 @@ def test_a_long_name_is_cut_and_hashed() -> None:
 
 
 @given(IDS)
-def test_every_name_is_fit_and_unique(ids: set[str]) -> None:
+def test_every_name_is_valid_and_unique(ids: set[str]) -> None:
     names = listed_names(ids, reserved=["a_b"])
     assert names.keys() == ids
-    assert all(FIT.fullmatch(name) for name in names.values())
+    assert all(VALID.fullmatch(name) for name in names.values())
     assert len(set(names.values())) == len(ids)
     assert "a_b" not in names.values()
 

@@ -1,4 +1,4 @@
-"""Tools as servers list them, and as we list them again."""
+"""Tools as servers list them, and as PML lists them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from pml_gateway.domain.api.mcp_tools import (
 SCHEMA: JsonObject = {"type": "object", "properties": {"path": {"type": "string"}}}
 
 
-def test_a_tool_is_taken_with_all_it_declares() -> None:
+def test_a_tool_is_defined_by_all_it_declares() -> None:
     tools, faults = definitions_of(
         "fs",
         [
@@ -57,7 +57,7 @@ def test_a_tool_is_taken_with_all_it_declares() -> None:
     )
 
 
-def test_hints_of_a_server_that_is_not_trusted_are_claims_and_count_for_nothing() -> None:
+def test_hints_of_an_untrusted_server_are_claims_and_do_not_count() -> None:
     listed: list[JsonObject] = [
         {"name": "a", "inputSchema": {}, "annotations": {"readOnlyHint": True}},
         {"name": "b", "inputSchema": {}, "annotations": {"title": "B"}},
@@ -74,7 +74,7 @@ def test_hints_of_a_server_that_is_not_trusted_are_claims_and_count_for_nothing(
     assert trusted[0].definition_hash != claims.definition_hash
 
 
-def test_what_is_not_declared_is_unknown() -> None:
+def test_undeclared_properties_are_unknown() -> None:
     (tool,), _ = definitions_of(
         "fs", [{"name": "a", "inputSchema": {}, "annotations": None}], trusted=True
     )
@@ -100,7 +100,7 @@ def test_tools_come_in_name_order_and_unusable_ones_are_explained() -> None:
 
 
 @pytest.mark.parametrize("other", [SCHEMA, {"type": "object"}], ids=["equal", "different"])
-def test_of_tools_with_one_name_none_is_used(other: JsonObject) -> None:
+def test_tools_that_share_a_name_are_all_left_out(other: JsonObject) -> None:
     listed: list[JsonObject] = [
         {"name": "twice", "inputSchema": SCHEMA},
         {"name": "once", "inputSchema": SCHEMA},
@@ -119,7 +119,7 @@ def test_of_tools_with_one_name_none_is_used(other: JsonObject) -> None:
         )
     )
 )
-def test_any_listing_is_sorted_out(listed: list[Any]) -> None:
+def test_every_tool_of_any_listing_is_usable_or_a_fault(listed: list[Any]) -> None:
     tools, faults = definitions_of("fs", listed, trusted=True)
     assert len(tools) + len(faults) == len({str(tool.get("name")) for tool in listed})
 
@@ -158,7 +158,7 @@ def test_a_schema_is_listed_where_every_client_can_use_it(
     assert ("outputSchema" in listing_of(tool, "x")) is expected
 
 
-def test_header_hints_stay_between_us_and_the_server() -> None:
+def test_header_hints_are_not_listed() -> None:
     schema: JsonObject = {
         "type": "object",
         "properties": {"key": {"type": "string", "x-mcp-header": "Key"}},
@@ -172,6 +172,6 @@ def test_header_hints_stay_between_us_and_the_server() -> None:
     }
 
 
-def test_near_names_are_suggested() -> None:
+def test_similar_names_are_suggested() -> None:
     assert did_you_mean("fs:raed", ["fs:read", "git:log"]) == "; did you mean fs:read?"
     assert did_you_mean("x", ["fs:read"]) == ""

@@ -1,11 +1,17 @@
-"""Who may talk to a gateway on loopback."""
+"""Host and Origin headers that the gateway accepts."""
 
 import pytest
 
-from pml_gateway.domain.api.origin import Authority, Names, authority, is_loopback, names_of
+from pml_gateway.domain.api.origin import (
+    AllowedHosts,
+    Authority,
+    allowed_hosts,
+    authority,
+    is_loopback,
+)
 
 PORT = 8080
-OURS = Names()
+OWN = AllowedHosts()
 
 
 @pytest.mark.parametrize(
@@ -18,8 +24,8 @@ OURS = Names()
         ("[0:0::1]:8080", "http://127.0.0.1:8080"),
     ],
 )
-def test_this_machine_is_let_in(host: str, origin: str | None) -> None:
-    assert OURS.foreign([host], [origin] if origin else [], PORT) is None
+def test_requests_from_this_machine_are_accepted(host: str, origin: str | None) -> None:
+    assert OWN.rejection([host], [origin] if origin else [], PORT) is None
 
 
 @pytest.mark.parametrize(
@@ -54,9 +60,9 @@ def test_this_machine_is_let_in(host: str, origin: str | None) -> None:
         "localhost:٨٠٨٠",
     ],
 )
-def test_a_host_that_is_not_exactly_ours_is_foreign(host: str) -> None:
-    told = OURS.foreign([host], [], PORT)
-    assert told == f"the Host header {host!r} is none of ours"
+def test_a_host_that_is_not_exactly_an_own_one_is_rejected(host: str) -> None:
+    reason = OWN.rejection([host], [], PORT)
+    assert reason == f"the Host header {host!r} is not allowed"
 
 
 @pytest.mark.parametrize(
@@ -83,9 +89,9 @@ def test_a_host_that_is_not_exactly_ours_is_foreign(host: str) -> None:
         "http://localhost:8080 http://localhost:8080",
     ],
 )
-def test_a_page_of_another_origin_is_foreign(origin: str) -> None:
-    told = OURS.foreign(["127.0.0.1:8080"], [origin], PORT)
-    assert told == f"the Origin {origin!r} is none of ours"
+def test_a_page_of_another_origin_is_rejected(origin: str) -> None:
+    reason = OWN.rejection(["127.0.0.1:8080"], [origin], PORT)
+    assert reason == f"the Origin {origin!r} is not allowed"
 
 
 @pytest.mark.parametrize(
@@ -97,12 +103,14 @@ def test_a_page_of_another_origin_is_foreign(origin: str) -> None:
         (["localhost:8080"], ["http://localhost:8080", "http://evil.example"]),
     ],
 )
-def test_a_request_names_us_once(hosts: list[str], origins: list[str]) -> None:
-    assert "one Host header" in str(OURS.foreign(hosts, origins, PORT))
+def test_a_request_has_one_host_and_at_most_one_origin(
+    hosts: list[str], origins: list[str]
+) -> None:
+    assert "exactly one Host header" in str(OWN.rejection(hosts, origins, PORT))
 
 
 @pytest.mark.parametrize(
-    ("host", "origin", "own_port", "let_in"),
+    ("host", "origin", "own_port", "accepted"),
     [
         ("localhost", "http://localhost", 80, True),
         ("localhost:80", "http://localhost", 80, True),
@@ -112,13 +120,13 @@ def test_a_request_names_us_once(hosts: list[str], origins: list[str]) -> None:
     ],
 )
 def test_a_port_that_is_not_given_is_the_default(
-    host: str, origin: str, own_port: int | None, let_in: bool
+    host: str, origin: str, own_port: int | None, accepted: bool
 ) -> None:
-    assert (OURS.foreign([host], [origin], own_port) is None) is let_in
+    assert (OWN.rejection([host], [origin], own_port) is None) is accepted
 
 
 @pytest.mark.parametrize(
-    ("host", "origin", "let_in"),
+    ("host", "origin", "accepted"),
     [
         ("pml.example", "https://pml.example", True),
         ("PML.example:443", "http://pml.example", True),
@@ -131,9 +139,9 @@ def test_a_port_that_is_not_given_is_the_default(
         ("[2001:db8::1]:443", "https://[2001:DB8:0::1]", True),
     ],
 )
-def test_a_name_we_were_given_is_let_in(host: str, origin: str, let_in: bool) -> None:
-    names = names_of({"127.0.0.1"}, ["PML.example", "behind.example:9000", "2001:db8::1"])
-    assert (names.foreign([host], [origin], PORT) is None) is let_in
+def test_a_configured_name_is_accepted(host: str, origin: str, accepted: bool) -> None:
+    names = allowed_hosts({"127.0.0.1"}, ["PML.example", "behind.example:9000", "2001:db8::1"])
+    assert (names.rejection([host], [origin], PORT) is None) is accepted
     assert set(names.hosts) == {
         "127.0.0.1",
         "pml.example",
@@ -142,24 +150,24 @@ def test_a_name_we_were_given_is_let_in(host: str, origin: str, let_in: bool) ->
     }
 
 
-def test_a_star_lets_all_in() -> None:
-    names = names_of({"127.0.0.1"}, ["*"])
-    assert names.foreign(["evil.example"], ["https://evil.example"], PORT) is None
+def test_a_star_accepts_every_name() -> None:
+    names = allowed_hosts({"127.0.0.1"}, ["*"])
+    assert names.rejection(["evil.example"], ["https://evil.example"], PORT) is None
     assert names.hosts == ("*",)
 
 
 @pytest.mark.parametrize("text", ["http://pml.example", "pml.example/", "", "a b", "*.example"])
-def test_what_is_no_host_cannot_be_configured(text: str) -> None:
-    with pytest.raises(ValueError, match="is no host: write "):
-        names_of((), [text])
+def test_a_name_that_is_not_a_host_cannot_be_configured(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a host: write "):
+        allowed_hosts((), [text])
 
 
-def test_an_authority_reads_as_it_is_written() -> None:
+def test_an_authority_is_normalised() -> None:
     assert str(authority("[0::1]:80")) == "[::1]:80"
     assert authority("A_b.example") == Authority("a_b.example")
 
 
-def test_loopback_is_what_only_this_machine_reaches() -> None:
+def test_loopback_hosts_are_reached_from_this_machine_only() -> None:
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "localhost", "::1"))
     others = ("0.0.0.0", "::", "10.0.0.1", "", "127.evil.example")  # noqa: S104 - refused
     assert not any(is_loopback(host) for host in others)

@@ -10,8 +10,8 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_gateway.domain.api.answer import answer_of
-from pml_gateway.domain.api.mcp_answers import answer_of_tool
+from pml_gateway.domain.api.mcp_results import tool_call_result
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
 from pml_gateway.domain.workflow.events import Analyzed, Asked, Decided, Due, RunEnded
 from pml_gateway.domain.workflow.parking import denied_calls, lines_of
@@ -80,7 +80,7 @@ def test_what_a_run_waits_for_is_asked_with_what_it_has_calls_made() -> None:
 
 def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
     now, _ = standing()
-    told = answer_of(now, None)
+    told = execute_response(now, None)
     assert told.status == "approval_required"
     assert told.approval is not None
     assert told.approval.begun
@@ -93,8 +93,8 @@ def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
     assert view.approval is not None
     assert view.approval.begun
     assert len(view.tasks) == 2
-    text = str(answer_of_tool(WRITE, told))
-    assert "waits in its midst" in text
+    text = str(tool_call_result(WRITE, told))
+    assert "the run is parked" in text
 
 
 def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
@@ -122,7 +122,7 @@ def test_all_calls_that_wait_are_one_question() -> None:
     assert isinstance(asked, ApprovalRequested)
     (reason,) = asked.decision.reasons
     assert "and 1 more calls wait beside it" in reason
-    told = answer_of(now, None)
+    told = execute_response(now, None)
     assert told.approval is not None
     shown = [call.arguments[0].text for call in told.approval.calls]
     assert shown == ['"/a"', '"/b"']
@@ -220,7 +220,7 @@ def test_a_denial_ends_it_and_says_what_was_calls_made() -> None:
         tool="fs:write",
         arguments={"path": "/a"},
     )
-    assert len(answer_of(failed, None).tasks) == 2
+    assert len(execute_response(failed, None).tasks) == 2
 
 
 def test_an_agent_may_be_told_to_send_another_program() -> None:
@@ -235,7 +235,7 @@ def test_an_agent_may_be_told_to_send_another_program() -> None:
     failed, _ = after(new, Analyzed(by_name(new), AT), no)
     assert failed.error is not None
     assert failed.error.message == "mira wants another plan instead of it. Send another program"
-    assert answer_of(failed, None).tasks == ()
+    assert execute_response(failed, None).tasks == ()
 
 
 def test_nobody_deciding_in_time_ends_it_too() -> None:
@@ -259,11 +259,13 @@ def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:
     two = now.analysis.model_copy(
         update={"dynamic_calls": (*calls, calls[0].model_copy(update={"line": 7}))}
     )
-    told = answer_of(replace(now, analysis=two), None)
+    told = execute_response(replace(now, analysis=two), None)
     assert told.approval is not None
     assert "on line 4 or 7" in told.approval.reasons[0]
     assert told.approval.calls[0].line is None
-    nowhere = answer_of(replace(now, analysis=two.model_copy(update={"dynamic_calls": ()})), None)
+    nowhere = execute_response(
+        replace(now, analysis=two.model_copy(update={"dynamic_calls": ()})), None
+    )
     assert nowhere.approval is not None
     assert " line " not in nowhere.approval.reasons[0]
 

@@ -1,4 +1,4 @@
-"""All calls of a program, each with every argument and where it comes from."""
+"""All calls of a program, each with every argument and its origin."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -25,7 +25,7 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api import shown_calls
 from pml_gateway.domain.api.shown_arguments import ShownArgument
-from pml_gateway.domain.api.shown_calls import Shown, ShownCall, program_shown
+from pml_gateway.domain.api.shown_calls import ShownCall, ShownCalls, shown_calls_of_program
 from services.gateway.tests.examples import analyzed, workflow
 
 OUTER, INNER = UUID(int=1), UUID(int=2)
@@ -69,7 +69,7 @@ def shown(
     capabilities: Sequence[NestedCapability] = (),
     dynamic: Sequence[DynamicCall] = (),
     whole: bool = False,
-) -> Shown:
+) -> ShownCalls:
     ask = ToolDecision(
         tool="fs:write",
         verdict="ask",
@@ -86,14 +86,14 @@ def shown(
             "decision": analysis.decision.model_copy(update={"tools": (ask,)}),
         }
     )
-    return program_shown(analysis, args or {}, whole=whole)
+    return shown_calls_of_program(analysis, args or {}, whole=whole)
 
 
 def only(argument: Argument, **args: JsonValue) -> ShownArgument:
-    """How the one argument of a call is shown."""
+    """Return the only argument of the only call, as shown."""
     (call,) = shown(task(path=argument), args=args).calls
-    (told,) = call.arguments
-    return told
+    (argument_shown,) = call.arguments
+    return argument_shown
 
 
 def parameter(*path: ResultStep, default: tuple[JsonValue, ...] = ()) -> ParameterArgument:
@@ -140,91 +140,94 @@ ONE = {
 
 
 @pytest.mark.parametrize(("argument", "kind", "words", "text"), ONE.values(), ids=ONE)
-def test_an_argument_is_told_with_its_source(
+def test_an_argument_is_shown_with_its_source(
     argument: Argument, kind: str, words: str, text: str | None
 ) -> None:
-    told = only(argument, path="/given", list=[1, 2], none=[])
-    assert (told.name, told.kind, told.words, told.text) == ("path", kind, words, text)
-    assert told.is_whole
+    listed = only(argument, path="/given", list=[1, 2], none=[])
+    assert (listed.name, listed.kind, listed.words, listed.text) == ("path", kind, words, text)
+    assert listed.is_whole
 
 
-def test_parts_of_objects_and_lists_are_told_one_by_one() -> None:
+def test_parts_of_objects_and_lists_are_shown_one_by_one() -> None:
     made = ObjectArgument(fields={"a": SAFE, "b": ArrayArgument(items=(parameter("path"), SAFE))})
-    told = only(made, path="/given")
-    assert (told.kind, [part.name for part in told.parts]) == ("object", ["a", "b"])
-    items = told.parts[1]
+    listed = only(made, path="/given")
+    assert (listed.kind, [part.name for part in listed.parts]) == ("object", ["a", "b"])
+    items = listed.parts[1]
     assert items.kind == "list"
     assert [(part.name, part.kind) for part in items.parts] == [("0", "caller"), ("1", "literal")]
 
 
-def test_a_spread_is_told_with_the_keys_that_it_may_set() -> None:
+def test_a_spread_is_shown_with_the_keys_that_it_may_set() -> None:
     some = ReferenceArgument(expression="opts", node_id="n0", path=("o",), keys=("path", "mode"))
-    (call,) = shown(placed({"path": SAFE, "...opts": some})).calls
+    (call,) = shown(task_with({"path": SAFE, "...opts": some})).calls
     path, spread = call.arguments
     assert (path.kind, [part.kind for part in path.parts]) == ("either", ["literal", "result"])
     assert (spread.name, spread.words) == ("...opts", "may set path, mode")
     assert spread.parts[0].text == "n0.o"
     anything = ReferenceArgument(expression="opts()")
-    (call,) = shown(placed({"...opts()": anything})).calls
+    (call,) = shown(task_with({"...opts()": anything})).calls
     assert call.arguments[0].words == "may set any key"
     assert call.arguments[0].parts[0].kind == "computed"
     nothing = some.model_copy(update={"keys": ()})
-    (call,) = shown(placed({"...opts": nothing})).calls
+    (call,) = shown(task_with({"...opts": nothing})).calls
     assert call.arguments[0].words == "may set nothing"
 
 
-def placed(arguments: dict[str, Argument]) -> TaskNode:
+def task_with(arguments: dict[str, Argument]) -> TaskNode:
     return task().model_copy(update={"arguments": arguments})
 
 
-def test_either_may_be_left_out() -> None:
+def test_an_alternative_may_be_absent() -> None:
     inside = ObjectArgument(fields={"x": parameter("list", None, "path")})
-    told = only(inside, list=[{"path": "/a"}, {}]).parts[0]
-    assert told.kind == "either"
-    assert [(part.kind, part.text) for part in told.parts] == [("caller", '"/a"'), ("absent", None)]
+    listed = only(inside, list=[{"path": "/a"}, {}]).parts[0]
+    assert listed.kind == "either"
+    assert [(part.kind, part.text) for part in listed.parts] == [
+        ("caller", '"/a"'),
+        ("absent", None),
+    ]
 
 
-def test_every_site_is_listed_none_as_and_so_many_more() -> None:
+def test_every_call_site_is_listed() -> None:
     nodes = [task(f"n{n}", path=LiteralArgument(value=f"/{n}")) for n in range(50)]
-    told = shown(*nodes)
-    assert [call.arguments[0].text for call in told.calls] == [f'"/{n}"' for n in range(50)]
-    assert {call.verdict for call in told.calls} == {"ask"}
-    assert told.is_whole
+    listed = shown(*nodes)
+    assert [call.arguments[0].text for call in listed.calls] == [f'"/{n}"' for n in range(50)]
+    assert {call.verdict for call in listed.calls} == {"ask"}
+    assert listed.is_whole
 
 
-def test_calls_inside_capabilities_are_shown_with_what_the_program_hands_over() -> None:
+def test_calls_inside_capabilities_are_shown_with_the_arguments_the_program_passes() -> None:
     inner = nested(INNER, task(path=parameter("to"), repeats=True), name="fs:inner")
     outer = nested(OUTER, calls(INNER, "n2", to=parameter("path")), task("n3"))
-    told = shown(
+    listed = shown(
         calls(OUTER, "n1", path=parameter("where")),
         args={"where": "/x"},
         capabilities=(outer, inner),
     )
-    assert [(call.node_id, call.within, call.how_often) for call in told.calls] == [
+    assert [(call.node_id, call.within, call.how_often) for call in listed.calls] == [
         ("n1", None, "once"),
         ("n1/n2", "fs:outer", "once"),
         ("n1/n2/n1", "fs:inner", "any number of times"),
         ("n1/n3", "fs:outer", "once"),
     ]
-    write = told.calls[2].arguments[0]
+    write = listed.calls[2].arguments[0]
     assert (write.kind, write.text, write.marks) == ("caller", '"/x"', ("absolute path",))
-    assert told.calls[2].verdict == "ask"
+    assert listed.calls[2].verdict == "ask"
 
 
-def test_a_loop_round_a_capability_repeats_its_calls() -> None:
-    told = shown(calls(OUTER, "n1", repeats=True), capabilities=(nested(OUTER, task()),))
-    assert told.calls[1].how_often == "any number of times"
+def test_a_loop_around_a_capability_repeats_its_calls() -> None:
+    listed = shown(calls(OUTER, "n1", repeats=True), capabilities=(nested(OUTER, task()),))
+    assert listed.calls[1].how_often == "any number of times"
 
 
-def test_capabilities_that_call_each_other_are_followed_as_deep_as_they_may_stand() -> None:
+def test_capabilities_that_call_each_other_are_followed_to_the_maximum_depth() -> None:
     again = nested(OUTER, calls(OUTER, "n1"), task("n2"))
-    told = shown(calls(OUTER, "n1"), capabilities=(again,))
-    assert max(call.node_id.count("/") for call in told.calls) == 3
+    listed = shown(calls(OUTER, "n1"), capabilities=(again,))
+    assert max(call.node_id.count("/") for call in listed.calls) == 3
     unknown = CapabilityNode(id="n1", line=1, column=1, name="fs:gone")
     assert [call.tool for call in shown(unknown).calls] == ["cap:fs:gone"]
 
 
-def test_long_literals_are_cut_and_whole_where_it_is_asked_for() -> None:
+def test_long_literals_are_cut_unless_requested_whole() -> None:
     long = "/x" * 2_000
     deep: list[JsonValue] = ["y" * 2_000]
     node = task(
@@ -240,9 +243,9 @@ def test_long_literals_are_cut_and_whole_where_it_is_asked_for() -> None:
     assert "4,002 characters" in (brief.calls[0].arguments[0].text or "")
 
 
-def test_the_digest_tells_any_two_questions_apart() -> None:
+def test_different_calls_have_different_digests() -> None:
     long = "x" * 5_000
-    told = [
+    listed = [
         shown(task(path=SAFE)),
         shown(task(path=LiteralArgument(value="/evil"))),
         shown(task(path=SAFE), task("n2", path=SAFE)),
@@ -253,30 +256,30 @@ def test_the_digest_tells_any_two_questions_apart() -> None:
         shown(task(path=LiteralArgument(value=f"{long}b{long}"))),
         shown(task(path=SAFE), dynamic=[DynamicCall(expression="x", line=1, column=1)]),
     ]
-    assert len({each.digest() for each in told}) == len(told)
-    assert told[0].digest() == shown(task(path=SAFE)).digest()
+    assert len({each.digest() for each in listed}) == len(listed)
+    assert listed[0].digest() == shown(task(path=SAFE)).digest()
 
 
-@pytest.mark.parametrize("limit", ["MOST_CALLS", "MOST_ARGUMENTS"])
-def test_more_than_anybody_reads_is_said_to_be_more(
+@pytest.mark.parametrize("limit", ["MAX_CALLS", "MAX_ARGUMENTS"])
+def test_a_listing_over_the_limits_is_marked_incomplete(
     monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     monkeypatch.setattr(shown_calls, limit, 3)
     nodes = [task(f"n{n}", path=SAFE) for n in range(9)]
-    told = shown(*nodes)
-    assert len(told.calls) < 9
-    assert (told.is_all, told.is_whole) == (False, False)
+    listed = shown(*nodes)
+    assert len(listed.calls) < 9
+    assert (listed.is_all, listed.is_whole) == (False, False)
     assert shown(*nodes[:3]).is_all
 
 
-def test_a_name_that_misleads_is_marked_too() -> None:
-    (call,) = shown(placed({"p\u0430th": SAFE, "a\u200b": SAFE})).calls
+def test_a_misleading_name_is_marked() -> None:
+    (call,) = shown(task_with({"p\u0430th": SAFE, "a\u200b": SAFE})).calls
     first, second = call.arguments
     assert "reads like other characters" in first.marks[-1]
-    assert (second.name, "nobody sees" in second.marks[-1]) == ("a\\u200b", True)
+    assert (second.name, "invisible characters" in second.marks[-1]) == ("a\\u200b", True)
 
 
-def test_a_call_is_told_with_its_place() -> None:
+def test_a_call_is_shown_with_its_place() -> None:
     (call,) = shown(task()).calls
     assert isinstance(call, ShownCall)
     assert (call.line, call.column, call.tool, call.within) == (1, 3, "fs:write", None)

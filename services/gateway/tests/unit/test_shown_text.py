@@ -1,4 +1,4 @@
-"""Values as an approver reads them."""
+"""Values rendered as text for approvers."""
 
 import json
 
@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from pml_common.binding.canonical import sha256_of
-from pml_gateway.domain.api.shown_text import LONGEST, Texts, digest_of, json_text, marks_of
+from pml_gateway.domain.api.shown_text import LONGEST, TextRenderer, digest_of, json_text, marks_of
 
 UPWARDS, ABSOLUTE = "leads upwards (..)", "absolute path"
-HONEST = [
+HARMLESS = [
     "notes/monday.md",
     "a..b",
     "...",
@@ -36,9 +36,9 @@ MARKED = {
     "a file": ("FILE:///x", [ABSOLUTE]),
     "in a list": ([{"deep": "../x"}, "/x"], [UPWARDS, ABSOLUTE]),
     "a key": ({"/x": 1}, [ABSOLUTE]),
-    "turned": ("safe\u202egnp", ["changes the direction of text (\\u202e)"]),
-    "hidden": ("pass\u200bword", ["has characters that nobody sees (\\u200b)"]),
-    "a control": ("a\x1b[2J", ["has characters that nobody sees (\\x1b)"]),
+    "direction": ("safe\u202egnp", ["changes the direction of text (\\u202e)"]),
+    "hidden": ("pass\u200bword", ["has invisible characters (\\u200b)"]),
+    "a control": ("a\x1b[2J", ["has invisible characters (\\x1b)"]),
     "one letter": (
         "p\u0430ypal",
         ["reads like other characters (\u0430, U+0430, is not a)"],
@@ -52,13 +52,13 @@ MARKED = {
 }
 
 
-@pytest.mark.parametrize("value", HONEST, ids=str)
-def test_an_honest_value_has_no_marks(value: JsonValue) -> None:
+@pytest.mark.parametrize("value", HARMLESS, ids=str)
+def test_a_harmless_value_has_no_marks(value: JsonValue) -> None:
     assert marks_of(value) == ()
 
 
 @pytest.mark.parametrize(("value", "marks"), MARKED.values(), ids=MARKED)
-def test_what_may_mislead_is_marked(value: JsonValue, marks: list[str]) -> None:
+def test_a_misleading_value_is_marked(value: JsonValue, marks: list[str]) -> None:
     assert list(marks_of(value)) == marks
 
 
@@ -71,7 +71,7 @@ def test_a_text_is_json_of_the_value_and_visible(value: JsonValue) -> None:
 
 def test_a_long_text_is_cut_in_the_middle_and_says_so() -> None:
     value = "/home/" + "x" * 12_337 + "/x"
-    text, cut, marks = Texts().of_value(value)
+    text, cut, marks = TextRenderer().of_value(value)
     assert text.startswith('"/home/xxx')
     assert text.endswith('xxx/x"')
     assert f"xxx…(12,347 characters, sha256 {sha256_of(value)[:8]}…)…xxx" in text
@@ -81,18 +81,18 @@ def test_a_long_text_is_cut_in_the_middle_and_says_so() -> None:
     assert marks == (ABSOLUTE,)
 
 
-def test_it_is_whole_where_there_is_room_and_what_is_given_twice_is_read_once() -> None:
-    texts, value = Texts(room=500), "x" * 300
+def test_a_long_text_is_whole_within_the_budget_and_rendered_once() -> None:
+    texts, value = TextRenderer(budget=500), "x" * 300
     assert texts.of_value(value).text == f'"{value}"'
-    assert texts.of_value(value).cut is not None, "the room is used up"
-    assert Texts().of_value("x" * (LONGEST - 2)).cut is None
+    assert texts.of_value(value).cut is not None, "the budget is used up"
+    assert TextRenderer().of_value("x" * (LONGEST - 2)).cut is None
 
 
-def test_an_expression_is_shown_as_it_stands() -> None:
-    assert Texts().of_expression("a\u202e + b").text == "a\\u202e + b"
-    assert Texts().of_expression("x" * 300).cut is not None
-    assert Texts(room=300).of_expression("x" * 300).cut is None
+def test_an_expression_is_shown_as_written() -> None:
+    assert TextRenderer().of_expression("a\u202e + b").text == "a\\u202e + b"
+    assert TextRenderer().of_expression("x" * 300).cut is not None
+    assert TextRenderer(budget=300).of_expression("x" * 300).cut is None
 
 
-def test_half_a_character_has_a_digest_too() -> None:
+def test_a_lone_surrogate_has_a_digest() -> None:
     assert digest_of("\ud800") != digest_of("\ud801")

@@ -8,8 +8,8 @@ from typing import TypeVar
 import pytest
 
 from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
-from pml_common.bus.identity import all_services_identity
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog

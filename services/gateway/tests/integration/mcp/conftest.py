@@ -1,4 +1,4 @@
-"""Our small MCP server in every way it can be reached."""
+"""The test server, over every transport."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from pml_gateway.domain.servers.server_config import ServerConfig
-from services.gateway.tests.integration.mcp.harness import ServerWorld
+from services.gateway.tests.integration.mcp.harness import ServerHarness
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> ServerWorld:
-    """A place for servers."""
-    return ServerWorld(tmp_path)
+def harness(tmp_path: Path) -> ServerHarness:
+    """Starter of upstream servers."""
+    return ServerHarness(tmp_path)
 
 
 @pytest.fixture(params=["stdio", "stdio --legacy", "http", "http --legacy"])
 async def reached(
-    request: pytest.FixtureRequest, world: ServerWorld
+    request: pytest.FixtureRequest, harness: ServerHarness
 ) -> AsyncGenerator[ServerConfig]:
-    """A server over each transport, in each generation of the protocol."""
+    """A server per transport and generation of the protocol."""
     transport, *flags = str(request.param).split()
     if transport == "stdio":
-        yield world.stdio(*flags)
+        yield harness.stdio(*flags)
         return
-    async with world.http(*flags) as (server, _):
+    async with harness.http(*flags) as (server, _):
         yield server

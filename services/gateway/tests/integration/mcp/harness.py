@@ -1,4 +1,4 @@
-"""MCP servers to connect to, and somebody to connect to them."""
+"""Upstream MCP servers for tests, and a pool connected to them."""
 
 import asyncio
 import socket
@@ -18,19 +18,19 @@ PROGRAM = Path(__file__).parent / "server_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
 
 
-class ServerWorld:
-    """The place of one test's servers: the log of their calls, and the HTTP ones' processes."""
+class ServerHarness:
+    """Starts the servers of one test; they share a log of their calls."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "calls.log"
         self.log.touch()
 
     def lines(self) -> list[str]:
-        """What the servers noted so far."""
+        """Return the lines that the servers have logged."""
         return self.log.read_text().splitlines()
 
     def stdio(self, *flags: str, env: Mapping[str, str] | None = None) -> StdioServer:
-        """A server to be run as a child."""
+        """Configure a server that runs as a child process."""
         args = (str(PROGRAM), "--log", str(self.log), *flags)
         return StdioServer(command=sys.executable, args=args, env=dict(env or {}), trust="hints")
 
@@ -38,7 +38,7 @@ class ServerWorld:
     async def http(
         self, *flags: str, port: int | None = None
     ) -> AsyncGenerator[tuple[HttpServer, asyncio.subprocess.Process]]:
-        """A server that runs by itself until this is left, and its process."""
+        """Run an HTTP server until the context exits; yield it and its process."""
         port = port or free_port()
         args = (str(PROGRAM), "--log", str(self.log), "--port", str(port), *flags)
         process = await asyncio.create_subprocess_exec(sys.executable, *args)
@@ -53,7 +53,7 @@ class ServerWorld:
 
 @dataclass
 class Listener:
-    """Hears listings; the first few times it fails, as often as it is told to."""
+    """Records listings; the first `failures` calls fail."""
 
     failures: int = 0
     listings: list[tuple[str, set[str]]] = field(default_factory=list[tuple[str, set[str]]])
@@ -72,7 +72,7 @@ async def connected(
     environment: Mapping[str, str] | None = None,
     on_tools: Listener | None = None,
 ) -> AsyncGenerator[McpServers]:
-    """Connections to servers, each of them ready or failed."""
+    """Connect to servers; all of them are ready or failed on entry."""
     pool = McpServers(
         servers, environment=environment or {}, limits=limits, on_tools=on_tools or Listener()
     )

@@ -1,4 +1,4 @@
-"""Connects to the test server over stdio, writes that server's pid to a file, and stays."""
+"""Program that connects to the test server over stdio, writes its pid to a file, and waits."""
 
 import asyncio
 import os
@@ -12,14 +12,14 @@ from pml_gateway.domain.servers.server_config import StdioServer
 async def main(log: Path) -> None:
     program = Path(__file__).parent / "server_program.py"
     server = StdioServer(command=sys.executable, args=(str(program), "--log", str(log)))
-    servers = McpServers({"box": server})
-    await servers.start()
-    await servers.settled(20)
-    tell_children(log)
+    pool = McpServers({"box": server})
+    await pool.start()
+    await pool.settled(20)
+    write_children(log)
     await asyncio.Event().wait()
 
 
-def tell_children(log: Path) -> None:
+def write_children(log: Path) -> None:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     log.write_text("\n".join(children.split()))
 

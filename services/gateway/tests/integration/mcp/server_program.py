@@ -1,7 +1,7 @@
 """A small MCP server, run as a program: over stdio, or over HTTP with `--port`.
 
-What happens to its calls goes into the file `--log`, a line each. With `--legacy` it knows only the
-revisions that begin with a handshake.
+Its calls are logged to the file `--log`, a line each. With `--legacy` it supports only revisions
+of the protocol that begin with a handshake.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def says(*texts: str, error: bool = False) -> CallToolResult:
 
 
 class Program:
-    """The tools: each method after `tools` is one."""
+    """Handlers of the tools, one method each."""
 
     def __init__(self, log: Path, odd: bool) -> None:
         self._log = log
@@ -139,7 +139,7 @@ class Program:
         return says(os.environ.get(args["name"], "absent"))
 
     async def huge(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
-        """Write a line on stderr, and answer with one."""
+        """Write a line to stderr and return one."""
         self._note("huge")
         sys.stderr.write("y" * args["stderr"])
         return says("x" * args["size"])
@@ -169,7 +169,7 @@ async def serve_stdio(server: Server[Any], legacy: bool) -> None:
 
 
 def server_of(program: Program) -> Server[Any]:
-    """The server with this program's tools."""
+    """Build the server."""
     return Server(
         "for-tests",
         on_list_tools=program.list_tools,

@@ -14,7 +14,7 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api.answer import STATUS
+from pml_gateway.domain.api.responses import STATUS
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.api.views import WorkflowSummary
 from pml_gateway.domain.workflow.workflow import Approval, Workflow

@@ -1,4 +1,4 @@
-"""What agents ask and are answered, over REST and MCP alike (F2)."""
+"""Requests to execute and their responses, the same over REST and MCP (F2)."""
 
 import hashlib
 import json
@@ -38,8 +38,8 @@ IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$
 
 _SOURCES: Final = ("code", "dag", "tool", "capability")
 _NO_LAYERS: Final = (
-    "is for a dag: only a dag has layers; send the calls as one, or leave this out and have the "
-    "policy ask about tools"
+    "is for a dag: only a dag has layers; send the calls as one, or omit this and let the policy "
+    "ask for tools"
 )
 
 Mode = Literal["direct", "by_name", "suggest"]
@@ -47,64 +47,99 @@ Status = Literal["success", "error", "approval_required", "suggestions", "runnin
 
 
 class Request(BaseModel):
-    """What somebody asks; a field we do not know is a mistake, not noise."""
+    """Base of requests; unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ExecuteRequest(Request):
-    """Run `code`, a `dag` of calls, one `tool`, or the capability known as `capability`; with none
-    of them, find what serves `intent`.
+    """Run one of `code`, `dag`, `tool` or `capability`; with none of them, return suggestions for
+    `intent`."""
 
-    `name` is what the program shall be learned by. `context` is another word for `args`. `timeout`
-    is how many seconds the program may run. The same `idempotency_key` never runs it twice. In a
-    dry run mocks answer tools that are not read-only, by default `{success: true, mocked: true}`;
-    those in `dry_run_mocks` with what it holds: a value, or a list of values for call after call.
-    With `per_layer_validation` the run of a `dag` waits for a person between layers that hold a
-    tool which is not read-only or needs approval.
-    """
-
-    intent: Intent | None = None
-    code: Annotated[str, StringConstraints(min_length=1)] | None = None
-    name: CapabilityName | None = None
-    dag: Dag | None = None
-    tool: ToolSource | None = None
-    capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
-    args: JsonObject | None = None
-    context: JsonObject | None = None
-    idempotency_key: IdempotencyKey | None = None
-    timeout: float | None = Field(default=None, gt=0)
-    per_layer_validation: bool = False
-    dry_run: bool = Field(default=False, alias="dryRun")
-    dry_run_mocks: dict[ToolId, JsonValue] | None = Field(default=None, alias="dryRunMocks")
+    intent: Intent | None = Field(
+        default=None, description="Purpose of the program, in a sentence; it is searchable later."
+    )
+    code: Annotated[str, StringConstraints(min_length=1)] | None = Field(
+        default=None,
+        description="TypeScript: the body of an async function. It ends with `return <result>`.",
+    )
+    name: CapabilityName | None = Field(
+        default=None,
+        description="Name to store the program under: namespace:action, as `fs:ensure_file`.",
+    )
+    dag: Dag | None = Field(
+        default=None,
+        description="Calls instead of code; calls that do not depend on each other are made in "
+        "parallel. The result is every task's output by its id.",
+    )
+    tool: ToolSource | None = Field(
+        default=None,
+        description="One tool instead of code: called with defaultArgs, overridden by args.",
+    )
+    capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Name or id of a capability to run instead of code."
+    )
+    args: JsonObject | None = Field(
+        default=None,
+        description="Arguments: `args` in the code; each is also the value of a variable of its "
+        "name that the code does not declare.",
+    )
+    context: JsonObject | None = Field(
+        default=None, description="Synonym of args; give only one of them."
+    )
+    idempotency_key: IdempotencyKey | None = Field(
+        default=None,
+        description="Runs the request only once: the same key again returns the first response.",
+    )
+    timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that the program may run."
+    )
+    per_layer_validation: bool = Field(
+        default=False,
+        description="For a dag: between layers, before one with a tool that is not read-only or "
+        "needs approval, the run waits for a person, who sees what was done and what comes next.",
+    )
+    dry_run: bool = Field(
+        default=False,
+        alias="dryRun",
+        description="Try the program: tools that are not marked read-only are mocked and need no "
+        "approval; nothing is learned.",
+    )
+    dry_run_mocks: dict[ToolId, JsonValue] | None = Field(
+        default=None,
+        alias="dryRunMocks",
+        description="Results of mocked tools, by `server:tool`: a value, or a list of values for "
+        "successive calls. By default {success: true, mocked: true}.",
+    )
 
     @property
     def arguments(self) -> JsonObject:
-        """What the program is given, under either word."""
+        """The program's arguments, from `args` or `context`."""
         return self.args or self.context or {}
 
 
 def request_hash(request: ExecuteRequest) -> str:
-    """What two requests under one idempotency key must have in common: SHA-256 of the rest."""
-    asked = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
-    content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    """Return the SHA-256 of all fields but the idempotency key; requests under one key must have
+    the same."""
+    fields = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
+    content = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def dry_run_of(request: ExecuteRequest) -> DryRun | None:
-    """How it shall run dry, if it shall."""
+    """Return the settings of a dry run; None if the request is not for one."""
     return DryRun(mocks=request.dry_run_mocks or {}) if request.dry_run else None
 
 
 def validated_layers(request: ExecuteRequest) -> tuple[tuple[str, ...], ...]:
-    """The ids of a DAG's tasks by layers, if a person is wanted between them."""
+    """Return the ids of a DAG's tasks by layer if a person has to approve between layers."""
     if request.dag is None or not request.per_layer_validation:
         return ()
     return tuple(tuple(task.id for task in layer) for layer in layers_of(request.dag))
 
 
 def program_of(request: ExecuteRequest) -> str | None:
-    """The program that a request brings, whichever way it says it. Raises InvalidRequest."""
+    """Return the request's program, built from `dag` or `tool` if needed. Raises InvalidRequest."""
     if request.dag is not None:
         return program_of_dag(request.dag)
     if request.tool is not None:
@@ -113,18 +148,18 @@ def program_of(request: ExecuteRequest) -> str | None:
 
 
 def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
-    """What is asked for. Raises InvalidRequest that names the field which does not fit."""
+    """Return the request's mode. Raises InvalidRequest that names the field at fault."""
     if request.args is not None and request.context is not None:
-        raise InvalidRequest("context", "is another word for args: give one of them")
+        raise InvalidRequest("context", "is a synonym of args: give only one of them")
     if request.timeout is not None and request.timeout > max_timeout_s:
-        raise InvalidRequest("timeout", f"is more than the {max_timeout_s:g} seconds allowed here")
+        raise InvalidRequest("timeout", f"is more than the maximum of {max_timeout_s:g} seconds")
     if request.dry_run_mocks is not None and not request.dry_run:
-        raise InvalidRequest("dryRunMocks", "is for a dry run: give dryRun, too")
+        raise InvalidRequest("dryRunMocks", "is for a dry run: set dryRun, too")
     if request.per_layer_validation and request.dag is None:
         raise InvalidRequest("per_layer_validation", _NO_LAYERS)
     source = _source_of(request)
     if request.name is not None and source in (None, "capability"):
-        raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a known one")
+        raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a stored one")
     if source is not None:
         return "by_name" if source == "capability" else "direct"
     if request.intent is None:
@@ -135,17 +170,17 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
 
 
 def _source_of(request: ExecuteRequest) -> str | None:
-    """The one field that says what to run. Raises InvalidRequest."""
+    """Return the field that gives the program, if any. Raises InvalidRequest if there are two."""
     given = [field for field in _SOURCES if getattr(request, field) is not None]
     if len(given) > 1:
         one, other = given[:2]
-        raise InvalidRequest(other, f"names what to run, and so does {one}: give one of them")
+        raise InvalidRequest(other, f"cannot be combined with {one}: give only one of them")
     return given[0] if given else None
 
 
 class PlannedCall(Contract):
-    """One call site, with what is known of its arguments; `tool` is `cap:<name>` where a
-    capability is called."""
+    """A call site with the known parts of its arguments; `tool` is `cap:<name>` for a call of a
+    capability."""
 
     node_id: str
     tool: str
@@ -155,7 +190,7 @@ class PlannedCall(Contract):
 
 
 class DoneTask(Contract):
-    """A task of the layer that has ended; `preview` is the head of its result."""
+    """A task of the layer that ended; `preview` is the start of its result."""
 
     task: str
     node_id: str
@@ -164,16 +199,16 @@ class DoneTask(Contract):
 
 
 class NextTask(PlannedCall):
-    """A task of the layer that comes next, its arguments filled in as far as they are known;
-    `elevated`: it may do more than read, or needs approval."""
+    """A task of the next layer, with the known values of its arguments filled in. `elevated`: it is
+    not read-only, or needs approval."""
 
     task: str
     elevated: bool
 
 
 class LayerAsked(Contract):
-    """Between two layers of a DAG: `number`, from 1, is the one that waits, `of` how many there
-    are, `done` the layer before it."""
+    """An approval between two layers of a DAG: `number` is the layer that waits, from 1; `of` the
+    number of layers; `done` the layer before it."""
 
     number: int
     of: int
@@ -182,9 +217,10 @@ class LayerAsked(Contract):
 
 
 class ApprovalAsked(Contract):
-    """What would run and why a person must agree; `tools` are those asked for. `begun`: the run
-    waits in its midst, at one call or, with `layer`, between two layers. Long texts in `calls` are
-    cut; `moreCalls` are left out here, and told with all the rest at `wholeAt`."""
+    """A pending approval: what would run, and why a person must approve; `tools` are those that
+    need approval. `begun`: the run is parked, at calls or, with `layer`, between two layers. Long
+    texts in `calls` are truncated and `moreCalls` calls omitted; `wholeAt` is the path of the
+    whole."""
 
     id: UUID
     reasons: tuple[str, ...]
@@ -199,7 +235,7 @@ class ApprovalAsked(Contract):
 
 
 class TaskAnswer(Contract):
-    """One tool call of a run; `preview` is the head of its result. `mocked`: nothing was called."""
+    """A tool call of a run; `preview` is the start of its result. `mocked`: no tool was called."""
 
     id: str
     node_id: str
@@ -211,8 +247,8 @@ class TaskAnswer(Contract):
 
 
 class ExecuteResponse(Contract):
-    """How an execution stands; only the fields that its status calls for are present. `cached`:
-    nothing ran, this is how an earlier workflow of the same capability and arguments ended."""
+    """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
+    result is that of an earlier workflow with the same capability and arguments."""
 
     status: Status
     result: JsonValue = None
@@ -227,5 +263,5 @@ class ExecuteResponse(Contract):
     approval: ApprovalAsked | None = None
 
     def to_json(self) -> str:
-        """As it is answered: without the fields that were not given."""
+        """Return the JSON of the response, without fields that were not set."""
         return self.model_dump_json(include=self.model_fields_set)

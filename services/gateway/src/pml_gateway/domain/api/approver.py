@@ -1,4 +1,4 @@
-"""Who may decide: whoever shows the approver's key (F4)."""
+"""The approver: the holder of the approver's key, who alone may decide approvals (F4)."""
 
 import hashlib
 import hmac
@@ -8,10 +8,10 @@ from typing import Final
 from pml_gateway.domain.api.errors import Unauthorized
 
 PREFIX: Final = "approver:"
-"""What approvers' principals begin with, and no agent's does."""
+"""Prefix of approvers' principals; no agent's principal may have it."""
 
 _SCHEME: Final = "bearer"
-_PEOPLE_DECIDE: Final = (
+_REMEDY: Final = (
     "a person decides, with the approver's key: `pml approvals show WORKFLOW`, then `pml approvals "
     "approve WORKFLOW` or `deny`, run by the user who started the stack (for a gateway elsewhere "
     "with --url and --key-file)"
@@ -20,26 +20,26 @@ _PEOPLE_DECIDE: Final = (
 
 @dataclass(frozen=True)
 class Approver:
-    """The person who decides; the key itself is known to them alone. Without a hash nobody may."""
+    """The person who decides. Only the hash of their key is known here; None disables deciding."""
 
     name: str
     key_sha256: str | None
 
     @property
     def principal(self) -> str:
-        """What they are called in approvals and grants."""
+        """The approver's principal in approvals and grants."""
         return f"{PREFIX}{self.name}"
 
     def check(self, authorization: str | None) -> None:
         """Check an Authorization header. Raises Unauthorized, with the remedy."""
         if self.key_sha256 is None:
             raise Unauthorized(
-                "nobody can decide here: this gateway was started without "
+                "approvals cannot be decided here: this gateway was started without "
                 "PML_GATEWAY_APPROVER_KEY_SHA256, the SHA-256 of an approver's key"
             )
         scheme, _, key = (authorization or "").partition(" ")
         if scheme.lower() != _SCHEME or not key.strip():
-            raise Unauthorized(f"who asks may not decide: {_PEOPLE_DECIDE}")
+            raise Unauthorized(f"the approver's key is missing: {_REMEDY}")
         shown = hashlib.sha256(key.strip().encode()).hexdigest()
         if not hmac.compare_digest(shown, self.key_sha256):
-            raise Unauthorized(f"this is not the approver's key: {_PEOPLE_DECIDE}")
+            raise Unauthorized(f"this is not the approver's key: {_REMEDY}")

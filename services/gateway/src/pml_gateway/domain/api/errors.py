@@ -1,8 +1,8 @@
-"""What can be wrong with a request, in words its sender can act on."""
+"""Errors of requests; each message tells the sender what to do."""
 
 
 class InvalidRequest(Exception):
-    """A field of a request cannot be used; `field` names it, dotted."""
+    """A field of a request is invalid; `field` is its dotted name."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field} {message}")
@@ -10,19 +10,19 @@ class InvalidRequest(Exception):
 
 
 class NotFound(Exception):
-    """There is no such thing in the caller's scope."""
+    """Not found in the caller's scope."""
 
 
 class Conflict(Exception):
-    """The request does not fit how things stand now."""
+    """The request conflicts with the current state."""
 
 
 class Unavailable(Exception):
-    """Something we depend on does not answer; nothing was accepted. Try again later."""
+    """A dependency does not respond; nothing was accepted. Try again later."""
 
 
 class Busy(Exception):
-    """Too many executions wait to begin; nothing was accepted. Try again after `retry_after_s`."""
+    """Too many executions are queued; nothing was accepted. Try again after `retry_after_s`."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)
@@ -30,8 +30,8 @@ class Busy(Exception):
 
 
 class Unauthorized(Exception):
-    """The request needs a credential that it does not show."""
+    """The request lacks a required credential."""
 
 
 class Forbidden(Exception):
-    """The request must not be answered here."""
+    """The caller, or the address it used, is not allowed."""

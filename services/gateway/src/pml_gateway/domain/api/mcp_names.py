@@ -1,4 +1,4 @@
-"""Tool names that real MCP clients accept: `[A-Za-z0-9_-]{1,64}` (F1)."""
+"""Tool names that MCP clients accept: `[A-Za-z0-9_-]{1,64}` (F1)."""
 
 import hashlib
 import re
@@ -8,15 +8,15 @@ from collections.abc import Collection
 MAX_NAME = 64
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 _HASH_DIGITS = (0, 8, 16, 32)
-"""Digits of its id's hash that a name carries, from the plainest form to the last resort."""
+"""Digits of the id's hash in a name, by level: level 0 is the plain name."""
 
 
 def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> dict[str, str]:
-    """Each tool id's listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
+    """Map each tool id to its listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
 
-    Where several ids would get one name, or it is too long, each of them carries digits of its own
-    hash instead. So the order of the ids does not matter, and no name passes from one tool to
-    another because a third one came or went.
+    If several ids map to one name, or it is too long, each of them gets digits of its own hash. So
+    the order of the ids does not matter, and a name never passes from one tool to another because
+    a third one was added or removed.
     """
     digits = dict.fromkeys(tool_ids, 0)
     names: dict[str, str] = {}
@@ -35,7 +35,7 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
 
 
 def may_be_of(name: str, server: str) -> bool:
-    """Whether a tool that is called by this name, or has this id, may be one of a server's."""
+    """Whether a tool with this listed name or id may belong to a server."""
     return _FORBIDDEN.sub("_", name).startswith(f"{_FORBIDDEN.sub('_', server)}_")
 
 

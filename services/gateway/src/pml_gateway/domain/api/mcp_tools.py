@@ -1,4 +1,4 @@
-"""Tools as MCP lists them (`Tool`, as JSON), on the way in and on the way out."""
+"""Conversion between MCP `Tool` JSON and tool definitions, in both directions."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -20,11 +20,11 @@ def definitions_of(
     trusted: bool,
     unstable: Collection[MetaKey] = (),
 ) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
-    """A server's usable tools in name order, and for each other name why it is left out.
+    """Return a server's usable tools in name order, and for each other name why it is left out.
 
-    Of tools with one name none is used, even if they are equal: which of them a call would reach,
-    only the server knows. The others are, so that one mistake does not take away a server. Hints
-    count where the server is `trusted`.
+    Tools that share a name are all left out, even if they are equal: only the server knows which of
+    them a call would reach. The others stay usable, so that one mistake does not disable a server.
+    Hints count only if the server is `trusted`.
     """
     usable: dict[str, ToolDefinition] = {}
     times = Counter(str(tool.get("name")) for tool in tools)
@@ -46,10 +46,10 @@ def definitions_of(
 
 
 def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
-    """The tool as our own clients see it: called `name`, with its true id as title.
+    """Build the MCP listing of a tool for our own clients: `name`, with its true id as title.
 
-    An output schema is passed on where every revision of the protocol can carry it. Header hints
-    are not: they concern the connection to the tool's own server.
+    The output schema is included if every revision of the protocol can carry it. Header hints are
+    not: they concern the connection to the tool's own server.
     """
     listing: JsonObject = {
         "name": name,
@@ -64,14 +64,14 @@ def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
 
 
 def has_structured_result(tool: ToolDefinition) -> bool:
-    """Whether a client of any revision may expect `structuredContent` of this tool."""
+    """Whether the tool returns `structuredContent` in every revision of the protocol."""
     return tool.output_schema is not None and tool.output_schema.get("type") == "object"
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A question to end an error with; empty where nothing known is near."""
-    near = get_close_matches(name, known, n=3)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    """Return a suggestion to append to an error message; empty if no known name is similar."""
+    similar = get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(similar)}?" if similar else ""
 
 
 def _definition(
@@ -79,7 +79,7 @@ def _definition(
 ) -> ToolDefinition:
     hints = tool.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
-    said = ToolAnnotations.model_validate(
+    claimed = ToolAnnotations.model_validate(
         {
             "read_only": hints.get("readOnlyHint"),
             "destructive": hints.get("destructiveHint"),
@@ -96,8 +96,8 @@ def _definition(
             "description": tool.get("description") or "",
             "input_schema": tool.get("inputSchema"),
             "output_schema": tool.get("outputSchema"),
-            "annotations": said if trusted else unknown,
-            "claims": None if trusted or said == unknown else said,
+            "annotations": claimed if trusted else unknown,
+            "claims": None if trusted or claimed == unknown else claimed,
             "meta": meta_of(tool, unstable),
             "icons": icons_of(tool),
         }

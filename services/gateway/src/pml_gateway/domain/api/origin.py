@@ -1,4 +1,4 @@
-"""Who may talk to a gateway on loopback: no web page that a browser was lured to (F9)."""
+"""Host and Origin checks: no web page of another site may call the gateway (F9)."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ _AUTHORITY: Final = re.compile(
     r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?))"
     r"(?::(?P<port>[1-9][0-9]{0,4}))?"
 )
-"""`host[:port]` and nothing else: no user, no path, no dot at the end, no empty port."""
+"""Exactly `host[:port]`: no user, no path, no trailing dot, no empty port."""
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _HIGHEST_PORT: Final = 65535
@@ -20,7 +20,7 @@ _HIGHEST_PORT: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host in lower case, IPv6 in its shortest form and without brackets; None: no port given."""
+    """A host in lower case, IPv6 in its shortest form without brackets, and its port if given."""
 
     host: str
     port: int | None = None
@@ -31,7 +31,7 @@ class Authority:
 
 
 def authority(text: str) -> Authority | None:
-    """Parse `host[:port]`; None where it is anything else."""
+    """Parse `host[:port]`; return None for anything else."""
     found = _AUTHORITY.fullmatch(text)
     if found is None:
         return None
@@ -47,7 +47,7 @@ def authority(text: str) -> Authority | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on `host`."""
+    """Whether a server that listens on `host` can only be reached from this machine."""
     if host in LOOPBACK:
         return True
     try:
@@ -57,70 +57,72 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Names:
-    """By which names requests may call us.
+class AllowedHosts:
+    """Names by which requests may address the gateway.
 
-    `own` hosts count with the port we listen on alone. `named` ones were configured: with a port
-    for that port, without one for ours and the default ports. `anybody` lets every name in.
+    `own` hosts are accepted only with the port it listens on. `configured` ones are accepted with
+    their port or, if they have none, with the gateway's port and the default ports. `any_host`
+    accepts every name.
     """
 
     own: Collection[str] = LOOPBACK
-    named: Collection[Authority] = ()
-    anybody: bool = False
+    configured: Collection[Authority] = ()
+    any_host: bool = False
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """All of them as they stand in a Host header, `*` for any."""
+        """All names in the form of a Host header; `*` for any."""
         own = (str(Authority(host)) for host in self.own)
-        return ("*",) if self.anybody else (*own, *(str(name) for name in self.named))
+        return ("*",) if self.any_host else (*own, *(str(name) for name in self.configured))
 
-    def foreign(
+    def rejection(
         self, hosts: Sequence[str], origins: Sequence[str], own_port: int | None
     ) -> str | None:
-        """Why a request with these Host and Origin headers must not be answered, or None.
+        """Return why a request with these Host and Origin headers is rejected, or None.
 
-        A page of another site reaches us under its own name (DNS rebinding: Host) or names itself
-        (Origin); so does a page of another port of this machine.
+        A page of another site uses its own name in Host (DNS rebinding) or in Origin; so does a
+        page served from another port of this machine.
         """
-        if self.anybody:
+        if self.any_host:
             return None
         if len(hosts) != 1 or len(origins) > 1:
-            return "there must be one Host header, and one Origin at most"
-        if not self._is_ours(authority(hosts[0]), tuple(_DEFAULT_PORTS.values()), own_port):
-            return f"the Host header {hosts[0]!r} is none of ours"
-        if origins and not self._is_our_origin(origins[0], own_port):
-            return f"the Origin {origins[0]!r} is none of ours"
+            return "there must be exactly one Host header and at most one Origin"
+        if not self._is_allowed(authority(hosts[0]), tuple(_DEFAULT_PORTS.values()), own_port):
+            return f"the Host header {hosts[0]!r} is not allowed"
+        if origins and not self._is_allowed_origin(origins[0], own_port):
+            return f"the Origin {origins[0]!r} is not allowed"
         return None
 
-    def _is_our_origin(self, origin: str, own_port: int | None) -> bool:
+    def _is_allowed_origin(self, origin: str, own_port: int | None) -> bool:
         scheme, _, rest = origin.partition("://")
         default = _DEFAULT_PORTS.get(scheme)
-        return default is not None and self._is_ours(authority(rest), (default,), own_port)
+        return default is not None and self._is_allowed(authority(rest), (default,), own_port)
 
-    def _is_ours(
-        self, called: Authority | None, defaults: Collection[int], own_port: int | None
+    def _is_allowed(
+        self, authority: Authority | None, defaults: Collection[int], own_port: int | None
     ) -> bool:
-        if called is None:
+        if authority is None:
             return False
-        ports = defaults if called.port is None else (called.port,)
-        if called.host in self.own and own_port in ports:
+        ports = defaults if authority.port is None else (authority.port,)
+        if authority.host in self.own and own_port in ports:
             return True
         usual = (own_port, *_DEFAULT_PORTS.values())
         return any(
-            name.host == called.host
+            name.host == authority.host
             and any(port in (usual if name.port is None else (name.port,)) for port in ports)
-            for name in self.named
+            for name in self.configured
         )
 
 
-def names_of(own: Collection[str], configured: Collection[str]) -> Names:
-    """`own` hosts, and those configured as `host`, `host:port` or `*`. Raises ValueError."""
-    named = [_configured(text) for text in configured if text != "*"]
-    return Names(frozenset(own), tuple(named), "*" in configured)
+def allowed_hosts(own: Collection[str], configured: Collection[str]) -> AllowedHosts:
+    """Combine `own` hosts with those configured as `host`, `host:port` or `*`.
+    Raises ValueError."""
+    parsed = [_configured(text) for text in configured if text != "*"]
+    return AllowedHosts(frozenset(own), tuple(parsed), "*" in configured)
 
 
 def _configured(text: str) -> Authority:
     found = authority(text) or authority(f"[{text}]")
     if found is None:
-        raise ValueError(f"{text!r} is no host: write pml.example, pml.example:8443, [::1] or *")
+        raise ValueError(f"{text!r} is not a host: write pml.example, pml.example:8443, [::1] or *")
     return found

@@ -1,4 +1,4 @@
-"""All calls of a program as an approver is shown them: every site, every argument."""
+"""Calls as approvers see them: every call site of a program, with every argument."""
 
 import hashlib
 import json
@@ -28,18 +28,18 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain.api.shown_arguments import Arguments, ShownArgument
-from pml_gateway.domain.api.shown_text import Texts
+from pml_gateway.domain.api.shown_arguments import ArgumentRenderer, ShownArgument
+from pml_gateway.domain.api.shown_text import TextRenderer
 
-MOST_CALLS: Final = 5_000
-MOST_ARGUMENTS: Final = 20_000
-"""What is listed at most: nobody reads more."""
+MAX_CALLS: Final = 5_000
+MAX_ARGUMENTS: Final = 20_000
+"""Limits of a listing."""
 
-ROOM: Final = 8_000_000
-"""Characters of long texts, where they are shown whole."""
+TEXT_BUDGET: Final = 8_000_000
+"""Characters of long texts in a listing that shows them whole."""
 
-_DEEPEST: Final = 3
-"""How far calls of capabilities stand inside one another."""
+_MAX_DEPTH: Final = 3
+"""Levels of nested calls of capabilities."""
 
 HowOften = Literal["once", "any number of times"]
 
@@ -49,10 +49,10 @@ def _is_none(value: object) -> bool:
 
 
 class ShownCall(Contract):
-    """A call of a tool, or of a capability (`cap:<name>`). `node_id` leads to it through calls of
-    capabilities (`n2/n1`); line and column are those in the program, or in the capability `within`.
-    `verdict`: `ask` for what a person agrees to here, `allow` for what runs anyway. `why` tells why
-    a run waits at it."""
+    """A call of a tool, or of a capability (`cap:<name>`). `node_id` is its path through calls of
+    capabilities (`n2/n1`); line and column refer to the program, or to the capability `within`.
+    `verdict`: `ask` if it needs this approval, `allow` if it runs anyway. `why` is the reason why
+    a run is parked at it."""
 
     node_id: str
     tool: str
@@ -66,16 +66,16 @@ class ShownCall(Contract):
 
 
 class ShownToApprover(Contract):
-    """What a decision says its maker was shown: the digest of it, and whether they saw it whole."""
+    """The calls that the approver saw: their digest, and whether they were shown whole."""
 
     digest: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
     whole: bool
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What an approver is shown; `dynamic` are calls that only the run can name. `is_all`: there
-    are no more calls than are listed."""
+class ShownCalls:
+    """Calls to show to an approver; `dynamic` are those whose tool is only known at run time.
+    `is_all`: all calls are listed."""
 
     calls: tuple[ShownCall, ...]
     dynamic: tuple[DynamicCall, ...] = ()
@@ -83,39 +83,41 @@ class Shown:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is complete, and nothing in it was cut."""
+        """Whether all calls are listed and nothing in them is cut."""
         given = (argument for call in self.calls for argument in call.arguments)
         return self.is_all and all(argument.is_whole for argument in given)
 
     def digest(self) -> str:
-        """SHA-256 of it, hex. Where long texts are cut their digests stand for them."""
-        told = {
+        """Return the SHA-256, hex. Long texts that are cut count by their digests."""
+        content = {
             "calls": [call.model_dump(mode="json") for call in self.calls],
             "dynamic": [call.model_dump(mode="json") for call in self.dynamic],
             "is_all": self.is_all,
         }
-        content = json.dumps(told, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(content.encode()).hexdigest()
+        canonical_json = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical_json.encode()).hexdigest()
 
 
-def program_shown(analysis: ExecutionAnalyzed, args: JsonObject, *, whole: bool) -> Shown:
-    """The calls of a program that has not begun, callers before what they call."""
-    walk = _Walk(analysis, Texts(ROOM if whole else 0))
+def shown_calls_of_program(
+    analysis: ExecutionAnalyzed, args: JsonObject, *, whole: bool
+) -> ShownCalls:
+    """Return the calls of a program that has not begun, callers before the calls inside them."""
+    walk = _Walk(analysis, TextRenderer(TEXT_BUDGET if whole else 0))
     calls: list[ShownCall] = []
     for call in walk.calls(walk.own, Known((args,), parameter=""), _Place()):
-        if len(calls) == MOST_CALLS or walk.arguments.count > MOST_ARGUMENTS:
-            return Shown(tuple(calls), analysis.dynamic_calls, is_all=False)
+        if len(calls) == MAX_CALLS or walk.arguments.count > MAX_ARGUMENTS:
+            return ShownCalls(tuple(calls), analysis.dynamic_calls, is_all=False)
         calls.append(call)
-    return Shown(tuple(calls), analysis.dynamic_calls)
+    return ShownCalls(tuple(calls), analysis.dynamic_calls)
 
 
-def calls_shown(
+def shown_calls_of_nodes(
     analysis: ExecutionAnalyzed,
     args: JsonObject,
     calls: Iterable[tuple[CallNode, Mapping[str, Argument]]],
-    texts: Texts,
+    texts: TextRenderer,
 ) -> tuple[ShownCall, ...]:
-    """Some of a program's own calls, with what is known of their arguments by now."""
+    """Return some of a program's own calls, with the arguments as known by now."""
     walk, given = _Walk(analysis, texts), Known((args,), parameter="")
     return tuple(
         walk.shown(node, fields_of(known, given, ""), _Place(), repeats=node.repeats)
@@ -125,7 +127,7 @@ def calls_shown(
 
 @dataclass(frozen=True)
 class _Place:
-    """Inside which calls of capabilities one stands."""
+    """The calls of capabilities that enclose a call."""
 
     prefix: str = ""
     capability: NestedCapability | None = None
@@ -135,9 +137,9 @@ class _Place:
 
 
 class _Walk:
-    """Through a program and the capabilities that it calls."""
+    """Walks a program and the capabilities that it calls."""
 
-    def __init__(self, analysis: ExecutionAnalyzed, texts: Texts) -> None:
+    def __init__(self, analysis: ExecutionAnalyzed, texts: TextRenderer) -> None:
         nested, nodes = analysis.capabilities, analysis.structure.nodes
         self.own = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
         self._nested = {one.capability_id: one for one in nested}
@@ -145,12 +147,14 @@ class _Walk:
         several = [self.own, *(one.nodes for one in nested)]
         tools = {node.tool for nodes in several for node in nodes if isinstance(node, TaskNode)}
         self._granted = granted_nodes(nodes, nested, tools)
-        self.arguments = Arguments(texts, dict(_long(node for nodes in several for node in nodes)))
+        self.arguments = ArgumentRenderer(
+            texts, dict(_long(node for nodes in several for node in nodes))
+        )
 
     def calls(
         self, nodes: Sequence[CallNode], given: Pattern, place: _Place
     ) -> Iterator[ShownCall]:
-        """The calls of one program or capability, under what it was given."""
+        """Yield the calls of a program or capability that was called with the arguments `given`."""
         inside = place.capability
         for node in nodes:
             granted = self._granted.get(node_key(inside.capability_id if inside else None, node.id))
@@ -159,7 +163,7 @@ class _Walk:
             repeats = place.repeats or node.repeats
             yield self.shown(node, fields, place, repeats=repeats)
             called = self._called(node)
-            if called is not None and place.depth < _DEEPEST:
+            if called is not None and place.depth < _MAX_DEPTH:
                 further = _Place(
                     prefix=f"{place.prefix}{node.id}/",
                     capability=called,
@@ -175,15 +179,15 @@ class _Walk:
         return self._nested.get(UUID(node.capability_id))
 
     def shown(self, node: CallNode, fields: Fields, place: _Place, *, repeats: bool) -> ShownCall:
-        """One call, with its resolved arguments."""
+        """Build one call with its resolved arguments."""
         if isinstance(node, TaskNode):
-            tool = said_of = node.tool
+            tool = verdict_key = node.tool
         else:
-            tool, said_of = f"cap:{node.name}", place.top or node.id
+            tool, verdict_key = f"cap:{node.name}", place.top or node.id
         return ShownCall(
             node_id=f"{place.prefix}{node.id}",
             tool=tool,
-            verdict=self._verdicts.get(said_of, "allow"),
+            verdict=self._verdicts.get(verdict_key, "allow"),
             within=place.capability.name if place.capability else None,
             line=node.line,
             column=node.column,
@@ -193,7 +197,7 @@ class _Walk:
 
 
 def _verdicts(analysis: ExecutionAnalyzed) -> Mapping[str, Verdict]:
-    """The strictest verdict on each tool, and on what each node of the program reaches."""
+    """Return the strictest verdict for each tool, and for each node that reaches it."""
     found: dict[str, Verdict] = {}
 
     def note(names: Iterable[str], verdict: Verdict) -> None:
@@ -209,7 +213,7 @@ def _verdicts(analysis: ExecutionAnalyzed) -> Mapping[str, Verdict]:
 
 
 def _long(nodes: Iterable[CallNode]) -> Iterator[tuple[str, JsonValue]]:
-    """Long literals by their digests, by which grants name them."""
+    """Yield long literals by the digests that grants hold instead of them."""
     for node in nodes:
         for argument in node.arguments.values():
             yield from _long_in(argument)

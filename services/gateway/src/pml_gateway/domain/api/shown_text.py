@@ -1,4 +1,4 @@
-"""Values as text that an approver can judge: visible, cut where long, marked where they mislead."""
+"""Values as text for approvers: all characters visible, long texts cut, misleading ones marked."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from pml_common.text.confusables import read_as
 from pml_common.text.visible import escaped, visible
 
 LONGEST: Final = 240
-"""Characters of a text that is shown as it is."""
+"""Characters of the longest text that is shown whole."""
 
 _HEAD: Final = 140
 _TAIL: Final = 60
@@ -27,11 +27,11 @@ _TYPOGRAPHY: Final = frozenset(
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2010\u2011\u2012\u2013\u2014"
     "\u2026\u00d7\u3001\u3002"
 )
-"""Quotes, dashes and the like of ordinary prose."""
+"""Typographic characters of ordinary prose."""
 
 
 class Cut(Contract):
-    """A text shown in part: the length of the whole in characters, and the SHA-256 of the value's
+    """Metadata of a truncated text: the whole length in characters, and the SHA-256 of the value's
     canonical JSON (RFC 8785), hex."""
 
     length: int
@@ -39,7 +39,7 @@ class Cut(Contract):
 
 
 def json_text(value: JsonValue) -> str:
-    """A value as JSON, all of it visible."""
+    """Return a value as JSON with invisible characters escaped."""
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) == text:
         return text
@@ -47,40 +47,40 @@ def json_text(value: JsonValue) -> str:
 
 
 def digest_of(value: JsonValue) -> str:
-    """Digest of a value, by which grants name it too."""
+    """Return the digest of a value, the same as in grants."""
     try:
         return sha256_of(value)
-    except ValueError:  # half a character has no canonical form
+    except ValueError:  # a lone surrogate has no canonical form
         return sha256_of_text(json.dumps(value, sort_keys=True))
 
 
 class ShownText(NamedTuple):
-    """A text as it is shown; with `cut`, without its middle."""
+    """A text to show; with `cut`, its middle is left out."""
 
     text: str
     cut: Cut | None = None
     marks: tuple[str, ...] = ()
 
 
-class Texts:
-    """Makes the texts of one approval. `room`: characters of long texts that may be shown whole;
-    what many calls are given is read once."""
+class TextRenderer:
+    """Renders the texts of one approval. `budget`: characters of long texts that may be shown
+    whole. A value shared by many calls is rendered once."""
 
-    def __init__(self, room: int = 0) -> None:
-        self._room = room
-        self._known: dict[int, tuple[JsonValue, str, Cut | None, tuple[str, ...]]] = {}
+    def __init__(self, budget: int = 0) -> None:
+        self._budget = budget
+        self._rendered: dict[int, tuple[JsonValue, str, Cut | None, tuple[str, ...]]] = {}
 
     def of_value(self, value: JsonValue) -> ShownText:
-        """A value as JSON."""
-        if id(value) not in self._known:
+        """Render a value as JSON."""
+        if id(value) not in self._rendered:
             text = json_text(value)
             long = Cut(length=len(text), sha256=digest_of(value)) if len(text) > LONGEST else None
-            self._known[id(value)] = value, text, long, marks_of(value)
-        _, text, long, marks = self._known[id(value)]
+            self._rendered[id(value)] = value, text, long, marks_of(value)
+        _, text, long, marks = self._rendered[id(value)]
         return self._fitting(text, long, marks)
 
     def of_expression(self, expression: str) -> ShownText:
-        """A part of a program, as it stands there."""
+        """Render an expression of a program as written."""
         text = visible(expression)
         if len(text) <= LONGEST:
             return ShownText(text)
@@ -89,21 +89,21 @@ class Texts:
     def _fitting(self, text: str, long: Cut | None, marks: tuple[str, ...]) -> ShownText:
         if long is None:
             return ShownText(text, None, marks)
-        if len(text) <= self._room:
-            self._room -= len(text)
+        if len(text) <= self._budget:
+            self._budget -= len(text)
             return ShownText(text, None, marks)
         middle = f"…({len(text):,} characters, sha256 {long.sha256[:_SHORT_DIGEST]}…)…"
         return ShownText(f"{text[:_HEAD]}{middle}{text[-_TAIL:]}", long, marks)
 
 
 def marks_of(value: JsonValue) -> tuple[str, ...]:
-    """What an approver must not overlook in a value, each once."""
+    """Return warnings about a value, each once."""
     found = (mark for text in _texts(value) for mark in _marks(text))
     return tuple(dict.fromkeys(found))
 
 
 def marks_of_name(name: str) -> tuple[str, ...]:
-    """What an approver must not overlook in the name of an argument."""
+    """Return warnings about the name of an argument."""
     return tuple(mark for mark in _marks(name) if not name.isascii())
 
 
@@ -132,7 +132,7 @@ def _marks(text: str) -> Iterator[str]:
     if turned := _DIRECTION.search(text):
         yield f"changes the direction of text ({escaped(turned[0])})"
     if hidden := next((char for char in text if _is_hidden(char)), None):
-        yield f"has characters that nobody sees ({escaped(hidden)})"
+        yield f"has invisible characters ({escaped(hidden)})"
     if alike := _look_alike(text):
         yield f"reads like other characters ({alike}, U+{ord(alike):04X}, is not {read_as(alike)})"
 
@@ -142,8 +142,8 @@ def _is_hidden(char: str) -> bool:
 
 
 def _look_alike(text: str) -> str | None:
-    """The first character read as ASCII without being it, in a word that is read as ASCII in part
-    or whole; words of another script alone are honest."""
+    """Return the first non-ASCII character that reads as ASCII, in a word with ASCII letters or
+    made of such characters only; other words of another script are harmless."""
     for word in _WORD_ENDS.split(text):
         alike = [char for char in word if not char.isascii() and _is_alike(char)]
         if alike and any(char.isascii() and char.isalnum() for char in word):

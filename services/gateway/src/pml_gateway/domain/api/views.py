@@ -1,4 +1,4 @@
-"""Workflows and approvals as REST shows them (F8)."""
+"""REST views of workflows, approvals and servers (F8)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,16 +13,16 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
-from pml_gateway.domain.api.answer import asked_about, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.api import LayerAsked, Status, TaskAnswer
-from pml_gateway.domain.api.shown import shown_of
+from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
+from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownToApprover
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.workflow import Approval, ApprovalOutcome, Workflow
 
 
 class WorkflowSummary(Contract):
-    """One workflow in a list."""
+    """A workflow in a list."""
 
     workflow_id: UUID
     status: Status
@@ -37,20 +37,20 @@ class WorkflowSummary(Contract):
 
 
 class WorkflowPage(Contract):
-    """One page of workflows, newest first, and how many there are in all."""
+    """A page of workflows, newest first, and their total number."""
 
     workflows: tuple[WorkflowSummary, ...]
     total: int
 
 
 class ApprovalView(Contract):
-    """What a person is asked to agree to, and the answer once there is one. `begun`: the run waits
-    in its midst, at one call or, with `layer`, between two layers.
+    """An approval, and the decision once there is one. `begun`: the run is parked, at calls or,
+    with `layer`, between two layers.
 
-    `calls` are all calls, unless there are too many to be read (not `complete`), `dynamic_calls`
-    those that only the run can name. Long texts are cut unless it is asked for `whole_at`: `whole`
-    tells whether anything is missing here. A decision names `shown_digest`, the digest of what it
-    answers; `shown` is what the decision named.
+    `calls` are all calls, or the first ones if there are too many (not `complete`); `dynamic_calls`
+    are those whose tool is only known at run time. Lists truncate long texts; the path `whole_at`
+    shows them whole, and `whole` tells whether nothing is missing here. A decision should name
+    `shown_digest`, the digest of these calls; `shown` is the digest that the decision named.
     """
 
     approval_id: UUID
@@ -78,14 +78,14 @@ class ApprovalView(Contract):
 
 
 class ApprovalPage(Contract):
-    """One page of approvals that wait, the soonest to expire first, and how many there are."""
+    """A page of pending approvals, the soonest to expire first, and their total number."""
 
     approvals: tuple[ApprovalView, ...]
     total: int
 
 
 class AnalysisView(Contract):
-    """What the analysis found besides structure and decision."""
+    """Results of the analysis besides structure and decision."""
 
     code_hash: str
     parameters_schema: JsonObject
@@ -95,7 +95,7 @@ class AnalysisView(Contract):
 
 
 class WorkflowView(WorkflowSummary):
-    """One workflow with all that is known of it."""
+    """A workflow with all its details."""
 
     code: str
     args: JsonObject
@@ -112,15 +112,15 @@ class WorkflowView(WorkflowSummary):
 
 
 class ToolList(Contract):
-    """The tools of all connected servers, by id order."""
+    """The tools of all connected servers, in the order of their ids."""
 
     tools: tuple[ToolDefinition, ...]
 
 
 class ServerView(Contract):
-    """How the connection to one MCP server stands; `tools` counts the last listing, `warnings` say
-    what of it is not used. Where its hints are not trusted, they count for nothing. Once
-    `announced`, programs that name its tools find them."""
+    """State of the connection to an MCP server. `tools` counts the last listing, `warnings` say
+    which parts of it are not used. Untrusted hints are ignored. Once `announced`, programs can call
+    its tools."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
@@ -139,12 +139,12 @@ class ServerList(Contract):
 
 
 def summary_of(workflow: Workflow) -> WorkflowSummary:
-    """A workflow in a list."""
+    """Build the list entry of a workflow."""
     return WorkflowSummary.model_validate(_summary(workflow))
 
 
 def view_of(workflow: Workflow) -> WorkflowView:
-    """A workflow with all that is known of it."""
+    """Build the view of a workflow with all its details."""
     analysis, run, requested = workflow.analysis, workflow.run, workflow.requested
     known = run or workflow.parked
     return WorkflowView.model_validate(
@@ -167,17 +167,17 @@ def view_of(workflow: Workflow) -> WorkflowView:
 
 
 def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) -> ApprovalView:
-    """An approval with what it is about; `whole` with long texts as they are."""
-    about = asked_about(workflow, approval)
-    brief = shown_of(workflow, approval)
-    shown = shown_of(workflow, approval, whole=True) if whole else brief
+    """Build the view of an approval; `whole` keeps long texts whole."""
+    subject = approval_subject(workflow, approval)
+    brief = shown_calls_of(workflow, approval)
+    shown = shown_calls_of(workflow, approval, whole=True) if whole else brief
     return ApprovalView(
         approval_id=approval.approval_id,
         workflow_id=workflow.workflow_id,
         intent=workflow.requested.intent,
         principal=workflow.requested.principal,
-        reasons=about.reasons,
-        tools=about.tools,
+        reasons=subject.reasons,
+        tools=subject.tools,
         calls=shown.calls,
         dynamic_calls=shown.dynamic,
         complete=shown.is_all,
@@ -198,9 +198,9 @@ def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) 
 
 
 def approvals_of(workflows: Sequence[Workflow], total: int) -> ApprovalPage:
-    """One page of workflows that wait, as what they wait for."""
-    asked = ((each, each.approval) for each in workflows)
-    views = tuple(approval_of(each, approval) for each, approval in asked if approval)
+    """Build a page of the pending approvals of workflows."""
+    pairs = ((each, each.approval) for each in workflows)
+    views = tuple(approval_of(each, approval) for each, approval in pairs if approval)
     return ApprovalPage(approvals=views, total=total)
 
 

@@ -37,10 +37,17 @@ class _Source(BaseModel):
 class DagTask(_Source):
     """One call. Strings in `arguments` may be references: see `dag_values`."""
 
-    id: TaskId
-    tool: ToolId
-    arguments: JsonObject = Field(default_factory=dict)
-    depends_on: tuple[TaskId, ...] = Field(default=(), alias="dependsOn")
+    id: TaskId = Field(description="Names the task in this DAG.")
+    tool: ToolId = Field(description="server:tool")
+    arguments: JsonObject = Field(
+        default_factory=dict,
+        description="A string that is `$OUTPUT[id]` or `$INPUT[name]`, optionally followed by a "
+        "path as `.items[0]`, stands for a task's output or an argument in args; text that begins "
+        "like that, or with `$$`, is escaped by one more `$`.",
+    )
+    depends_on: tuple[TaskId, ...] = Field(
+        default=(), alias="dependsOn", description="Ids of the tasks that must end before."
+    )
 
 
 class Dag(_Source):
@@ -52,7 +59,7 @@ class Dag(_Source):
 class ToolSource(_Source):
     """One call of one tool: `default_args`, where the caller's arguments say nothing else."""
 
-    tool_id: ToolId = Field(alias="toolId")
+    tool_id: ToolId = Field(alias="toolId", description="server:tool")
     default_args: JsonObject = Field(default_factory=dict, alias="defaultArgs")
 
 

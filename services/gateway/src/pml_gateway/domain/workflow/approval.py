@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 from pml_gateway.domain.api.api import Request
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.api.shown import shown_of
+from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.grant import Covers
 from pml_gateway.domain.workflow.parking import name_of
@@ -63,7 +63,7 @@ def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Ap
 def agreed_on(workflow: Workflow, approval: Approval, decide: Decide) -> None:
     """Check that a decision is about what stands now, and that nothing is agreed to which nobody
     can be shown. Raises Conflict."""
-    now, named = shown_of(workflow, approval), decide.shown
+    now, named = shown_calls_of(workflow, approval), decide.shown
     if named is not None and named.digest != now.digest():
         raise Conflict(
             f"what workflow {workflow.workflow_id} waits for is not what was shown "

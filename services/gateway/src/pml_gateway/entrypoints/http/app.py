@@ -1,4 +1,4 @@
-"""The REST interface as one application: route → handler (F8)."""
+"""The REST application: route → handler (F8)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,19 @@ from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
-from pml_gateway.domain.api.origin import Names
+from pml_gateway.domain.api.origin import AllowedHosts
+from pml_gateway.entrypoints.http.agents import discover_routes, execute_routes
 from pml_gateway.entrypoints.http.approvals import approval_routes
-from pml_gateway.entrypoints.http.callers import approver_of, caller_of
-from pml_gateway.entrypoints.http.cancel import cancel_routes
 from pml_gateway.entrypoints.http.capabilities import capability_routes
-from pml_gateway.entrypoints.http.discover import discover_routes
 from pml_gateway.entrypoints.http.docs import docs_routes
 from pml_gateway.entrypoints.http.errors import add_error_handlers
 from pml_gateway.entrypoints.http.events import EventStreams, event_routes
-from pml_gateway.entrypoints.http.execute import execute_routes
 from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
+from pml_gateway.entrypoints.http.routing import approver_of, caller_of
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
-from pml_gateway.entrypoints.http.workflows import workflow_routes
+from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
 from pml_gateway.ports import Approvers, KnownTools, WorkflowStore
 
 
@@ -46,15 +44,15 @@ class UseCases:
 
 @dataclass(frozen=True)
 class Limits:
-    """Requests the guard lets through: those to one of `names`, with a body of limited size."""
+    """Limits of requests: the allowed hosts, and the largest body."""
 
-    names: Names
+    hosts: AllowedHosts
     max_body_bytes: int
 
 
 @dataclass(frozen=True)
 class Health:
-    """What we need, why the policies written last do not hold, if so, and whether we stop."""
+    """Inputs of the health routes: dependency checks, the fault of the policy file, readiness."""
 
     checks: Checks
     policy_fault: Callable[[], str | None]
@@ -70,31 +68,33 @@ def rest_app(
     streams: EventStreams,
     mounted: Sequence[BaseRoute] = (),
 ) -> FastAPI:
-    """All routes behind one guard; `mounted` are those that REST does not describe."""
-    who, agents, workflows = caller_of(callers), use_cases.agents, use_cases.store
+    """Build the application: all routes behind one guard. `mounted` routes are not in OpenAPI."""
+    caller, agents, workflows = caller_of(callers), use_cases.agents, use_cases.store
     query_client, tools = use_cases.query_client, use_cases.tools
     app = FastAPI(
         title="PML",
         version=version("pml-gateway"),
         docs_url=None,
         redoc_url=None,
-        summary="Procedural memory for agents: programs that are read before they run, and kept.",
+        summary="Procedural memory for agents: programs are analyzed before they run, and stored.",
     )
     for router in (
-        execute_routes(agents, who),
-        discover_routes(agents, who),
-        workflow_routes(workflows, who),
-        event_routes(workflows, bus, who, streams),
-        cancel_routes(use_cases.cancellations, who),
-        approval_routes(workflows, use_cases.decisions, who, approver_of(callers)),
-        capability_routes(query_client, use_cases.cache, who),
-        trace_routes(query_client, who),
-        tool_routes(agents, tools, who),
+        execute_routes(agents, caller),
+        discover_routes(agents, caller),
+        workflow_routes(workflows, caller),
+        event_routes(workflows, bus, caller, streams),
+        cancel_routes(use_cases.cancellations, caller),
+        approval_routes(
+            workflows, use_cases.decisions, caller, approver_of(callers)
+        ),
+        capability_routes(query_client, use_cases.cache, caller),
+        trace_routes(query_client, caller),
+        tool_routes(agents, tools, caller),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),
         docs_routes(),
     ):
         app.include_router(router)
     app.router.routes.extend(mounted)
     add_error_handlers(app)
-    app.add_middleware(Guard, names=limits.names, max_body_bytes=limits.max_body_bytes)
+    app.add_middleware(Guard, hosts=limits.hosts, max_body_bytes=limits.max_body_bytes)
     return app

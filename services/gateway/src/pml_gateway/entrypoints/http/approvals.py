@@ -1,4 +1,4 @@
-"""GET /api/approvals and POST /api/workflows/{id}/approval."""
+"""GET /api/approvals; GET and POST /api/workflows/{id}/approval."""
 
 from typing import Annotated
 from uuid import UUID
@@ -12,21 +12,21 @@ from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.views import ApprovalPage, ApprovalView, approval_of
 from pml_gateway.domain.workflow.approval import Decide
-from pml_gateway.entrypoints.http.callers import (
+from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
     NOT_APPROVER,
     NOT_FOUND,
     CallerOf,
     api_router,
+    server_span,
 )
-from pml_gateway.entrypoints.http.tracing import serving
 from pml_gateway.ports import Caller, WorkflowStore
 
 
 def approval_routes(
     workflows: WorkflowStore, decisions: Decisions, caller_of: CallerOf, approver_of: CallerOf
 ) -> APIRouter:
-    """See what waits for a person, and decide if one is that person."""
+    """Routes that read and decide approvals."""
     router = api_router("approvals")
 
     @router.get("/approvals", operation_id="list_approvals")
@@ -35,7 +35,7 @@ def approval_routes(
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> ApprovalPage:
-        """What waits for a person: what would run, and why somebody must agree."""
+        """List pending approvals: what would run, and why a person must approve."""
         return await workflows.waiting(caller.scope, limit, offset)
 
     @router.get(
@@ -46,13 +46,13 @@ def approval_routes(
         caller: Annotated[Caller, Depends(caller_of)],
         whole: Annotated[bool, Query()] = True,
     ) -> ApprovalView:
-        """What a workflow waits for, or waited for last: all calls, with whole values unless
-        `whole` is false, and the decision."""
+        """Return the pending or last approval of a workflow: all calls, with long values truncated
+        if `whole` is false, and the decision."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
         if found.approval is None:
-            raise NotFound(f"nobody was asked about workflow {workflow_id}")
+            raise NotFound(f"workflow {workflow_id} has not needed an approval")
         return approval_of(found, found.approval, whole=whole)
 
     @router.post(
@@ -67,8 +67,8 @@ def approval_routes(
         request: Request,
         caller: Annotated[Caller, Depends(approver_of)],
     ) -> Response:
-        """Let a workflow run, or not. A decision counts once and only in time."""
-        with serving(request, "/api/workflows/{workflow_id}/approval") as span:
+        """Decide an approval, once and before it expires."""
+        with server_span(request, "/api/workflows/{workflow_id}/approval") as span:
             span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
             answer = await decisions.decide(caller, workflow_id, body)
         return Response(answer.to_json(), media_type="application/json")

@@ -17,29 +17,29 @@ from pml_common.contracts.registry import (
 )
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.domain.api.api import Request
-from pml_gateway.entrypoints.http.callers import CONFLICT, NOT_FOUND, CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller
 
 
-class ChosenCache(CacheSettings):
-    """Whether the result of an earlier run answers a call with the same arguments. `memoize`: for
-    `ttl_s` seconds after the run, 3600 if nothing is said, a week at most. `persistent`: until the
-    code or this choice changes, or for `ttl_s`. `force` is needed where tools are called that are
-    not marked read-only: an answer from the cache leaves out what they would change."""
+class CachePatch(CacheSettings):
+    """Whether calls with the same arguments return the result of an earlier run. `memoize`: for
+    `ttl_s` seconds after the run, by default 3600, at most a week. `persistent`: until the code or
+    this setting changes, or for `ttl_s`. `force` is required for capabilities that call tools not
+    marked read-only: a cached result skips the changes that these would make."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class CapabilityPatch(Request):
-    """What to change of a capability."""
+    """Changes to a capability."""
 
-    cache: ChosenCache
+    cache: CachePatch
 
 
 def capability_routes(
     query_client: QueryClient, cache: ResultCache, caller_of: CallerOf
 ) -> APIRouter:
-    """Look at what was learned, and choose what is cached."""
+    """Routes that read capabilities and set their cache policies."""
     router = api_router("capabilities")
 
     @router.get("/capabilities", operation_id="list_capabilities")
@@ -49,7 +49,7 @@ def capability_routes(
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> CapabilityPage:
-        """Capabilities, the most used first; unlisted ones never ran well so far."""
+        """List capabilities, the most used first; unlisted ones have not succeeded yet."""
         query = ListCapabilities(
             scope=caller.scope, include_unlisted=include_unlisted, limit=limit, offset=offset
         )
@@ -59,7 +59,7 @@ def capability_routes(
     async def get_capability(
         reference: str, caller: Annotated[Caller, Depends(caller_of)]
     ) -> CapabilityRecord:
-        """One capability, by id or name."""
+        """Return a capability by id or name."""
         query = ResolveCapability(scope=caller.scope, reference=reference)
         return await query_client.request(catalog.RESOLVE_CAPABILITY, query)
 
@@ -71,8 +71,8 @@ def capability_routes(
     async def change_capability(
         reference: str, body: CapabilityPatch, caller: Annotated[Caller, Depends(caller_of)]
     ) -> CapabilityRecord:
-        """Choose whether results of a capability are cached. The same choice again changes
-        nothing; another one leaves behind all that was cached before."""
+        """Set the cache policy of a capability. A change invalidates all its cached results;
+        setting the same policy again does not."""
         query = SetCachePolicy(scope=caller.scope, reference=reference, cache=body.cache)
         changed = await query_client.request(catalog.SET_CACHE_POLICY, query)
         await cache.drop_old(changed)

@@ -1,4 +1,4 @@
-"""GET /docs: the REST interface described by Swagger UI, with scripts of our own host alone.
+"""GET /docs: Swagger UI for the REST interface, with scripts from this host only.
 
 `fastapi-offline` ships Swagger UI's files; its code is not used.
 """
@@ -24,7 +24,7 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Only this host is talked to, whatever the scripts hold; no script stands in the page itself."""
+"""Restrict the page to this host, whatever the scripts contain; no inline scripts."""
 
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="en">
@@ -56,7 +56,7 @@ _START: Final = """SwaggerUIBundle({
 
 
 def docs_routes() -> APIRouter:
-    """The page, and what it loads."""
+    """Routes of the page and its assets."""
     router = APIRouter(include_in_schema=False)
     shipped = Path(str(distribution("fastapi-offline").locate_file("fastapi_offline/static")))
 

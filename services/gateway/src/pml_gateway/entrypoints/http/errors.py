@@ -1,4 +1,4 @@
-"""Errors over REST, all of one shape: `{"error": {"kind", "message", …}}`."""
+"""Errors over REST, all of the form `{"error": {"kind", "message", …}}`."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -42,22 +42,22 @@ _KINDS = {
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one field, dotted."""
+    """A problem with one field; `field` is its dotted name."""
 
     field: str
     message: str
 
 
 class Problem(BaseModel):
-    """What went wrong, and what to do; `fields` names the faulty ones of a request."""
+    """The error, and how to fix it; `fields` lists the invalid fields of a request."""
 
     kind: str
     message: str
     fields: list[FieldProblem] = []
 
 
-class ErrorAnswer(BaseModel):
-    """Every error looks like this."""
+class ErrorResponse(BaseModel):
+    """The form of every error."""
 
     error: Problem
 
@@ -68,7 +68,7 @@ def problem(
     fields: Sequence[FieldProblem] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """An error as it is answered."""
+    """Build an error response."""
     kind = _KINDS.get(HTTPStatus(status), HTTPStatus(status).phrase.lower().replace(" ", "_"))
     content: dict[str, object] = {"kind": kind, "message": message}
     if fields:
@@ -77,16 +77,16 @@ def problem(
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error in our shape."""
+    """Make every error respond in the common form."""
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
-    ours = (Busy, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
-    for kind in (*ours, *DEPENDENCY_ERRORS):
-        app.add_exception_handler(kind, _on_ours)
+    known = (Busy, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized, Unavailable)
+    for kind in (*known, *DEPENDENCY_ERRORS):
+        app.add_exception_handler(kind, _on_known)
 
 
-async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
+async def _on_known(request: Request, raised: Exception) -> JSONResponse:
     error = api_error(raised)
     match error:
         case InvalidRequest():
@@ -97,8 +97,8 @@ async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
         case Conflict():
             return problem(HTTPStatus.CONFLICT, str(error))
         case Unauthorized():
-            asked = {"WWW-Authenticate": 'Bearer realm="approver"'}
-            return problem(HTTPStatus.UNAUTHORIZED, str(error), headers=asked)
+            challenge = {"WWW-Authenticate": 'Bearer realm="approver"'}
+            return problem(HTTPStatus.UNAUTHORIZED, str(error), headers=challenge)
         case Forbidden():
             return problem(HTTPStatus.FORBIDDEN, str(error))
         case Busy():
@@ -112,34 +112,34 @@ async def _on_ours(request: Request, raised: Exception) -> JSONResponse:
 
 
 async def _on_invalid(_: Request, raised: Exception) -> JSONResponse:
-    found = cast(RequestValidationError, raised).errors()
-    fields = [_field_problem(one) for one in cast(Sequence[Mapping[str, object]], found)]
+    errors = cast(RequestValidationError, raised).errors()
+    fields = [_field_problem(one) for one in cast(Sequence[Mapping[str, object]], errors)]
     message = "; ".join(f"{one.field}: {one.message}" for one in fields)
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, message, fields)
 
 
 def _field_problem(error: Mapping[str, object]) -> FieldProblem:
-    place = [str(part) for part in cast(Sequence[object], error["loc"])]
-    field = ".".join(place[1:]) or place[0]
+    location = [str(part) for part in cast(Sequence[object], error["loc"])]
+    field = ".".join(location[1:]) or location[0]
     if error["type"] == "extra_forbidden":
-        return FieldProblem(field=field, message="there is no such field")
+        return FieldProblem(field=field, message="unknown field")
     if isinstance(error.get("input"), bytes):
-        return FieldProblem(field=field, message="send JSON, with Content-Type: application/json")
+        return FieldProblem(field=field, message="send JSON with Content-Type: application/json")
     return FieldProblem(field=field, message=str(error["msg"]).removeprefix("Value error, "))
 
 
 async def _on_http(request: Request, raised: Exception) -> JSONResponse:
     error = cast(HTTPException, raised)
-    known = {
-        HTTPStatus.NOT_FOUND: f"there is no {request.url.path}; see /docs",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}",
+    messages = {
+        HTTPStatus.NOT_FOUND: f"no route {request.url.path}; see /docs",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not allow {request.method}",
     }
-    said = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
-    message = said or known.get(HTTPStatus(error.status_code), error.detail)
+    detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
+    message = detail or messages.get(HTTPStatus(error.status_code), error.detail)
     return problem(error.status_code, message, headers=error.headers)
 
 
 async def _on_bug(request: Request, raised: Exception) -> JSONResponse:
     log.error("%s %s failed", request.method, request.url.path, exc_info=raised)
-    message = "this is a fault of the gateway; its log tells more"
+    message = "internal error of the gateway; see its log"
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR, message)

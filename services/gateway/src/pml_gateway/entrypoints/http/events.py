@@ -1,4 +1,4 @@
-"""GET /api/workflows/{id}/events: what happened so far, then what happens, as it does (SSE)."""
+"""GET /api/workflows/{id}/events: past events, then live ones (SSE)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -17,17 +17,17 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
-from pml_gateway.entrypoints.http.callers import NOT_FOUND, CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
 KEEP_ALIVE_S = 15.0
-LAST_WORDS_S = 5.0
+LAST_EVENT_S = 5.0
 TOO_SLOW = format_sse_event(
     event="gateway.reader-too-slow",
-    data_str='{"message": "This stream ends here: too much was left unread. Nothing is lost: '
-    'ask again with the id of the last event as Last-Event-ID."}',
+    data_str='{"message": "The stream ends here: too many events were unread. Nothing is lost: '
+    'request it again with the id of the last event as Last-Event-ID."}',
 )
-"""Without an id of its own: a browser asks again from the last event that has one."""
+"""Has no id, so that a browser reconnects from the last event that has one."""
 
 _SSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events, each with its id."}
@@ -35,28 +35,28 @@ _SSE: dict[int | str, dict[str, Any]] = {
 
 
 class EventStreams:
-    """The streams of this process, until it stops: their readers go on elsewhere."""
+    """The open streams of this process; they end when it drains, for readers to reconnect."""
 
     def __init__(self) -> None:
         self.ended = False
-        self._waits: set[asyncio.Timeout] = set()
+        self._pending: set[asyncio.Timeout] = set()
 
     def end(self) -> None:
-        """End every stream, and those to come once they have told the past."""
+        """End every stream; later ones end after the past events."""
         self.ended, now = True, asyncio.get_running_loop().time()
-        for wait in self._waits:
+        for wait in self._pending:
             if not wait.expired():
                 wait.reschedule(now)
 
     async def with_pauses(
         self, live: AsyncIterator[Message], pause_s: float
     ) -> AsyncGenerator[Message | None]:
-        """Live events, and None after each while without one."""
+        """Yield live events, and None after each `pause_s` without one."""
         while not self.ended:
             wait = asyncio.timeout(pause_s)
             try:
                 async with wait:
-                    self._waits.add(wait)
+                    self._pending.add(wait)
                     message = await anext(live)
             except TimeoutError:
                 yield None
@@ -65,11 +65,11 @@ class EventStreams:
             else:
                 yield message
             finally:
-                self._waits.discard(wait)
+                self._pending.discard(wait)
 
 
 class EventStream(StreamingResponse):
-    """A stream that closes what it reads from, however it ends."""
+    """A response that closes its sources at its end, whatever the reason."""
 
     media_type = "text/event-stream"
 
@@ -78,7 +78,7 @@ class EventStream(StreamingResponse):
         self._sources = sources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream until the end or until nobody listens."""
+        """Stream until the end or until the client disconnects."""
         async with self._sources:
             await super().__call__(scope, receive, send)
 
@@ -86,7 +86,7 @@ class EventStream(StreamingResponse):
 def event_routes(
     workflows: WorkflowStore, bus: Bus, caller_of: CallerOf, streams: EventStreams
 ) -> APIRouter:
-    """Follow workflows."""
+    """Routes that stream the events of workflows."""
     router = api_router("workflows")
 
     @router.get(
@@ -100,9 +100,10 @@ def event_routes(
         caller: Annotated[Caller, Depends(caller_of)],
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        """Every event of a workflow, from the first (or the one after `Last-Event-ID`) to its end.
-        A reader that leaves too much unread is told `gateway.reader-too-slow`, and asks again; so
-        does one whose stream ends before `gateway.workflow-finished`: a gateway was stopped."""
+        """Stream every event of a workflow, from the first (or the one after `Last-Event-ID`) to
+        its end. A reader with too many unread events gets `gateway.reader-too-slow` and should
+        reconnect. So should one whose stream ends before `gateway.workflow-finished`: the gateway
+        was stopped."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
@@ -112,13 +113,13 @@ def event_routes(
             past = [stored.message for stored in await bus.history(caller.scope, entity)]
             sources = opening.pop_all()
         ended = found.finished_at is not None
-        told = _told(past, live, last_event_id, streams, ended=ended)
-        return EventStream(told, sources)
+        content = _events(past, live, last_event_id, streams, ended=ended)
+        return EventStream(content, sources)
 
     return router
 
 
-async def _told(
+async def _events(
     past: list[Message],
     live: AsyncIterator[Message],
     last_seen: str | None,
@@ -126,41 +127,41 @@ async def _told(
     *,
     ended: bool,
 ) -> AsyncGenerator[bytes]:
-    """Each event once. What had `ended` before its past was read has at most its end to tell: it
-    is kept before it is stated, and forgotten after a while."""
-    told = _seen_until(past, last_seen)
+    """Yield each event once. A workflow that had `ended` before its history was read has at most
+    its end to publish: the end is stored before it is published, and the history expires."""
+    sent = _seen_until(past, last_seen)
     for message in past:
-        if message.message_id not in told:
-            told.add(message.message_id)
+        if message.message_id not in sent:
+            sent.add(message.message_id)
             yield _event(message)
     if any(isinstance(message, WorkflowFinished) for message in past):
         return
-    pauses = streams.with_pauses(live, LAST_WORDS_S if ended else KEEP_ALIVE_S)
+    pauses = streams.with_pauses(live, LAST_EVENT_S if ended else KEEP_ALIVE_S)
     try:
-        async for event in _live(pauses, told, ended=ended):
+        async for event in _live(pauses, sent, ended=ended):
             yield event
     except Overrun:
         yield TOO_SLOW
 
 
 async def _live(
-    live: AsyncIterator[Message | None], told: set[UUID], *, ended: bool
+    live: AsyncIterator[Message | None], sent: set[UUID], *, ended: bool
 ) -> AsyncGenerator[bytes]:
-    """What happens from now on, to the end. Raises Overrun."""
+    """Yield live events to the end. Raises Overrun."""
     async for message in live:
         if message is None and ended:
             return
         if message is None:
             yield KEEPALIVE_COMMENT
-        elif message.message_id not in told:
-            told.add(message.message_id)
+        elif message.message_id not in sent:
+            sent.add(message.message_id)
             yield _event(message)
             if isinstance(message, WorkflowFinished):
                 return
 
 
 def _seen_until(past: list[Message], last_seen: str | None) -> set[UUID]:
-    """The ids of events up to the one that a reconnecting reader saw last."""
+    """Return the ids of events up to the last one that a reconnecting reader got."""
     ids = [message.message_id for message in past]
     known = [str(each) for each in ids]
     return set(ids[: known.index(last_seen) + 1]) if last_seen in known else set()

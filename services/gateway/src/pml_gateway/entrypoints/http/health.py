@@ -15,32 +15,33 @@ def health_routes(
     policy_fault: Callable[[], str | None],
     readiness: Readiness,
 ) -> APIRouter:
-    """For whatever supervises this process."""
+    """Routes for the supervisor of this process."""
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz", operation_id="health")
     async def health() -> JSONResponse:
-        """200 when what we need is there. MCP servers and the policy file are told, too, but do
-        not count: a server that is away fails its own calls only, and of a file with a fault what
-        it said before holds."""
+        """Respond 200 if all dependencies respond. MCP servers and the policy file are reported but
+        do not count: an unreachable server fails only its own calls, and a policy file with a fault
+        leaves the previous policy in force."""
         status, body = await report(checks)
-        states = {name: _told(each) for name, each in servers.status().items()}
-        told = {"policy": policy_fault() or "ok", "mcp_servers": states}
-        return JSONResponse({**body, **told}, status_code=status)
+        states = {name: _description_of(each) for name, each in servers.status().items()}
+        others = {"policy": policy_fault() or "ok", "mcp_servers": states}
+        return JSONResponse({**body, **others}, status_code=status)
 
     @router.get("/readyz", operation_id="ready")
     async def ready() -> JSONResponse:
-        """200, or 503 once this process stops: it answers what comes, and wants no more."""
+        """Respond 200, or 503 once this process drains: it serves requests but expects no new
+        ones."""
         return readiness.answer()
 
     @router.get("/livez", operation_id="live")
     async def live() -> JSONResponse:
-        """200 while this process serves."""
+        """Respond 200 while this process serves."""
         return JSONResponse({"status": "ok"})
 
     return router
 
 
-def _told(server: ServerStatus) -> str:
+def _description_of(server: ServerStatus) -> str:
     state = f"{server.state}: {server.error}" if server.error else server.state
     return "; ".join((state, *server.warnings))

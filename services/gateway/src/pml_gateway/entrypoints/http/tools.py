@@ -5,22 +5,22 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from pml_gateway.domain.api.views import ServerList, ServerView, ToolList
-from pml_gateway.entrypoints.http.callers import CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CallerOf, api_router
 from pml_gateway.ports import AllowedTools, Caller, ToolServers
 
 
 def tool_routes(allowed: AllowedTools, servers: ToolServers, caller_of: CallerOf) -> APIRouter:
-    """Look at the connected MCP servers and their tools."""
+    """Routes that read the connected MCP servers and their tools."""
     router = api_router("tools")
 
     @router.get("/tools", operation_id="list_tools")
     async def list_tools(caller: Annotated[Caller, Depends(caller_of)]) -> ToolList:
-        """The tools of all connected servers that the policy does not deny."""
+        """List the tools of all connected servers, without those that the policy denies."""
         return ToolList(tools=tuple(await allowed.list_tools(caller.scope)))
 
     @router.get("/servers", operation_id="list_servers")
     async def list_servers(_: Annotated[Caller, Depends(caller_of)]) -> ServerList:
-        """How each server stands."""
+        """List the configured servers with the state of their connections."""
         views = [
             ServerView(
                 name=name,

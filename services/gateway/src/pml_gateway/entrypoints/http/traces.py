@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Query
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.learner import ListTraces, TracePage
-from pml_gateway.entrypoints.http.callers import CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CallerOf, api_router
 from pml_gateway.ports import Caller
 
 
 def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
-    """Look at what runs did."""
+    """Routes that read traces."""
     router = api_router("traces")
 
     @router.get("/traces/{capability_id}", operation_id="list_traces")
@@ -23,7 +23,7 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=200)] = 20,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> TracePage:
-        """The runs of a capability, newest first."""
+        """List the traces of a capability, newest first."""
         query = ListTraces(
             scope=caller.scope, capability_id=capability_id, limit=limit, offset=offset
         )
@@ -33,8 +33,8 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
     async def get_workflow_trace(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> TracePage:
-        """The run of one workflow and the first 199 that were inside it; none until they were
-        learned from."""
+        """Return the trace of a workflow and the first 199 traces nested in it; empty until they
+        are learned."""
         query = ListTraces(scope=caller.scope, workflow_id=workflow_id, limit=200)
         return await query_client.request(catalog.LIST_TRACES, query)
 

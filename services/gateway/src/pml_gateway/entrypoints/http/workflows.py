@@ -1,21 +1,31 @@
-"""GET /api/workflows and /api/workflows/{id}."""
+"""GET /api/workflows, /api/workflows/{id} and its DAG; POST /api/workflows/{id}/cancel."""
 
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request, Response
 
+from pml_common.telemetry import vocabulary
+from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.workflow_service import no_such_workflow
+from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
 from pml_gateway.domain.sources.dag_trace import DagView
 from pml_gateway.domain.sources.dag_trace import view_of as dag_view
-from pml_gateway.entrypoints.http.callers import CONFLICT, NOT_FOUND, CallerOf, api_router
+from pml_gateway.domain.workflow.cancellation import Cancel
+from pml_gateway.entrypoints.http.routing import (
+    CONFLICT,
+    NOT_FOUND,
+    CallerOf,
+    api_router,
+    server_span,
+)
 from pml_gateway.ports import Caller, WorkflowStore
 
 
 def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
-    """Look at workflows."""
+    """Routes that read workflows."""
     router = api_router("workflows")
 
     @router.get("/workflows", operation_id="list_workflows")
@@ -24,14 +34,14 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Annotated[int, Query(ge=0)] = 0,
     ) -> WorkflowPage:
-        """Workflows, newest first."""
+        """List workflows, newest first."""
         return await workflows.page(caller.scope, limit, offset)
 
     @router.get("/workflows/{workflow_id}", operation_id="get_workflow", responses=NOT_FOUND)
     async def get_workflow(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> WorkflowView:
-        """One workflow with all that is known of it."""
+        """Return a workflow with all its details."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
@@ -45,14 +55,40 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
     async def get_workflow_dag(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> DagView:
-        """What a workflow did as a DAG of its calls, that can be run again as one."""
+        """Return the calls of a finished run as a DAG that can be executed again."""
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
         if found.run is None:
-            raise Conflict(f"workflow {workflow_id} has not run to an end: it has no DAG")
+            raise Conflict(f"the run of workflow {workflow_id} has not finished: it has no DAG")
         structure = found.analysis.structure if found.analysis else None
         calls, args = found.run.task_results, found.requested.args
         return dag_view(workflow_id, calls, structure, args)
+
+    return router
+
+
+def cancel_routes(cancellations: Cancellations, caller_of: CallerOf) -> APIRouter:
+    """Routes that cancel workflows."""
+    router = api_router("workflows")
+
+    @router.post(
+        "/workflows/{workflow_id}/cancel",
+        operation_id="cancel_workflow",
+        response_model=ExecuteResponse,
+        responses={**NOT_FOUND, **CONFLICT},
+    )
+    async def cancel(
+        workflow_id: UUID,
+        body: Cancel,
+        request: Request,
+        caller: Annotated[Caller, Depends(caller_of)],
+    ) -> Response:
+        """Cancel a workflow in any state. It fails as `cancelled`, with a message that lists its
+        calls and those whose outcome is unknown."""
+        with server_span(request, "/api/workflows/{workflow_id}/cancel") as span:
+            span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
+            answer = await cancellations.cancel(caller, workflow_id, body)
+        return Response(answer.to_json(), media_type="application/json")
 
     return router

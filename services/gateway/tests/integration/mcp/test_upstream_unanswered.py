@@ -1,4 +1,4 @@
-"""MCP servers that take a call and answer with what is no answer."""
+"""Upstream MCP servers that accept a call and return an invalid response."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 from pml_common.http_server import serve_http
 from pml_gateway.domain.servers.server_config import HttpServer
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 from services.gateway.tests.integration.mcp.server_program import Program, server_of
 
 pytestmark = pytest.mark.integration
@@ -30,9 +30,9 @@ ANSWERS = {
 
 
 @asynccontextmanager
-async def answering(world: ServerWorld, answer: Response) -> AsyncGenerator[HttpServer]:
-    """A server that takes effect when a tool is called, and then answers this."""
-    inner = server_of(Program(world.log, odd=False)).streamable_http_app()
+async def answering(harness: ServerHarness, answer: Response) -> AsyncGenerator[HttpServer]:
+    """Run a server whose tools take effect and then return this response."""
+    inner = server_of(Program(harness.log, odd=False)).streamable_http_app()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -43,7 +43,7 @@ async def answering(world: ServerWorld, answer: Response) -> AsyncGenerator[Http
             part = await receive()
             body, more = body + part.get("body", b""), bool(part.get("more_body"))
         if b"tools/call" in body:
-            with world.log.open("a") as log:
+            with harness.log.open("a") as log:
                 log.write("took effect\n")
             await answer(scope, receive, send)
             return
@@ -60,25 +60,25 @@ async def answering(world: ServerWorld, answer: Response) -> AsyncGenerator[Http
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-async def test_a_call_that_was_sent_and_not_answered_has_an_unknown_outcome(
-    world: ServerWorld, answer: str
+async def test_a_call_without_a_valid_response_has_an_unknown_outcome(
+    harness: ServerHarness, answer: str
 ) -> None:
     async with (
-        answering(world, ANSWERS[answer]) as server,
+        answering(harness, ANSWERS[answer]) as server,
         connected({"web": server}) as pool,
     ):
         outcome = await pool.call("web:count", {"key": "once"}, 20)
     assert outcome.status == "unknown"
     assert "the call was sent, and nobody can say whether it took effect" in str(outcome.message)
-    assert world.lines() == ["took effect"]
+    assert harness.lines() == ["took effect"]
 
 
 @pytest.mark.parametrize("answer", ["500", "a page", "half of a JSON text"])
-async def test_what_may_be_repeated_and_was_not_answered_is_a_tools_failure(
-    world: ServerWorld, answer: str
+async def test_a_repeatable_call_without_a_valid_response_is_a_tool_error(
+    harness: ServerHarness, answer: str
 ) -> None:
     async with (
-        answering(world, ANSWERS[answer]) as server,
+        answering(harness, ANSWERS[answer]) as server,
         connected({"web": server}) as pool,
     ):
         outcome = await pool.call("web:echo", {"text": "hi"}, 20)
@@ -86,11 +86,11 @@ async def test_what_may_be_repeated_and_was_not_answered_is_a_tools_failure(
 
 
 @pytest.mark.parametrize("status", [400, 403, 429])
-async def test_a_call_that_a_server_turns_away_is_a_tools_failure(
-    world: ServerWorld, status: int
+async def test_a_call_that_a_server_rejects_is_a_tool_error(
+    harness: ServerHarness, status: int
 ) -> None:
     async with (
-        answering(world, Response("no", status_code=status)) as server,
+        answering(harness, Response("no", status_code=status)) as server,
         connected({"web": server}) as pool,
     ):
         outcome = await pool.call("web:count", {"key": "once"}, 20)

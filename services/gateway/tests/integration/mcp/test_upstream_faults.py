@@ -1,4 +1,4 @@
-"""MCP servers that are dead, slow, frozen or gone, and what they leave behind."""
+"""Upstream MCP servers that are dead, slow, frozen or gone, and what they leave behind."""
 
 import asyncio
 import logging
@@ -15,14 +15,14 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
 
-async def test_dead_servers_delay_neither_the_start_nor_the_others(world: ServerWorld) -> None:
+async def test_dead_servers_delay_neither_the_start_nor_the_others(harness: ServerHarness) -> None:
     servers: dict[str, ServerConfig] = {
-        "box": world.stdio(),
+        "box": harness.stdio(),
         "missing": StdioServer(command="no-such-program"),
         "broken": StdioServer(command="sh", args=("-c", "echo no licence >&2; exit 3")),
         "mute": StdioServer(command="sleep", args=("600",)),
@@ -71,34 +71,34 @@ async def test_a_call_waits_no_longer_than_it_may_for_a_slow_start() -> None:
     )
 
 
-async def test_an_unknown_server_is_answered_with_near_names(world: ServerWorld) -> None:
-    async with connected({"box": world.stdio()}) as pool:
+async def test_an_unknown_server_gets_similar_names(harness: ServerHarness) -> None:
+    async with connected({"box": harness.stdio()}) as pool:
         outcome = await pool.call("bix:echo", {}, 5)
     assert outcome.status == "tool_error"
     assert outcome.message == "no MCP server 'bix' is configured; did you mean box?"
 
 
 async def test_a_call_cut_by_a_crash_is_unknown_and_the_server_comes_back(
-    reached: ServerConfig, world: ServerWorld
+    reached: ServerConfig, harness: ServerHarness
 ) -> None:
     listener = Listener()
     async with connected({"box": reached}, on_tools=listener) as pool:
         outcome = await pool.call("box:die", {}, 10)
         assert outcome.status == "unknown"
         assert "nobody can say whether it took effect" in str(outcome.message)
-        assert world.lines() == ["died"]
+        assert harness.lines() == ["died"]
         if isinstance(reached, StdioServer):
             again = await pool.call("box:echo", {"text": "hi"}, 10)
             assert again.status == "ok"
             await eventually(lambda: len(listener.listings) == 2)
 
 
-async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: ServerWorld) -> None:
+async def test_a_server_that_is_gone_fails_fast_and_is_found_again(harness: ServerHarness) -> None:
     port = free_port()
     limits = replace(QUICK, absence_s=0.0)
     async with (
-        world.http(port=port) as (server, process),
-        connected({"web": server, "box": world.stdio()}, limits=limits) as pool,
+        harness.http(port=port) as (server, process),
+        connected({"web": server, "box": harness.stdio()}, limits=limits) as pool,
     ):
         process.kill()
         await process.wait()
@@ -109,40 +109,40 @@ async def test_a_server_that_is_gone_fails_fast_and_is_found_again(world: Server
         assert time.monotonic() - began < 15
         assert pool.status()["web"].state == "failed"
         assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
-        async with world.http(port=port):
+        async with harness.http(port=port):
             await eventually(lambda: pool.status()["web"].state == "ready", within=30.0)
             assert (await pool.call("web:count", {"key": "once"}, 5)).status == "ok"
-    assert world.lines() == ["once"]
+    assert harness.lines() == ["once"]
 
 
 @pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
 async def test_a_call_after_a_restart_is_made_once(
-    world: ServerWorld, flags: tuple[str, ...]
+    harness: ServerHarness, flags: tuple[str, ...]
 ) -> None:
     port = free_port()
     async with (
-        world.http(*flags, port=port) as (server, process),
+        harness.http(*flags, port=port) as (server, process),
         connected({"web": server}) as pool,
     ):
         process.kill()
         await process.wait()
-        async with world.http(*flags, port=port):
+        async with harness.http(*flags, port=port):
             outcome = await pool.call("web:count", {"key": "once"}, 10)
     assert outcome.status == "ok"
-    assert world.lines() == ["once"]
+    assert harness.lines() == ["once"]
 
 
-async def test_a_frozen_server_is_started_anew(world: ServerWorld) -> None:
+async def test_a_frozen_server_is_restarted(harness: ServerHarness) -> None:
     limits = Limits(retry_delays_s=(0.05,), stable_s=0.0, suspect_after=2, probe_timeout_s=0.3)
-    async with connected({"box": world.stdio()}, limits=limits) as pool:
+    async with connected({"box": harness.stdio()}, limits=limits) as pool:
         for _ in range(2):
             assert (await pool.call("box:freeze", {"seconds": 600}, 0.2)).status == "unknown"
         outcome = await pool.call("box:echo", {"text": "hi"}, 20)
     assert outcome.status == "ok"
 
 
-async def test_an_http_refusal_is_named(world: ServerWorld) -> None:
-    async with world.http() as (server, _):
+async def test_an_http_refusal_is_named(harness: ServerHarness) -> None:
+    async with harness.http() as (server, _):
         elsewhere = HttpServer(url=server.url.replace("/mcp", "/nowhere"))
         async with connected({"web": elsewhere}) as pool:
             status = pool.status()["web"]
@@ -150,8 +150,10 @@ async def test_an_http_refusal_is_named(world: ServerWorld) -> None:
     assert "HTTP 404 Not Found" in str(status.error)
 
 
-async def test_a_child_gets_its_own_variables_and_none_of_our_secrets(world: ServerWorld) -> None:
-    server = world.stdio(env={"TOKEN": "for the server"})
+async def test_a_child_gets_its_own_variables_and_none_of_the_gateways_secrets(
+    harness: ServerHarness,
+) -> None:
+    server = harness.stdio(env={"TOKEN": "for the server"})
     ours = {"PML_GRANT_KEY": "for the gateway", "LANG": "C.UTF-8"}
     async with connected({"box": server}, environment=ours) as pool:
         seen = [
@@ -161,32 +163,32 @@ async def test_a_child_gets_its_own_variables_and_none_of_our_secrets(world: Ser
     assert seen == ["for the server", "C.UTF-8", "absent"]
 
 
-async def test_what_a_child_says_aside_goes_to_the_log(
-    world: ServerWorld, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+async def test_the_stderr_of_a_child_is_logged(
+    harness: ServerHarness, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.INFO):
-        async with connected({"box": world.stdio()}):
+        async with connected({"box": harness.stdio()}):
             pass
     assert "box: the test server speaks" in caplog.messages
     assert capfd.readouterr() == ("", "")
 
 
-async def test_no_process_is_left_after_closing(world: ServerWorld) -> None:
+async def test_no_process_is_left_after_closing(harness: ServerHarness) -> None:
     stubborn = StdioServer(command="sh", args=("-c", "trap '' TERM; sleep 600 & wait; wait"))
     before = _children()
     async with connected(
-        {"box": world.stdio(), "mute": stubborn}, limits=Limits(connect_timeout_s=2)
+        {"box": harness.stdio(), "mute": stubborn}, limits=Limits(connect_timeout_s=2)
     ):
         assert _children() - before
     assert _children() <= before
 
 
-async def test_no_process_is_left_when_the_gateway_is_killed(world: ServerWorld) -> None:
+async def test_no_process_is_left_when_the_gateway_is_killed(harness: ServerHarness) -> None:
     holder = await asyncio.create_subprocess_exec(
-        sys.executable, str(Path(__file__).parent / "holder_program.py"), str(world.log)
+        sys.executable, str(Path(__file__).parent / "holder_program.py"), str(harness.log)
     )
     try:
-        pids = [int(line) for line in await eventually(world.lines, within=30.0)]
+        pids = [int(line) for line in await eventually(harness.lines, within=30.0)]
         assert pids
         holder.kill()
         await holder.wait()

@@ -10,7 +10,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
-from pml_gateway.domain.api.mcp_answers import answer_of, answer_of_tool
+from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
 
 WORKFLOW = UUID(int=7)
 PLAIN = ToolDefinition(server="fs", name="write")
@@ -38,9 +38,9 @@ def _text(result: JsonObject) -> str:
     return str(block["text"])
 
 
-def test_a_response_is_told_whole_under_its_public_names() -> None:
+def test_a_response_is_complete_under_its_public_names() -> None:
     response = ExecuteResponse(status="success", result=None, workflow_id=WORKFLOW)
-    result = answer_of(response)
+    result = execute_result(response)
     assert result["isError"] is False
     assert result["structuredContent"] == {
         "status": "success",
@@ -49,13 +49,13 @@ def test_a_response_is_told_whole_under_its_public_names() -> None:
     }
 
 
-def test_waiting_for_a_person_is_no_error_of_a_program() -> None:
-    result = answer_of(WAITING)
+def test_a_pending_approval_is_not_an_error() -> None:
+    result = execute_result(WAITING)
     assert result["isError"] is False
     assert '"expiresAt"' in _text(result)
 
 
-def test_a_failure_is_told_with_everything_that_places_it() -> None:
+def test_a_failure_is_described_with_its_location() -> None:
     error = WorkflowError(
         kind="syntax",
         message="cannot be read",
@@ -70,7 +70,7 @@ def test_a_failure_is_told_with_everything_that_places_it() -> None:
             Diagnostic(severity="warning", message="unused", line=1, column=1),
         ),
     )
-    result = answer_of(ExecuteResponse(status="error", error=error, workflow_id=WORKFLOW))
+    result = execute_result(ExecuteResponse(status="error", error=error, workflow_id=WORKFLOW))
     assert result["isError"] is True
     assert _text(result) == (
         "syntax: cannot be read\n"
@@ -83,18 +83,22 @@ def test_a_failure_is_told_with_everything_that_places_it() -> None:
     )
 
 
-def test_a_short_failure_is_told_shortly() -> None:
+def test_a_failure_without_details_is_short() -> None:
     error = WorkflowError(kind="timeout", message="too slow")
-    assert _text(answer_of(ExecuteResponse(status="error", error=error))) == "timeout: too slow"
+    assert (
+        _text(execute_result(ExecuteResponse(status="error", error=error))) == "timeout: too slow"
+    )
 
 
 @pytest.mark.parametrize(
     "answer",
     [ToolOutcome(status="ok", result={"a": 1}), ExecuteResponse(status="success", result={"a": 1})],
 )
-def test_a_tools_value_is_the_same_by_either_road(answer: ToolOutcome | ExecuteResponse) -> None:
-    assert answer_of_tool(STRUCTURED, answer)["structuredContent"] == {"a": 1}
-    plain = answer_of_tool(PLAIN, answer)
+def test_a_tools_value_is_the_same_called_directly_or_by_a_program(
+    answer: ToolOutcome | ExecuteResponse,
+) -> None:
+    assert tool_call_result(STRUCTURED, answer)["structuredContent"] == {"a": 1}
+    plain = tool_call_result(PLAIN, answer)
     assert "structuredContent" not in plain
     assert _text(plain) == '{"a": 1}'
 
@@ -109,7 +113,9 @@ def test_a_tools_value_is_the_same_by_either_road(answer: ToolOutcome | ExecuteR
         (WAITING, "before 2030-01-02 03:04 UTC. fs:write changes things"),
     ],
 )
-def test_a_tool_without_a_value_says_why(answer: ToolOutcome | ExecuteResponse, words: str) -> None:
-    result = answer_of_tool(STRUCTURED, answer)
+def test_a_tool_without_a_value_gives_the_reason(
+    answer: ToolOutcome | ExecuteResponse, words: str
+) -> None:
+    result = tool_call_result(STRUCTURED, answer)
     assert result["isError"] is True
     assert words in _text(result)

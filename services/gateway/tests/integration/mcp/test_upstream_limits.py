@@ -1,4 +1,4 @@
-"""MCP servers that write more than anybody keeps."""
+"""Upstream MCP servers whose output exceeds the limits."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ from pml_common.http_server import serve_http
 from pml_gateway.adapters.mcp_client.transport import MAX_RESULT_BYTES
 from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
@@ -26,35 +26,37 @@ TOO_LONG = f"it wrote a line of more than {MAX_RESULT_BYTES} bytes"
 ENDLESS = "import os\nwhile True:\n    os.write(1, b'x' * 65536)"
 
 
-async def _overlong(world: ServerWorld) -> None:
-    async with connected({"box": world.stdio()}) as pool:
+async def _overlong(harness: ServerHarness) -> None:
+    async with connected({"box": harness.stdio()}) as pool:
         outcome = await pool.call("box:huge", {"size": MAX_RESULT_BYTES, "stderr": 0}, 20)
         assert outcome.status == "unknown"
         assert str(outcome.message).startswith(f"{TOO_LONG}: the call was sent")
         again = await pool.call("box:echo", {"text": "hi"}, 20)
         assert again.status == "ok"
-    assert world.lines() == ["huge"]
+    assert harness.lines() == ["huge"]
 
 
-async def test_a_line_that_is_too_long_ends_that_connection_and_says_so(world: ServerWorld) -> None:
-    await _overlong(world)
+async def test_an_overlong_line_ends_the_connection_with_an_error(
+    harness: ServerHarness,
+) -> None:
+    await _overlong(harness)
 
 
-def test_it_does_so_on_the_loop_that_the_gateway_runs(world: ServerWorld) -> None:
-    uvloop.run(_overlong(world))
+def test_an_overlong_line_ends_the_connection_on_uvloop(harness: ServerHarness) -> None:
+    uvloop.run(_overlong(harness))
 
 
-async def test_a_server_that_only_writes_never_connects_and_status_says_why() -> None:
+async def test_a_server_that_only_writes_never_connects_and_status_gives_the_reason() -> None:
     endless = StdioServer(command=sys.executable, args=("-c", ENDLESS))
     async with connected({"endless": endless}) as pool:
         await eventually(lambda: TOO_LONG in str(pool.status()["endless"].error), within=30.0)
 
 
-async def test_a_line_of_stderr_that_is_too_long_is_told_once_and_cut(
-    world: ServerWorld, caplog: pytest.LogCaptureFixture
+async def test_an_overlong_line_of_stderr_is_cut_and_reported_once(
+    harness: ServerHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
-        async with connected({"box": world.stdio()}) as pool:
+        async with connected({"box": harness.stdio()}) as pool:
             outcome = await pool.call("box:huge", {"size": 1, "stderr": 1_000_000}, 20)
             assert outcome.status == "ok"
     told = [record.getMessage() for record in caplog.records if "yyyy" in record.getMessage()]
@@ -77,7 +79,7 @@ async def _endless_site() -> AsyncGenerator[HttpServer]:
         yield HttpServer(url=f"http://127.0.0.1:{port}/mcp")
 
 
-async def test_a_body_without_end_is_read_as_far_as_a_line() -> None:
+async def test_an_endless_body_is_read_up_to_the_limit_of_a_line() -> None:
     async with _endless_site() as server, connected({"web": server}) as pool:
         wanted = f"its answer is longer than {MAX_RESULT_BYTES} bytes"
         await eventually(lambda: wanted in str(pool.status()["web"].error), within=30.0)

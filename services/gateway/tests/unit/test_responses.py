@@ -1,12 +1,12 @@
-"""What the caller of a workflow is told, by REST's views and by the execute response."""
+"""Responses to the callers of workflows: REST's views and the execute response."""
 
 import json
 from dataclasses import replace
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.api.answer import answer_of, approval_asked, tasks_of
-from pml_gateway.domain.api.shown_calls import program_shown
+from pml_gateway.domain.api.responses import approval_asked, execute_response, tasks_of
+from pml_gateway.domain.api.shown_calls import shown_calls_of_program
 from pml_gateway.domain.api.views import approval_of, summary_of, view_of
 from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
@@ -37,13 +37,13 @@ def after(*workflow_events: WorkflowEvent) -> Workflow:
 RUNNING = after(Analyzed(analyzed(NEW), AT))
 
 
-def told(of: Workflow, name: str | None = None) -> dict[str, object]:
-    return json.loads(answer_of(of, name).to_json())
+def response_of(of: Workflow, name: str | None = None) -> dict[str, object]:
+    return json.loads(execute_response(of, name).to_json())
 
 
-def test_what_is_under_way_is_running() -> None:
-    assert told(NEW) == {"status": "running", "workflowId": str(NEW.workflow_id)}
-    assert told(RUNNING, "fs:look") == {
+def test_an_unfinished_workflow_is_running() -> None:
+    assert response_of(NEW) == {"status": "running", "workflowId": str(NEW.workflow_id)}
+    assert response_of(RUNNING, "fs:look") == {
         "status": "running",
         "workflowId": str(NEW.workflow_id),
         "capabilityId": str(analyzed(NEW).capability.capability_id),
@@ -56,7 +56,9 @@ def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
         made(node_id="n2", result={"a": "é" * 300}, started_at=2),
         made(node_id="n1", result="short", started_at=1),
     ]
-    answer = told(after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, calls=calls), AT)))
+    answer = response_of(
+        after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, calls=calls), AT))
+    )
     assert (answer["status"], answer["result"]) == ("success", None)
     first, second = tasks_of(finished(NEW, calls=calls))
     assert (first.id, first.preview) == ("n1.0", "short")
@@ -67,7 +69,7 @@ def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
 def test_a_failed_run_is_an_error_with_its_tasks() -> None:
     error = WorkflowError(kind="tool_error", message="disk full", node_id="n1", tool="fs:read")
     run = finished(NEW, error=error, calls=[made(error=error)])
-    answer = told(after(Analyzed(analyzed(NEW), AT), RunEnded(run, AT)))
+    answer = response_of(after(Analyzed(analyzed(NEW), AT), RunEnded(run, AT)))
     assert answer["status"] == "error"
     assert answer["error"] == json.loads(error.model_dump_json())
     assert [task.preview for task in tasks_of(run)] == ["disk full"]
@@ -78,16 +80,16 @@ def _mute() -> TaskResult:
     return made().model_copy(update={"success": False})
 
 
-def test_what_failed_without_a_run_tells_why() -> None:
-    answer = told(after(NotAnalyzed(rejected(NEW), AT)))
+def test_a_workflow_that_failed_without_a_run_gives_the_reason() -> None:
+    answer = response_of(after(NotAnalyzed(rejected(NEW), AT)))
     assert answer["status"] == "error"
     assert "result" not in answer
     assert "tasks" not in answer
 
 
-def test_what_waits_tells_what_would_run_and_why() -> None:
+def test_a_pending_approval_tells_what_would_run_and_why() -> None:
     waiting = after(Analyzed(analyzed(NEW, "ask", (READ, WRITE)), AT))
-    answer = told(waiting)
+    answer = response_of(waiting)
     assert answer["status"] == "approval_required"
     asked = approval_asked(waiting, waiting.approval or Approval(NEW.workflow_id, AT, AT))
     assert answer["approval"] == json.loads(asked.model_dump_json())
@@ -107,18 +109,18 @@ def test_what_waits_tells_what_would_run_and_why() -> None:
     }
 
 
-def test_calls_of_capabilities_wait_for_what_they_reach_and_for_what_their_names_ask() -> None:
+def test_calls_of_capabilities_need_approval_for_what_they_reach_or_for_their_names() -> None:
     through = with_capability(analyzed(NEW, "ask", (WRITE,)))
     by_name = with_capability(analyzed(NEW, "allow", (WRITE,)), "ask")
     for analysis, own in ((through, "ask"), (by_name, "allow")):
-        calls = program_shown(analysis, {}, whole=False).calls
+        calls = shown_calls_of_program(analysis, {}, whole=False).calls
         assert [(each.node_id, each.tool, each.verdict) for each in calls] == [
             ("n1", "fs:write", own),
             ("n9", "cap:fs:look", "ask"),
         ]
 
 
-def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:
+def test_a_view_has_all_known_details() -> None:
     new = view_of(NEW)
     assert (new.status, new.structure, new.decision, new.analysis) == ("running", None, None, None)
     assert (new.tasks, new.result, new.approval, new.duration_ms) == ((), None, None, None)
@@ -137,7 +139,7 @@ def test_a_view_has_all_that_is_known_and_nothing_invented() -> None:
     }
 
 
-def test_an_approval_is_shown_with_what_it_is_about() -> None:
+def test_an_approval_is_shown_with_its_subject() -> None:
     waiting = after(Analyzed(analyzed(NEW, "ask", (WRITE,)), AT))
     shown = view_of(waiting).approval
     assert shown is not None

@@ -1,4 +1,4 @@
-"""The MCP face served for real, before an agent API that answers as told."""
+"""PML's MCP endpoint served over HTTP, in front of a stub of the agent API."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,8 +17,8 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.http_server import serve_http
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Forbidden
-from pml_gateway.entrypoints.http.heads import BoundedHeads
-from pml_gateway.entrypoints.mcp.server import McpServerFace
+from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
+from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.ports import Caller
 from pml_local.ports import free_port
 
@@ -42,16 +42,16 @@ Answer = ToolOutcome | ExecuteResponse | Exception
 
 @dataclass
 class StubAgent:
-    """Answers as told, and keeps what it was asked."""
+    """Returns the configured answers and records the requests."""
 
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
-    asked: list[object] = field(default_factory=list[object])
+    requests: list[object] = field(default_factory=list[object])
     outage: Exception | None = None
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
         if headers.get("x-user") == "mallory":
-            raise Forbidden("mallory may not come in")
+            raise Forbidden("mallory is not allowed")
         return Caller(scope=SCOPE, principal=headers.get("x-user", "nobody"))
 
     async def until_listed(self, tool: str, within_s: float) -> bool:
@@ -66,7 +66,7 @@ class StubAgent:
     async def execute(
         self, scope: Scope, principal: str, request: ExecuteRequest
     ) -> ExecuteResponse:
-        self.asked.append((scope, principal, request))
+        self.requests.append((scope, principal, request))
         if request.code == "hold":
             await self.hold.wait()
         answer = self.answers.get("execute")
@@ -74,7 +74,7 @@ class StubAgent:
         return answer
 
     async def discover(self, query: Discover) -> DiscoveryPage:
-        self.asked.append(query)
+        self.requests.append(query)
         hit = ToolHit(
             id="fs:read", name="fs:read", score=0.9, description="Read it.", input_schema={}
         )
@@ -83,7 +83,7 @@ class StubAgent:
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
     ) -> ToolOutcome | ExecuteResponse:
-        self.asked.append((tool_id, args))
+        self.requests.append((tool_id, args))
         answer = self.answers[tool_id]
         if isinstance(answer, Exception):
             raise answer
@@ -91,14 +91,14 @@ class StubAgent:
 
 
 @dataclass
-class Face:
+class ServedEndpoint:
     agent: StubAgent
-    endpoint: McpServerFace
+    endpoint: McpEndpoint
     url: str
 
     @asynccontextmanager
     async def client(self, mode: str = "auto", user: str = "ada") -> AsyncGenerator[Client]:
-        """The official client, connected as a user."""
+        """Connect the official client as a user."""
         async with (
             httpx2.AsyncClient(headers={"X-User": user}) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
@@ -107,13 +107,13 @@ class Face:
 
 
 @asynccontextmanager
-async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[Face]:
-    """A face on a free port of loopback."""
+async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[ServedEndpoint]:
+    """Serve an endpoint on a free port of loopback."""
     agent = StubAgent()
-    endpoint = McpServerFace(
+    endpoint = McpEndpoint(
         agent=agent, allowed=agent, callers=agent, version="1", max_body_bytes=max_body_bytes
     )
     port = free_port()
     app = Starlette(routes=[endpoint.route])
-    async with serve_http(app, "127.0.0.1", port, BoundedHeads), endpoint.running():
-        yield Face(agent, endpoint, f"http://127.0.0.1:{port}/mcp")
+    async with serve_http(app, "127.0.0.1", port, BoundedHttpProtocol), endpoint.running():
+        yield ServedEndpoint(agent, endpoint, f"http://127.0.0.1:{port}/mcp")

@@ -1,9 +1,9 @@
-"""The MCP server that agents connect to: Streamable HTTP at `/mcp`, stateless (F1)."""
+"""PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`, stateless (F1)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
@@ -28,23 +28,27 @@ from starlette.types import Scope as HttpScope
 from pml_common.bus.errors import QueryFailed
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.errors import Forbidden, Unavailable
-from pml_gateway.domain.api.pml_tools import INSTRUCTIONS
-from pml_gateway.entrypoints.mcp.call_tool import McpCalls
-from pml_gateway.entrypoints.mcp.list_tools import list_tools
+from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers
 
 PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
+INSTRUCTIONS: Final = """\
+PML runs small TypeScript programs that call the tools of MCP servers, and stores those that succeed
+as capabilities. Look for a capability with pml_discover before writing code; run code or a
+capability with pml_execute. Every other tool here is also callable inside such a program by its
+title, as `await mcp.call("server:tool", {...})`."""
+
 Context = ServerRequestContext[Any, Any]
 
 
-class McpServerFace:
-    """An ASGI endpoint; serves while `running`.
+class McpEndpoint:
+    """ASGI endpoint; serves while `running`.
 
-    `hosts` are the host names, with any port, by which requests may name us and from which web
-    pages may call us: another site's page cannot reach us through a name of its own (DNS
-    rebinding). `*` lets every name in.
+    `hosts` are the names accepted in the Host header and in the Origin of web pages, with any port,
+    so that a page of another site cannot call this endpoint under a name of its own (DNS
+    rebinding). `*` accepts every name.
     """
 
     def __init__(
@@ -58,9 +62,8 @@ class McpServerFace:
         max_body_bytes: int = 4 * 1024 * 1024,
         call_timeout_s: float = 60.0,
     ) -> None:
-        self._allowed = allowed
         self._callers = callers
-        self._calls = McpCalls(agent, allowed, call_timeout_s)
+        self._tools = McpTools(agent, allowed, call_timeout_s)
         self._changes = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._changes)
         self._ending = False
@@ -77,31 +80,32 @@ class McpServerFace:
         self._sessions = StreamableHTTPSessionManager(
             app=server,
             stateless=True,
-            security_settings=_only(hosts),
+            security_settings=_security_of(hosts),
             max_request_body_size=max_body_bytes,
         )
 
     @property
     def route(self) -> Route:
-        """What to mount."""
+        """The route to mount."""
         return Route(PATH, endpoint=self)
 
     async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request."""
+        """Serve one HTTP request."""
         await self._sessions.handle_request(scope, receive, send)
 
     def end_calls(self) -> None:
-        """Answer the tool calls under way: how they end is not known."""
-        self._calls.end()
+        """Answer the pending tool calls: their outcome is unknown."""
+        self._tools.end_calls()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Serve as long as this lasts, once. Leave it before the HTTP server stops: that one waits
-        for open streams, and leaving ends them."""
+        """Serve until the context exits; enters once. Exit it before the HTTP server stops, which
+        waits for open streams: the exit ends them."""
         begun, over = asyncio.Event(), asyncio.Event()
 
         async def own_sessions() -> None:
-            # The SDK's sessions belong to the task that enters them; ours may be another later.
+            # The SDK's sessions must be left by the task that entered them; our exit may run in
+            # another.
             async with self._sessions.run():
                 begun.set()
                 await over.wait()
@@ -117,11 +121,11 @@ class McpServerFace:
             await owner
 
     async def tools_changed(self) -> None:
-        """Tell every client that listens to this replica."""
+        """Notify every client that listens on this replica."""
         await self._changes.publish(ToolsListChanged())
 
     def end_streams(self) -> None:
-        """End clients' streams of changes; those to come are acknowledged and end, too."""
+        """End the clients' streams of changes; later ones are acknowledged and end at once."""
         self._ending = True
         self._streams.close()
 
@@ -129,7 +133,7 @@ class McpServerFace:
         self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         if self._ending:
-            asyncio.get_running_loop().call_soon(self._streams.close)  # once it is open
+            asyncio.get_running_loop().call_soon(self._streams.close)  # after it opens
         return await self._streams(ctx, params)
 
     async def _list_tools(
@@ -137,12 +141,12 @@ class McpServerFace:
     ) -> ListToolsResult:
         caller = await self._caller(ctx)
         try:
-            return await list_tools(caller, self._allowed)
+            return await self._tools.list_tools(caller)
         except (QueryFailed, Retryable, Unavailable) as error:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        return await self._calls.call(await self._caller(ctx), params.name, params.arguments or {})
+        return await self._tools.call(await self._caller(ctx), params.name, params.arguments or {})
 
     async def _caller(self, ctx: Context) -> Caller:
         headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
@@ -152,7 +156,7 @@ class McpServerFace:
             raise MCPError(INVALID_REQUEST, str(error)) from error
 
 
-def _only(hosts: Sequence[str]) -> TransportSecuritySettings:
+def _security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
     if "*" in hosts:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
@@ -167,4 +171,4 @@ def _only(hosts: Sequence[str]) -> TransportSecuritySettings:
 
 
 def _no_header_parameters(name: str) -> None:
-    """Say that no tool takes parameters from headers: we list none that does."""
+    """Return no schema: no listed tool takes parameters from HTTP headers."""

@@ -1,4 +1,4 @@
-"""MCP servers that are away for a while, and the calls that come meanwhile."""
+"""Upstream MCP servers that are unreachable for a while, and calls during that time."""
 
 import asyncio
 from dataclasses import replace
@@ -9,44 +9,44 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
 RARELY = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 600.0), stable_s=10.0, absence_s=60.0)
-"""By itself, a server that is away is tried once more, and then not for ten minutes."""
+"""Without calls, an unreachable server is retried once, and then only after ten minutes."""
 
 
 @pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
-async def test_calls_wait_for_a_server_that_is_away_for_a_moment(
-    world: ServerWorld, flags: tuple[str, ...]
+async def test_calls_wait_for_a_server_that_is_briefly_unreachable(
+    harness: ServerHarness, flags: tuple[str, ...]
 ) -> None:
     port = free_port()
     async with (
-        world.http(*flags, port=port) as (server, process),
+        harness.http(*flags, port=port) as (server, process),
         connected({"web": server}, limits=RARELY) as pool,
     ):
         assert (await pool.call("web:count", {"key": "before"}, 20)).status == "ok"
         process.kill()
         await process.wait()
-        asking = [
+        pending = [
             asyncio.create_task(pool.call("web:count", {"key": f"{number}"}, 60))
             for number in range(40)
         ]
         await eventually(lambda: pool.status()["web"].state == "failed", within=30.0)
-        async with world.http(*flags, port=port):
-            outcomes = await asyncio.gather(*asking)
+        async with harness.http(*flags, port=port):
+            outcomes = await asyncio.gather(*pending)
     assert {outcome.status for outcome in outcomes} == {"ok"}
-    assert sorted(world.lines()) == sorted(["before", *map(str, range(40))])
+    assert sorted(harness.lines()) == sorted(["before", *map(str, range(40))])
 
 
-async def test_a_call_has_a_server_tried_at_once_that_was_away_for_long(
-    world: ServerWorld,
+async def test_a_call_retries_at_once_a_server_that_was_unreachable_for_long(
+    harness: ServerHarness,
 ) -> None:
     port = free_port()
     limits = replace(RARELY, absence_s=0.0, attempt_s=30.0, wanted_delay_s=0.05)
     async with (
-        world.http(port=port) as (server, process),
+        harness.http(port=port) as (server, process),
         connected({"web": server}, limits=limits) as pool,
     ):
         process.kill()
@@ -55,35 +55,35 @@ async def test_a_call_has_a_server_tried_at_once_that_was_away_for_long(
         assert isinstance(gone, NotSent)
         assert "Nothing was called" in str(gone.message)
         await eventually(lambda: pool.status()["web"].state == "failed", within=30.0)
-        async with world.http(port=port):
+        async with harness.http(port=port):
             assert (await pool.call("web:count", {"key": "back"}, 60)).status == "ok"
-    assert world.lines() == ["back"]
+    assert harness.lines() == ["back"]
 
 
-async def test_a_program_that_cannot_be_started_for_a_moment_is_called_when_it_can(
-    world: ServerWorld,
+async def test_calls_wait_for_a_program_that_cannot_be_started_for_a_moment(
+    harness: ServerHarness,
 ) -> None:
-    server = world.stdio()
-    door = world.log.with_name("server")
+    server = harness.stdio()
+    door = harness.log.with_name("server")
     async with connected(
         {"box": server.model_copy(update={"command": str(door)})}, limits=RARELY
     ) as pool:
-        asking = asyncio.create_task(pool.call("box:count", {"key": "once"}, 60))
+        pending = asyncio.create_task(pool.call("box:count", {"key": "once"}, 60))
         await eventually(lambda: "cannot start" in str(pool.status()["box"].error))
         script = door.with_suffix(".new")
         script.write_text(f'#!/bin/sh\nexec "{server.command}" "$@"\n')
         script.chmod(0o700)
         script.rename(door)
-        assert (await asking).status == "ok"
-    assert world.lines() == ["once"]
+        assert (await pending).status == "ok"
+    assert harness.lines() == ["once"]
 
 
 async def test_a_call_waits_for_an_absent_server_no_longer_than_its_own_time(
-    world: ServerWorld,
+    harness: ServerHarness,
 ) -> None:
-    server = world.stdio().model_copy(update={"command": "no-such-program"})
+    server = harness.stdio().model_copy(update={"command": "no-such-program"})
     async with connected({"box": server}, limits=RARELY) as pool:
         outcome = await pool.call("box:count", {"key": "never"}, 0.2)
     assert isinstance(outcome, NotSent)
     assert "nothing was called" in str(outcome.message)
-    assert world.lines() == []
+    assert harness.lines() == []

@@ -1,4 +1,4 @@
-"""Servers that nobody here wrote: the official filesystem server (npm) and git server (PyPI)."""
+"""Third-party servers: the official filesystem server (npm) and git server (PyPI)."""
 
 import os
 import subprocess
@@ -42,13 +42,13 @@ def _servers(folder: Path) -> dict[str, ServerConfig]:
 
 
 async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path) -> None:
-    async with connected(_servers(folder), Limits(), environment=os.environ) as servers:
-        tools = {tool.name: tool for tool in servers.list_tools()["fs"]}
-        listed = await servers.call("fs:list_directory", {"path": str(folder)}, 20)
-        read = await servers.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, 20)
-        absent = await servers.call("fs:read_text_file", {"path": f"{folder}/b.txt"}, 20)
-        made = await servers.call("fs:create_directory", {"path": f"{folder}/sub"}, 20)
-        written = await servers.call(
+    async with connected(_servers(folder), Limits(), environment=os.environ) as pool:
+        tools = {tool.name: tool for tool in pool.list_tools()["fs"]}
+        listed = await pool.call("fs:list_directory", {"path": str(folder)}, 20)
+        read = await pool.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, 20)
+        absent = await pool.call("fs:read_text_file", {"path": f"{folder}/b.txt"}, 20)
+        made = await pool.call("fs:create_directory", {"path": f"{folder}/sub"}, 20)
+        written = await pool.call(
             "fs:write_file", {"path": f"{folder}/sub/b.txt", "content": "beta"}, 20
         )
     assert listed.result == {"content": "[DIR] .git\n[FILE] a.txt"}
@@ -64,11 +64,11 @@ async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path
 
 
 async def test_the_git_server_tells_log_and_status(folder: Path) -> None:
-    async with connected(_servers(folder), Limits(), environment=os.environ) as servers:
-        tools = {tool.name: tool for tool in servers.list_tools()["git"]}
-        log = await servers.call("git:git_log", {"repo_path": str(folder)}, 20)
-        status = await servers.call("git:git_status", {"repo_path": str(folder)}, 20)
-        outside = await servers.call("git:git_status", {"repo_path": "/"}, 20)
+    async with connected(_servers(folder), Limits(), environment=os.environ) as pool:
+        tools = {tool.name: tool for tool in pool.list_tools()["git"]}
+        log = await pool.call("git:git_log", {"repo_path": str(folder)}, 20)
+        status = await pool.call("git:git_status", {"repo_path": str(folder)}, 20)
+        outside = await pool.call("git:git_status", {"repo_path": "/"}, 20)
     assert isinstance(log.result, str)
     assert "Message: First" in log.result
     assert isinstance(status.result, str)

@@ -1,4 +1,4 @@
-"""How an execution's answer reads as an MCP tool result: for the program, and for the model."""
+"""MCP tool results: structured content for programs, and text for the model."""
 
 import json
 
@@ -10,16 +10,17 @@ from pml_gateway.domain.api.mcp_tools import has_structured_result
 from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
 
 
-def answer_of(response: ExecuteResponse) -> JsonObject:
-    """The result of `pml_execute`: the whole response, and on failure the reason in words."""
+def execute_result(response: ExecuteResponse) -> JsonObject:
+    """Build the result of `pml_execute`: the whole response, and on failure a readable reason."""
     whole = _whole(response)
     if response.status != "error":
         return result_of(whole, structured=True)
     return error_result(_reason(response), whole)
 
 
-def answer_of_tool(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
-    """The result of a real tool, called at once or by a program: its own, or why there is none."""
+def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
+    """Build the result of an upstream tool: its own result, or the reason why there is none. An
+    ExecuteResponse means that the call was made by a program."""
     structured = has_structured_result(tool)
     if isinstance(answer, ToolOutcome):
         if answer.status == "ok":
@@ -39,14 +40,14 @@ def _reason(response: ExecuteResponse) -> str:
     if response.approval is not None:
         until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
         reasons = " ".join(response.approval.reasons)
-        how = "it waits in its midst" if response.approval.begun else "not run yet"
-        return f"{how}: a person must approve it first{workflow}, before {until}. {reasons}"
+        state = "the run is parked" if response.approval.begun else "not run yet"
+        return f"{state}: a person must approve it first{workflow}, before {until}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
-    return f"{_in_words(response.error)}{workflow}"
+    return f"{_description_of(response.error)}{workflow}"
 
 
-def _in_words(error: WorkflowError) -> str:
+def _description_of(error: WorkflowError) -> str:
     lines = [f"{error.kind}: {error.message}"]
     if error.tool is not None:
         lines.append(f"tool {error.tool}, called with {json.dumps(error.arguments)}")

@@ -1,4 +1,4 @@
-"""What of a server's listing counts, and what is told of the rest."""
+"""The usable part of a server's listing, and the report of the rest."""
 
 import logging
 
@@ -6,7 +6,7 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolAnnotations
-from services.gateway.tests.integration.mcp.harness import ServerWorld, connected
+from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
@@ -15,10 +15,10 @@ TWICE = "lie: listed 2 times, so none of them is used"
 
 
 @pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
-async def test_what_is_left_out_of_a_listing_is_told_and_stays_so(
-    world: ServerWorld, flags: tuple[str, ...], caplog: pytest.LogCaptureFixture
+async def test_tools_left_out_of_a_listing_are_reported_and_stay_so(
+    harness: ServerHarness, flags: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with connected({"box": world.stdio("--odd", *flags)}) as pool:
+    async with connected({"box": harness.stdio("--odd", *flags)}) as pool:
         assert pool.status()["box"].warnings == (TWICE, UNSTABLE)
         before = {tool.name: tool for tool in pool.list_tools()["box"]}
         assert before["changing"].meta == {"version": 1}
@@ -27,12 +27,12 @@ async def test_what_is_left_out_of_a_listing_is_told_and_stays_so(
         await eventually(lambda: len(pool.list_tools()["box"]) == len(before) + 1)
         after = {tool.name: tool for tool in pool.list_tools()["box"]}
         assert after["changing"].definition_hash == before["changing"].definition_hash
-    told = [one for one in caplog.records if one.levelno == logging.WARNING]
-    assert [one.getMessage() for one in told] == [f"box: {TWICE}", f"box: {UNSTABLE}"]
+    warnings = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert [one.getMessage() for one in warnings] == [f"box: {TWICE}", f"box: {UNSTABLE}"]
 
 
-async def test_hints_count_where_the_server_is_trusted(world: ServerWorld) -> None:
-    trusted = world.stdio()
+async def test_hints_count_only_if_the_server_is_trusted(harness: ServerHarness) -> None:
+    trusted = harness.stdio()
     servers = {"mine": trusted, "theirs": trusted.model_copy(update={"trust": None})}
     async with connected(servers) as pool:
         listed = {

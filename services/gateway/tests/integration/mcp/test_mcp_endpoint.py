@@ -1,4 +1,4 @@
-"""The MCP server that agents see, through the official client in each of its generations."""
+"""PML's MCP endpoint, through the official client in each generation of the protocol."""
 
 import asyncio
 import re
@@ -20,7 +20,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Unavailable
-from services.gateway.tests.integration.mcp.face import OUTPUT, SCOPE, Face, served
+from services.gateway.tests.integration.mcp.served_endpoint import (
+    OUTPUT,
+    SCOPE,
+    ServedEndpoint,
+    served,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -28,14 +33,14 @@ WORKFLOW = UUID(int=7)
 
 
 @pytest.fixture
-async def face() -> AsyncGenerator[Face]:
-    async with served(max_body_bytes=100_000) as face:
-        yield face
+async def mcp() -> AsyncGenerator[ServedEndpoint]:
+    async with served(max_body_bytes=100_000) as mcp:
+        yield mcp
 
 
 @pytest.fixture(params=["auto", "legacy"])
 def mode(request: pytest.FixtureRequest) -> str:
-    """How the official client begins."""
+    """The way in which the official client connects."""
     return str(request.param)
 
 
@@ -45,8 +50,8 @@ def _text(result: CallToolResult) -> str:
     return block.text
 
 
-async def test_our_tools_and_the_real_ones_are_listed(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
+async def test_meta_tools_and_upstream_tools_are_listed(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools[:2]] == ["pml_execute", "pml_discover"]
         assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool.name) for tool in tools)
@@ -61,31 +66,33 @@ async def test_our_tools_and_the_real_ones_are_listed(face: Face, mode: str) -> 
 
 
 @pytest.mark.parametrize("name", ["fs_read", "fs:read"])
-async def test_a_real_tool_answers_under_either_name(face: Face, mode: str, name: str) -> None:
-    async with face.client(mode) as client:
-        face.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
+async def test_an_upstream_tool_is_called_by_either_name(
+    mcp: ServedEndpoint, mode: str, name: str
+) -> None:
+    async with mcp.client(mode) as client:
+        mcp.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
         result = await client.call_tool(name, {"path": "/x"})
         assert result.structured_content == {"content": "hi"}
         assert _text(result) == '{"content": "hi"}'
-        assert face.agent.asked == [("fs:read", {"path": "/x"})]
+        assert mcp.agent.requests == [("fs:read", {"path": "/x"})]
 
 
-async def test_a_colliding_name_finds_its_own_tool(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
-        face.agent.answers["a_b:c"] = ToolOutcome(status="ok", result="mine")
+async def test_a_colliding_name_calls_its_own_tool(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
+        mcp.agent.answers["a_b:c"] = ToolOutcome(status="ok", result="mine")
         listed = {tool.title: tool.name for tool in (await client.list_tools()).tools}
         assert _text(await client.call_tool(listed["a_b:c"], {})) == "mine"
 
 
-async def test_a_program_is_run_for_the_caller(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
-        face.agent.answers["execute"] = ExecuteResponse(
+async def test_a_program_is_run_for_the_caller(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
+        mcp.agent.answers["execute"] = ExecuteResponse(
             status="success", result=[1], workflow_id=WORKFLOW, capability_name="fs:count"
         )
         arguments = {"code": "return [1]", "intent": "count", "timeout": 5}
         result = await client.call_tool("pml_execute", arguments)
         expected = ExecuteRequest(code="return [1]", intent="count", timeout=5)
-        assert face.agent.asked == [(SCOPE, "ada", expected)]
+        assert mcp.agent.requests == [(SCOPE, "ada", expected)]
         assert not result.is_error
         assert result.structured_content == {
             "status": "success",
@@ -95,12 +102,12 @@ async def test_a_program_is_run_for_the_caller(face: Face, mode: str) -> None:
         }
 
 
-async def test_a_failed_run_is_an_error_in_words(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
+async def test_a_failed_run_is_an_error_with_a_message(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
         error = WorkflowError(
             kind="tool_error", message="no such file", tool="fs:read", line=3, column=1
         )
-        face.agent.answers["execute"] = ExecuteResponse(
+        mcp.agent.answers["execute"] = ExecuteResponse(
             status="error", error=error, workflow_id=WORKFLOW
         )
         result = await client.call_tool("pml_execute", {"code": "x"})
@@ -110,11 +117,11 @@ async def test_a_failed_run_is_an_error_in_words(face: Face, mode: str) -> None:
         assert result.structured_content["status"] == "error"
 
 
-async def test_discovery_asks_the_registry(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
+async def test_discovery_asks_the_registry(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
         arguments = {"intent": "read", "filter": {"type": "tool", "minScore": 0.2}, "limit": 3}
         result = await client.call_tool("pml_discover", arguments)
-        assert face.agent.asked == [
+        assert mcp.agent.requests == [
             Discover(scope=SCOPE, intent="read", type="tool", min_score=0.2, limit=3)
         ]
         assert result.structured_content["hits"][0]["id"] == "fs:read"
@@ -123,18 +130,18 @@ async def test_discovery_asks_the_registry(face: Face, mode: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("pml_execute", {"code": 3}, "code cannot be used: Input should be a valid string"),
-        ("pml_execute", {"cod": "x"}, "cod cannot be used: Extra inputs are not permitted"),
-        ("pml_discover", {}, "intent cannot be used: Field required"),
-        ("pml_discover", {"intent": "x", "filter": {"minScore": 2}}, "filter.minScore cannot be"),
+        ("pml_execute", {"code": 3}, "code is invalid: Input should be a valid string"),
+        ("pml_execute", {"cod": "x"}, "cod is invalid: Extra inputs are not permitted"),
+        ("pml_discover", {}, "intent is invalid: Field required"),
+        ("pml_discover", {"intent": "x", "filter": {"minScore": 2}}, "filter.minScore is invalid"),
         ("fs_raed", {}, "no tool 'fs_raed'; did you mean fs_read"),
         ("git:log", {}, "no tool 'git:log'"),
     ],
 )
-async def test_a_mistake_is_explained(
-    face: Face, mode: str, name: str, arguments: JsonObject, words: str
+async def test_invalid_arguments_and_names_are_explained(
+    mcp: ServedEndpoint, mode: str, name: str, arguments: JsonObject, words: str
 ) -> None:
-    async with face.client(mode) as client:
+    async with mcp.client(mode) as client:
         result = await client.call_tool(name, arguments)
         assert result.is_error
         assert words in _text(result)
@@ -150,52 +157,52 @@ async def test_a_mistake_is_explained(
     ],
 )
 async def test_a_refusal_is_explained(
-    face: Face, mode: str, refusal: Exception, words: str
+    mcp: ServedEndpoint, mode: str, refusal: Exception, words: str
 ) -> None:
-    face.agent.answers["fs:read"] = refusal
-    async with face.client(mode) as client:
+    mcp.agent.answers["fs:read"] = refusal
+    async with mcp.client(mode) as client:
         result = await client.call_tool("fs_read", {})
     assert result.is_error
     assert _text(result) == words
 
 
-async def test_an_outage_is_no_empty_listing(face: Face, mode: str) -> None:
-    face.agent.outage = BusUnavailable("NATS is away")
-    async with face.client(mode) as client:
+async def test_an_outage_is_no_empty_listing(mcp: ServedEndpoint, mode: str) -> None:
+    mcp.agent.outage = BusUnavailable("NATS is away")
+    async with mcp.client(mode) as client:
         with pytest.raises(MCPError, match="tools cannot be listed now: NATS is away"):
             await client.list_tools()
 
 
-async def test_a_stranger_is_turned_away(face: Face, mode: str) -> None:
-    async with face.client(mode, user="mallory") as client:
-        with pytest.raises(MCPError, match="mallory may not come in"):
+async def test_an_unknown_caller_is_rejected(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode, user="mallory") as client:
+        with pytest.raises(MCPError, match="mallory is not allowed"):
             await client.list_tools()
 
 
-async def test_a_slow_program_does_not_delay_others(face: Face, mode: str) -> None:
-    async with face.client(mode) as client:
-        face.agent.answers["execute"] = ExecuteResponse(status="success", result=None)
-        face.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
+async def test_a_slow_program_does_not_delay_others(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
+        mcp.agent.answers["execute"] = ExecuteResponse(status="success", result=None)
+        mcp.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             slow = group.create_task(client.call_tool("pml_execute", {"code": "hold"}))
             await client.call_tool("fs_read", {})
             assert not slow.done()
-            face.agent.hold.set()
+            mcp.agent.hold.set()
         assert slow.result().structured_content == {"status": "success", "result": None}
 
 
-async def test_a_listening_client_hears_that_tools_changed(face: Face) -> None:
-    async with asyncio.timeout(30), face.client() as client:
+async def test_a_listening_client_is_notified_of_changed_tools(mcp: ServedEndpoint) -> None:
+    async with asyncio.timeout(30), mcp.client() as client:
         tools = client.server_capabilities.tools
         assert tools is not None
         assert tools.list_changed
         async with client.listen(tools_list_changed=True) as changes:
-            await face.endpoint.tools_changed()
+            await mcp.endpoint.tools_changed()
             assert await anext(changes)
 
 
-async def test_an_older_client_is_promised_no_changes(face: Face) -> None:
-    async with face.client("legacy") as client:
+async def test_an_older_client_is_promised_no_changes(mcp: ServedEndpoint) -> None:
+    async with mcp.client("legacy") as client:
         tools = client.server_capabilities.tools
         assert tools is not None
         assert not tools.list_changed
@@ -204,38 +211,38 @@ async def test_an_older_client_is_promised_no_changes(face: Face) -> None:
 async def test_open_streams_do_not_hold_up_the_end() -> None:
     listening = asyncio.Event()
 
-    async def listen(face: Face) -> list[ServerEvent]:
-        async with face.client() as client, client.listen(tools_list_changed=True) as changes:
+    async def listen(mcp: ServedEndpoint) -> list[ServerEvent]:
+        async with mcp.client() as client, client.listen(tools_list_changed=True) as changes:
             listening.set()
             return [change async for change in changes]
 
     async with asyncio.timeout(10):
-        async with served() as face:
-            listener = asyncio.create_task(listen(face))
+        async with served() as mcp:
+            listener = asyncio.create_task(listen(mcp))
             await listening.wait()
         assert await listener == []
 
 
-async def test_a_stream_asked_for_while_the_gateway_stops_ends_at_once(face: Face) -> None:
-    face.endpoint.end_streams()
+async def test_a_stream_opened_while_the_gateway_stops_ends_at_once(mcp: ServedEndpoint) -> None:
+    mcp.endpoint.end_streams()
     async with (
         asyncio.timeout(30),
-        face.client() as client,
+        mcp.client() as client,
         client.listen(tools_list_changed=True) as changes,
     ):
         assert [change async for change in changes] == []
 
 
-async def test_a_call_that_outlasts_the_gateway_is_told_that_its_end_is_not_known(
-    face: Face,
+async def test_a_call_pending_when_the_gateway_stops_has_an_unknown_outcome(
+    mcp: ServedEndpoint,
 ) -> None:
-    async with asyncio.timeout(30), face.client() as client:
+    async with asyncio.timeout(30), mcp.client() as client:
         slow = asyncio.create_task(client.call_tool("pml_execute", {"code": "hold"}))
-        await eventually(lambda: face.agent.asked)
-        face.endpoint.end_calls()
+        await eventually(lambda: mcp.agent.requests)
+        mcp.endpoint.end_calls()
         answer = await slow
     assert answer.is_error
-    assert "how it ended is not known" in str(answer.content)
+    assert "its outcome is unknown" in str(answer.content)
 
 
 @pytest.mark.parametrize(
@@ -250,21 +257,21 @@ async def test_a_call_that_outlasts_the_gateway_is_told_that_its_end_is_not_know
         ({"Origin": "null"}, 403),
     ],
 )
-async def test_pages_of_other_sites_are_kept_out(
-    face: Face, headers: dict[str, str], status: int
+async def test_pages_of_other_sites_are_rejected(
+    mcp: ServedEndpoint, headers: dict[str, str], status: int
 ) -> None:
-    response = await _post(face, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', headers)
+    response = await _post(mcp, b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', headers)
     assert response.status_code == status
 
 
-async def test_what_is_too_large_or_broken_is_refused(face: Face) -> None:
-    assert (await _post(face, b" " * 100_001)).status_code == 413
-    assert (await _post(face, b"{")).status_code == 400
+async def test_an_oversize_or_malformed_body_is_rejected(mcp: ServedEndpoint) -> None:
+    assert (await _post(mcp, b" " * 100_001)).status_code == 413
+    assert (await _post(mcp, b"{")).status_code == 400
 
 
 async def _post(
-    face: Face, body: bytes, headers: Mapping[str, str] | None = None
+    mcp: ServedEndpoint, body: bytes, headers: Mapping[str, str] | None = None
 ) -> httpx2.Response:
     accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     async with httpx2.AsyncClient() as http:
-        return await http.post(face.url, content=body, headers={**accept, **(headers or {})})
+        return await http.post(mcp.url, content=body, headers={**accept, **(headers or {})})

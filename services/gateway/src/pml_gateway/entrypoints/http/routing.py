@@ -1,0 +1,119 @@
+"""Parts shared by all routes: callers, error responses, strict JSON bodies, spans."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind
+from pydantic_core import from_json
+from starlette.exceptions import HTTPException
+from typing_extensions import override
+
+from pml_gateway.entrypoints.http.errors import ErrorResponse
+from pml_gateway.ports import Approvers, Caller, Callers
+
+CallerOf = Callable[[Request], Awaitable[Caller]]
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    422: {"model": ErrorResponse, "description": "The request is invalid."},
+    503: {"model": ErrorResponse, "description": "A dependency does not respond."},
+}
+NOT_FOUND: dict[int | str, dict[str, Any]] = {
+    404: {"model": ErrorResponse, "description": "Not found in the caller's scope."}
+}
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"model": ErrorResponse, "description": "Conflicts with the current state."}
+}
+TOO_MANY: dict[int | str, dict[str, Any]] = {
+    429: {
+        "model": ErrorResponse,
+        "description": "Too many executions are queued; nothing was accepted. A request with a "
+        "known `idempotency_key` never gets this.",
+        "headers": {
+            "Retry-After": {
+                "description": "Seconds to wait before the next attempt.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        },
+    }
+}
+NOT_APPROVER: dict[int | str, dict[str, Any]] = {
+    401: {"model": ErrorResponse, "description": "The approver's key is missing or wrong."}
+}
+APPROVERS_KEY = HTTPBearer(
+    scheme_name="approver",
+    description="The approver's key. `pml up` writes it to a file that only its user can read and "
+    "`pml approvals` uses; agents and tool servers never get it.",
+    auto_error=False,
+)
+
+_tracer = trace.get_tracer(__name__)
+
+
+class StrictRequest(Request):
+    """A request whose JSON must not contain NaN, lone surrogates or excessive nesting."""
+
+    @override
+    async def json(self) -> Any:
+        """Parse the body. Raises HTTPException 422 with line and column."""
+        try:
+            return from_json(await self.body(), allow_inf_nan=False)
+        except ValueError as error:
+            message = f"body: not JSON: {error}"
+            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, message) from error
+
+
+class StrictRoute(APIRoute):
+    """A route that parses JSON bodies as StrictRequest does."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            return await handle(StrictRequest(request.scope, request.receive))
+
+        return handle_strictly
+
+
+def api_router(tag: str) -> APIRouter:
+    """Build a router under `/api` with the common error responses."""
+    return APIRouter(prefix="/api", tags=[tag], route_class=StrictRoute, responses=ERRORS)
+
+
+def caller_of(callers: Callers) -> CallerOf:
+    """Build a dependency that identifies the caller."""
+
+    async def identify(request: Request) -> Caller:
+        return await callers.identify(request.headers)
+
+    return identify
+
+
+def approver_of(callers: Approvers) -> CallerOf:
+    """Build a dependency that accepts only the approver."""
+
+    async def identify(
+        request: Request, _: Annotated[object, Security(APPROVERS_KEY)] = None
+    ) -> Caller:
+        return await callers.approver(request.headers)
+
+    return identify
+
+
+@contextmanager
+def server_span(request: Request, route: str) -> Generator[Span]:
+    """Start a server span for a request that begins or resumes a workflow; child of the caller's
+    own span if it sent one."""
+    with _tracer.start_as_current_span(
+        f"{request.method} {route}",
+        context=propagate.extract(request.headers),
+        kind=SpanKind.SERVER,
+        attributes={"http.request.method": request.method, "http.route": route},
+    ) as span:
+        yield span

@@ -1,0 +1,136 @@
+"""The tools that PML itself offers over MCP: `pml_execute` and `pml_discover` (F2, D1).
+
+To add one, write its arguments model, its handler and its MetaTool here, and list it in META_TOOLS.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from mcp_types import Tool, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
+
+from pml_common.contracts.registry import Discover
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.mcp_results import execute_result
+from pml_gateway.domain.tool_calls.tool_result import result_of
+from pml_gateway.entrypoints.mcp.input_schema import input_schema
+from pml_gateway.ports import AgentApi, Caller
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class MetaTool(Generic[M]):
+    """A tool of PML's own. `handler` gets the validated arguments and returns the JSON of an MCP
+    `CallToolResult`."""
+
+    name: str
+    title: str
+    description: str
+    annotations: ToolAnnotations
+    arguments: type[M]
+    handler: Callable[[AgentApi, Caller, M], Awaitable[JsonObject]]
+
+    @cached_property
+    def listing(self) -> Tool:
+        """The tool as `tools/list` returns it."""
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=input_schema(self.arguments),
+            annotations=self.annotations,
+        )
+
+    async def call(self, agent: AgentApi, caller: Caller, args: JsonObject) -> JsonObject:
+        """Run the handler. Raises InvalidRequest that names the field at fault."""
+        try:
+            arguments = self.arguments.model_validate(args)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field = ".".join(str(part) for part in fault["loc"])
+            raise InvalidRequest(field, f"is invalid: {fault['msg']}") from None
+        return await self.handler(agent, caller, arguments)
+
+
+async def _execute(agent: AgentApi, caller: Caller, request: ExecuteRequest) -> JsonObject:
+    return execute_result(await agent.execute(caller.scope, caller.principal, request))
+
+
+PML_EXECUTE: Final = MetaTool(
+    name="pml_execute",
+    title="Run code or a capability",
+    description="""\
+Run a TypeScript program that calls MCP tools, or a capability learned from earlier runs.
+
+Pass `code` (the body of an async function) or `capability` (with `args`). In the code,
+`await mcp.<server>.<tool>({...})` or `await mcp.call("server:tool", {...})` calls a tool and throws
+if it fails; `args` holds the arguments; the value of `return` is the result. Tools are the only
+access to the outside: no imports, network or files.
+
+The whole program is analyzed before anything runs. Status `approval_required` means that a person
+must approve first: nothing has run yet or, with `approval.begun`, the run is parked at a tool call
+or, with `approval.layer`, between two layers of a dag. `error` says what failed and where.
+A program that succeeds is stored as a capability, under `name` if given, and can be found by its
+`intent`. With `cached` nothing ran: the result is that of an earlier workflow with the same
+capability and arguments.""",
+    annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
+    arguments=ExecuteRequest,
+    handler=_execute,
+)
+
+
+class DiscoverFilter(Request):
+    """Restricts the results of `pml_discover`."""
+
+    type: Literal["tool", "capability", "all"] = "all"
+    min_score: float = Field(default=0, ge=0, le=1, alias="minScore")
+
+
+class DiscoverArguments(Request):
+    """Arguments of `pml_discover`."""
+
+    intent: Intent = Field(description="What you want to do, in your own words.")
+    filter: DiscoverFilter = Field(default_factory=DiscoverFilter)
+    limit: int = Field(default=10, ge=1, le=100)
+    offset: int = Field(default=0, ge=0)
+
+    def query(self, scope: Scope) -> Discover:
+        """Build the query to the registry."""
+        return Discover(
+            scope=scope,
+            intent=self.intent,
+            type=self.filter.type,
+            min_score=self.filter.min_score,
+            limit=self.limit,
+            offset=self.offset,
+        )
+
+
+async def _discover(agent: AgentApi, caller: Caller, arguments: DiscoverArguments) -> JsonObject:
+    page = await agent.discover(arguments.query(caller.scope))
+    return result_of(page.model_dump(mode="json", exclude_none=True), structured=True)
+
+
+PML_DISCOVER: Final = MetaTool(
+    name="pml_discover",
+    title="Find tools and capabilities",
+    description="""\
+Find tools and capabilities for an intent, best match first, each with the schema of its arguments.
+
+A capability is a program that has succeeded before: run it with pml_execute
+{"capability": "<name>", "args": {...}}. Scores are between 0 and 1.""",
+    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    arguments=DiscoverArguments,
+    handler=_discover,
+)
+
+META_TOOLS: Final[Mapping[str, MetaTool[Any]]] = {
+    tool.name: tool for tool in (PML_EXECUTE, PML_DISCOVER)
+}
+"""All of them by name, in the order in which they are listed."""

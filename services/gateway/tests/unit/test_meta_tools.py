@@ -1,0 +1,171 @@
+"""PML's own MCP tools: the schemas that clients see, and the arguments that are accepted."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from jsonschema import Draft202012Validator, validate
+from jsonschema import ValidationError as SchemaError
+from mcp_types import ToolAnnotations
+from pydantic import BaseModel, ValidationError
+
+from pml_common.contracts.registry import Discover
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.entrypoints.mcp.meta_tools import (
+    META_TOOLS,
+    PML_DISCOVER,
+    PML_EXECUTE,
+    DiscoverArguments,
+    MetaTool,
+)
+from pml_gateway.ports import AgentApi, Caller
+from services.gateway.tests.examples import SCOPE
+
+GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("meta_tools.json").read_text())
+EXECUTE, DISCOVER = (tool.listing.input_schema for tool in (PML_EXECUTE, PML_DISCOVER))
+
+
+def test_clients_see_the_golden_schemas() -> None:
+    schemas = {name: tool.listing.input_schema for name, tool in META_TOOLS.items()}
+    assert schemas == GOLDEN, json.dumps(schemas, indent=2)
+
+
+def test_schemas_are_valid_and_in_one_piece() -> None:
+    for tool in META_TOOLS.values():
+        schema = tool.listing.input_schema
+        Draft202012Validator.check_schema(schema)
+        assert "$ref" not in json.dumps(schema)
+        assert "null" not in json.dumps(schema)
+
+
+def test_every_field_of_a_request_is_described() -> None:
+    fields = {field.alias or name for name, field in ExecuteRequest.model_fields.items()}
+    assert EXECUTE["properties"].keys() == fields
+    assert all(field["description"] for field in EXECUTE["properties"].values())
+    assert DISCOVER["properties"].keys() == DiscoverArguments.model_fields.keys()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"intent": ""},
+        {"intent": "x", "limit": 0},
+        {"intent": "x", "limit": 101},
+        {"intent": "x", "offset": -1},
+        {"intent": "x", "filter": {"minScore": 1.1}},
+        {"intent": "x", "filter": {"type": "cat"}},
+        {"intent": "x", "more": 1},
+    ],
+)
+def test_schema_and_model_reject_the_same_searches(arguments: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError):
+        validate(arguments, DISCOVER)
+    with pytest.raises(ValidationError):
+        DiscoverArguments.model_validate(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"intent": ""},
+        {"code": ""},
+        {"code": "1", "more": 1},
+        {"code": "1", "name": "No Colon"},
+        {"code": "1", "args": []},
+        {"code": "1", "timeout": 0},
+        {"code": "1", "idempotency_key": "two words"},
+        {"capability": ""},
+        {"dag": {}},
+        {"dag": {"tasks": []}},
+        {"dag": {"tasks": [{"id": "a", "tool": "no colon"}]}},
+        {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "dependsOn": ["b c"]}]}},
+        {"tool": {"defaultArgs": {}}},
+        {"code": "1", "dryRunMocks": []},
+    ],
+)
+def test_schema_and_model_reject_the_same_executions(arguments: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError):
+        validate(arguments, EXECUTE)
+    with pytest.raises(ValidationError):
+        ExecuteRequest.model_validate(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"intent": "count"},
+        {"code": "return 1;", "name": "a:b", "args": {"n": None}, "timeout": 0.5},
+        {"capability": "a:b", "context": {}, "idempotency_key": "k1"},
+        {
+            "dag": {
+                "tasks": [
+                    {"id": "a", "tool": "fs:read"},
+                    {"id": "b", "tool": "fs:read", "arguments": {"p": 1}, "dependsOn": ["a"]},
+                ]
+            },
+            "per_layer_validation": True,
+        },
+        {"tool": {"toolId": "fs:read", "defaultArgs": {"a": [1]}}},
+        {"code": "1", "dryRun": True, "dryRunMocks": {"fs:read": [1, {"a": None}]}},
+    ],
+)
+def test_schema_and_model_accept_the_same_executions(arguments: dict[str, Any]) -> None:
+    validate(arguments, EXECUTE)
+    ExecuteRequest.model_validate(arguments)
+
+
+def test_a_search_becomes_a_query_in_its_scope() -> None:
+    scope = Scope(org="acme", project="web")
+    arguments = {
+        "intent": "x",
+        "filter": {"type": "tool", "minScore": 0.5},
+        "limit": 2,
+        "offset": 4,
+    }
+    validate(arguments, DISCOVER)
+    assert DiscoverArguments.model_validate(arguments).query(scope) == Discover(
+        scope=scope, intent="x", type="tool", min_score=0.5, limit=2, offset=4
+    )
+    assert DiscoverArguments(intent="x").query(scope) == Discover(scope=scope, intent="x")
+
+
+class GreetArguments(BaseModel):
+    name: str
+
+
+async def greet(agent: AgentApi, caller: Caller, arguments: GreetArguments) -> JsonObject:
+    return {"text": f"{caller.principal} greets {arguments.name}"}
+
+
+GREET = MetaTool(
+    name="pml_greet",
+    title="Greet",
+    description="Greet somebody.",
+    annotations=ToolAnnotations(read_only_hint=True),
+    arguments=GreetArguments,
+    handler=greet,
+)
+NO_AGENT = cast("AgentApi", None)
+
+
+async def test_a_meta_tool_is_one_object() -> None:
+    assert GREET.listing.model_dump(by_alias=True, exclude_none=True) == {
+        "name": "pml_greet",
+        "title": "Greet",
+        "description": "Greet somebody.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+        },
+        "annotations": {"readOnlyHint": True},
+    }
+    result = await GREET.call(NO_AGENT, Caller(SCOPE, "ada"), {"name": "mira"})
+    assert result == {"text": "ada greets mira"}
+    with pytest.raises(InvalidRequest, match="name is invalid: Field required"):
+        await GREET.call(NO_AGENT, Caller(SCOPE, "ada"), {})

@@ -1,11 +1,11 @@
 import { deepStrictEqual, strictEqual, throws } from "node:assert";
-import { waysOf } from "./ways.ts";
+import { callRowsOf } from "./call_rows.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = (...args: any[]) => any;
 
 function stage() {
-  const { via, entered } = waysOf();
+  const { via, entered } = callRowsOf();
   return { via: via as (row: number, key: string, f: unknown) => Any, entered };
 }
 

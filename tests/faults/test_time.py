@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
@@ -24,7 +24,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
 from pml_local.ports import free_port
 from pml_local.testing import RunningNats, eventually
-from services.executor.tests.conftest import make_command as make_command
+from services.executor.tests.support.builders import make_command
 
 pytestmark = pytest.mark.integration
 
@@ -104,7 +104,7 @@ async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
 
 
 async def test_a_run_has_its_time_though_clocks_jump_and_executors_differ_by_hours(
-    nats_url: str, bus: NatsBus, tmp_path: Path, make_command: Callable[..., RunWorkflow]
+    nats_url: str, bus: NatsBus, tmp_path: Path
 ) -> None:
     held, port, turned_by = Held(), free_port(), [tmp_path / name for name in ("one", "other")]
     await bus.serve(CALL_TOOL, held.tools.call)
@@ -137,7 +137,6 @@ async def test_an_outage_longer_than_a_run_may_take_does_not_end_it(
     nats_server: RunningNats,
     bus: NatsBus,
     tmp_path: Path,
-    make_command: Callable[..., RunWorkflow],
 ) -> None:
     held, turned_by, time_s = Held(), tmp_path / "one", 6.0
     await bus.serve(CALL_TOOL, held.tools.call)

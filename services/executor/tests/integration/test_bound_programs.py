@@ -11,6 +11,7 @@ from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering
+from pml_executor.application import pending_calls
 from pml_executor.application.run_dependencies import RunDependencies
 from services.executor.tests.support.builders import (
     agreed,
@@ -53,6 +54,14 @@ def ready(
 
 
 Ready = Callable[..., tuple[RunWorkflow, RunDependencies]]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the program's pause longer than a busy machine may delay it."""
+    monkeypatch.setattr(pending_calls, "_PAUSE_S", 60.0)
+    monkeypatch.setattr(pending_calls, "_MAX_PAUSE_S", 60.0)
+
 
 UNFIT = {
     "other arguments": (f"return await {WRITE}({EVIL});", "n1", {"path": "/evil"}),
@@ -153,6 +162,7 @@ MAPS = {
 }
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("code", MAPS.values(), ids=MAPS)
 async def test_two_hundred_calls_are_one_question_and_each_is_made_once(
     ready: Ready, code: str
@@ -227,6 +237,7 @@ async def test_a_call_that_the_gateway_asks_about_parks_whatever_the_program_doe
         assert tools.made == {"fs:write": 1}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_calls_under_way_beside_one_that_waits_end_and_are_kept(ready: Ready) -> None:
     code = f"""
         const beside = [mcp.api.a({{ n: 1 }}), {WRITE}({EVIL}), mcp.api.b({{ n: 2 }})];

@@ -4,15 +4,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
+from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
@@ -85,16 +88,20 @@ async def test_the_messages_of_a_hot_loop_are_few(run: Run) -> None:
 
 
 async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: DenoPool) -> None:
-    bus = MemoryBus()
-    command, now = make_command(ENDLESS, {"on": 1}, timeout_s=1.0), 0.0
+    queued, now = list[TraceEvent](), 0.0
+
+    class Watched(BusJournal):
+        @override
+        def note(self, entry: TraceEvent) -> None:
+            queued.append(entry)
+            super().note(entry)
+
+    bus, command = MemoryBus(), make_command(ENDLESS, {"on": 1}, timeout_s=1.0)
     deps = make_dependencies(bus, deno_pool, MemoryTools())
+    deps = replace(deps, open_journal=partial(Watched, bus))
     deps = replace(deps, monotonic=lambda: now)  # read again each second
     running = asyncio.create_task(finish(command, deps))
-
-    async def has_come_far() -> bool:
-        return reports(await journal_of(bus, command))[1]["l1 round"] > 10_000
-
-    await eventually(has_come_far, within=60)
+    await eventually(lambda: reports(queued)[1]["l1 round"] > 10_000, within=60)
     now = 2.0
     fact = await running
 

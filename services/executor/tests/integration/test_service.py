@@ -72,7 +72,7 @@ async def fact_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
         assert len(facts) <= 1
         return facts[0] if facts else None
 
-    return await eventually(stated, within=30.0)
+    return await eventually(stated, within=60.0)
 
 
 async def test_a_command_is_run_to_its_end(nats_url: str) -> None:
@@ -129,7 +129,7 @@ async def test_a_frozen_executor_loses_its_run_and_states_nothing(nats_url: str)
             await held.reached.wait()
         first.send_signal(signal.SIGSTOP)
         async with executor(nats_url):
-            await eventually(lambda: len(held.tools.asked) == 3, within=30.0)
+            await eventually(lambda: len(held.tools.asked) == 3, within=60.0)
             first.send_signal(signal.SIGCONT)
             held.go_on.set()
             fact = await fact_of(bus, command)

@@ -14,20 +14,20 @@ from time import perf_counter
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.walls import (
     Build,
-    Site,
-    Unfit,
-    in_bubblewrap,
-    in_the_open,
-    under_a_filter,
-    under_landlock,
+    SandboxConfig,
+    WallsUnavailable,
+    bubblewrap_command,
+    landlock_command,
+    seccomp_command,
+    unwalled_command,
 )
 from pml_executor.settings import ExecutorSettings
 
 KINDS: dict[str, Build] = {
-    "none": in_the_open,
-    "seccomp": under_a_filter,
-    "landlock": under_landlock,
-    "bubblewrap": in_bubblewrap,
+    "none": unwalled_command,
+    "seccomp": seccomp_command,
+    "landlock": landlock_command,
+    "bubblewrap": bubblewrap_command,
 }
 
 
@@ -49,7 +49,7 @@ async def start(command: DenoCommand) -> tuple[float, float]:
 async def main(rounds: int) -> None:
     """Print one line for each kind that is available."""
     settings = ExecutorSettings()
-    site = Site(
+    site = SandboxConfig(
         deno=Path(settings.executor_deno),
         runtime=settings.executor_runtime,
         max_message_bytes=settings.limits.max_message_bytes,
@@ -60,7 +60,7 @@ async def main(rounds: int) -> None:
     for name, build in KINDS.items():
         try:
             commands[name] = await build(site)
-        except Unfit as error:
+        except WallsUnavailable as error:
             print(f"no {name}: {error}")
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(rounds):

@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
@@ -24,7 +24,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
 from pml_local.ports import free_port
-from services.executor.tests.conftest import make_command as make_command
+from services.executor.tests.support.builders import make_command
 
 pytestmark = pytest.mark.integration
 
@@ -107,7 +107,7 @@ async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
 
 
 async def test_jumping_and_differing_clocks_cost_a_run_no_time(
-    nats_url: str, bus: NatsBus, tmp_path: Path, make_command: Callable[..., RunWorkflow]
+    nats_url: str, bus: NatsBus, tmp_path: Path
 ) -> None:
     held, port, turned_by = (
         GatedTools(),
@@ -144,7 +144,6 @@ async def test_an_outage_longer_than_the_time_limit_does_not_end_a_run(
     nats_server: RunningNats,
     bus: NatsBus,
     tmp_path: Path,
-    make_command: Callable[..., RunWorkflow],
 ) -> None:
     held, turned_by, time_s = GatedTools(), tmp_path / "one", 12.0
     await bus.serve(CALL_TOOL, held.tools.call)

@@ -1,6 +1,6 @@
 /**
- * Prints the Worker's code as JavaScript. Once for an executor: what every Worker and process
- * would do again costs each 5 ms. Types turn into spaces, so places in the code stay.
+ * Prints the Worker's code as JavaScript. Runs once per executor: transpiling in every Worker and
+ * process would cost each 5 ms. Types turn into spaces, so positions in the code stay.
  */
 import { stripTypeScriptTypes } from "node:module";
 import { bundle } from "./bundle.ts";
@@ -20,7 +20,7 @@ import reports from "./worker/reports.ts" with { type: "text" };
 import tally from "./worker/tally.ts" with { type: "text" };
 import timers from "./worker/timers.ts" with { type: "text" };
 import tools from "./worker/tools.ts" with { type: "text" };
-import ways from "./worker/ways.ts" with { type: "text" };
+import callRows from "./worker/call_rows.ts" with { type: "text" };
 
 const PARTS = [
   primordials,
@@ -34,7 +34,7 @@ const PARTS = [
   capabilities,
   tally,
   reports,
-  ways,
+  callRows,
   outbox,
   deliveries,
   intrinsics,
@@ -42,7 +42,7 @@ const PARTS = [
   main,
 ];
 
-/** Types turned into blanks, then lines without anything else dropped. */
+/** Bundles the parts, blanks out types, and empties lines of blanks. */
 export function build(parts: readonly string[]): string {
   return stripTypeScriptTypes(bundle(parts)).replaceAll(/^[ \t]+$/gm, "");
 }

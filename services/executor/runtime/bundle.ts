@@ -1,6 +1,6 @@
 /**
- * Makes one module of several, because a Worker without read permission can load only what it is
- * handed: imports between the parts go, exports become plain declarations.
+ * Joins several modules into one, because a Worker without read permission can load only the code
+ * it is given: imports between the parts are dropped, exports become plain declarations.
  */
 export function bundle(parts: readonly string[]): string {
   return parts

@@ -1,16 +1,15 @@
 // @ts-check
 /**
- * The wire between the executor and this process: 4 bytes of big-endian length, then the body.
- * The first body from the executor is JSON, every other begins with one byte that tells for whom
- * it is; towards the executor each begins with the secret and one byte that tells whose words it
- * carries, unread (`pml_executor.domain.frames`).
+ * Frames between the executor and this process: 4 bytes of big-endian length, then the body. The
+ * first body from the executor is JSON, every other starts with one byte of addressee; a body to
+ * the executor starts with the secret and one byte of origin (`pml_executor.domain.frames`).
  *
  * @typedef {"h" | "p"} Party the host or the program
  */
 
 const LENGTH_BYTES = 4;
 
-/** Cuts a byte stream into bodies, whatever the chunks. */
+/** Splits a byte stream into bodies, independent of its chunks. */
 export class FrameReader {
   #pending = new Uint8Array(0);
 
@@ -44,7 +43,7 @@ export class FrameReader {
 }
 
 /**
- * One whole frame towards the executor.
+ * Encodes one frame to the executor.
  *
  * @param {Uint8Array} secret
  * @param {Party} origin

@@ -15,7 +15,7 @@ function inbound(...texts: string[]): Uint8Array {
   return new Uint8Array(frames.flat());
 }
 
-Deno.test("frames come out whole whatever the chunks", () => {
+Deno.test("frames come out whole, independent of chunks", () => {
   const texts = ["", "a", "é".repeat(300), "{}"];
   const stream = inbound(...texts);
   for (const size of [1, 2, 3, 5, 7, 100, stream.length]) {
@@ -28,7 +28,7 @@ Deno.test("frames come out whole whatever the chunks", () => {
   }
 });
 
-Deno.test("a frame towards the executor begins with the secret and whose words it holds", () => {
+Deno.test("a frame to the executor starts with the secret and its origin", () => {
   const bytes = frame(encoder.encode("5ec2e7"), "p", encoder.encode("{}"));
   strictEqual(new DataView(bytes.buffer).getUint32(0), 9);
   strictEqual(decoder.decode(bytes.subarray(4)), "5ec2e7p{}");

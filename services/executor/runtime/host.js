@@ -1,14 +1,14 @@
 // @ts-check
 /**
  * The main isolate: no permission, no program code. It starts and stops one Worker at a time,
- * passes texts between it and the executor without reading them, and signs what goes out with a
- * secret that no Worker has seen. JavaScript, because a transpiler costs each process 5 ms.
+ * relays texts between it and the executor without reading them, and authenticates outgoing ones
+ * with a secret that no Worker knows. JavaScript, because a transpiler costs each process 5 ms.
  */
 import { frame, FrameReader } from "./frames.js";
 
 /**
- * The first frame: what this process must know before any other code exists in it; `worker` is
- * the Worker's code (build.ts).
+ * The first frame, received before any other code exists in this process; `worker` is the Worker's
+ * code (build.ts).
  *
  * @typedef {{ secret: string, max_body_bytes: number, worker: string }} Hello
  */
@@ -34,18 +34,19 @@ async function* inbound() {
     const read = await reading;
     if (read === null) return;
     const bodies = frames.push(chunk.slice(0, read));
-    // Before anything is answered: who waits for input longest gets what comes next, so a read
-    // that a program left behind gets it now, while it is looked for, and not later.
+    // Before any reply: pending reads are served in order, so a read that a program left behind
+    // takes the next input now, when the check detects that, and not later.
     reading = Deno.stdin.read(chunk);
     for (const body of bodies) yield decoder.decode(body);
   }
 }
 
-/** Never one again; not a secret: only the executor writes to this process. */
+/** Returns a unique nonce; not a secret, since only the executor writes to this process. */
 const newNonce = () => crypto.randomUUID();
 
 /**
- * Whether reading keeps this isolate's event loop; Deno hides that switch behind symbols.
+ * Sets whether reading keeps this isolate's event loop alive; Deno hides that switch behind
+ * symbols.
  *
  * @param {"REF" | "UNREF"} kept
  */
@@ -61,31 +62,31 @@ class Host {
   #code;
   /** @type {{ worker: Worker, port: MessagePort } | null} */
   #isolate = null;
-  /** @type {string | undefined} what an order to start has with it; the first has none */
+  /** @type {string | undefined} expected in an order to start; the first has none */
   #nonce;
 
   /** @param {Hello} hello */
   constructor(hello) {
     this.#secret = encoder.encode(hello.secret);
     this.#maxBody = hello.max_body_bytes;
-    // Blob, not data: a module's URL is handled many times over, and its length costs 6 ms of CPU.
+    // Blob, not data: a module's URL is copied many times, and its length costs 6 ms of CPU.
     const blob = new Blob([hello.worker], { type: "text/javascript" });
     this.#code = URL.createObjectURL(blob);
-    // A Worker that closes itself is announced by no event; but then nothing keeps the event loop
-    // of this isolate, provided that reading does not.
+    // No event reports a Worker that closes itself; but then nothing keeps the event loop of this
+    // isolate alive, provided that reading does not.
     addEventListener("beforeunload", () => {
       if (this.#isolate !== null) this.#report("ended", "the program ended its own Worker");
     });
   }
 
-  /** A fresh Worker. */
+  /** Starts a fresh Worker. */
   start() {
     const { port1: port, port2 } = new MessageChannel();
     const worker = new Worker(this.#code, OPTIONS);
     const isolate = { worker, port };
     this.#isolate = isolate;
     reading("UNREF");
-    const current = () => this.#isolate === isolate; // else nobody is told what it says
+    const current = () => this.#isolate === isolate; // messages of a stopped one are dropped
     let ready = false;
     port.onmessage = ({ data }) => {
       if (!current()) return;
@@ -104,7 +105,7 @@ class Host {
     worker.postMessage(null, [port2]);
   }
 
-  /** Nothing more of the Worker is passed on; its thread may live for a while, or for ever. */
+  /** Terminates the Worker and relays nothing more of it; its thread may outlive that for ever. */
   stop() {
     reading("REF");
     this.#isolate?.port.close();
@@ -113,7 +114,7 @@ class Host {
     this.#report("stopped");
   }
 
-  /** @param {string} order one of `pml_executor.domain.protocol.Order`, and for some a nonce */
+  /** @param {string} order one of `pml_executor.domain.protocol.Order`, some with a nonce */
   obey(order) {
     const [name, nonce] = order.split(" ");
     if (name === "stop") this.stop();
@@ -121,12 +122,12 @@ class Host {
     else if (nonce === this.#nonce) this.start();
   }
 
-  /** @param {string} text what the Worker is told */
+  /** @param {string} text a message for the Worker */
   hand(text) {
     this.#isolate?.port.postMessage(text);
   }
 
-  /** @param {unknown} data what the program says */
+  /** @param {unknown} data a message of the program */
   #pass(data) {
     if (typeof data !== "string") {
       this.#report("breach", "the program bypassed its interface");
@@ -164,7 +165,7 @@ async function serve() {
       else host.hand(text.slice(1));
     }
   }
-  Deno.exit(0); // nobody is left to answer to: no run outlives its executor
+  Deno.exit(0); // the executor is gone, and no run outlives it
 }
 
 if (import.meta.main) void serve(); // awaited here, an event loop that ran dry would be an error

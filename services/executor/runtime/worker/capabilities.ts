@@ -1,8 +1,8 @@
 /**
  * Capabilities are functions of the Worker whose program calls them (B4): called directly, each
- * call with an interface of its own, bound to how deep it stands and to what called it. So calls
- * that go on at once cannot be mixed up, and no program can reach the depth. Arguments and results
- * cross as copies made of JSON, so that neither side holds an object of the other's.
+ * call with an interface of its own, bound to its depth and its caller. So concurrent calls cannot
+ * be mixed up, and no program can access the depth. Arguments and results are copied as JSON, so
+ * that neither side holds an object of the other's.
  */
 import { describe } from "./failure.ts";
 import { toJson } from "./json_safe.ts";
@@ -26,12 +26,12 @@ import {
 } from "./primordials.ts";
 import { argumentsOf, type Calls, CAPABILITY, type Make } from "./tools.ts";
 
-/** How many calls of capabilities may stand inside one another. */
+/** Maximum nesting of calls of capabilities. */
 export const DEEPEST = 3;
 
 export type Program = (...bound: unknown[]) => Promise<unknown>;
 
-/** One capability; `number` is its place among those that the run was given. */
+/** One capability; `number` is its index among those that the run was given. */
 export interface Capability {
   number: number;
   name: string;
@@ -39,8 +39,8 @@ export interface Capability {
 }
 
 /**
- * What makes calls: the program, or one call of a capability, whose number is `id`. `path` heads
- * the ids of its nodes, `chain` names it and what called it.
+ * The program, or one call of a capability, whose number is `id`. `path` prefixes the ids of its
+ * nodes, `chain` names it and its callers.
  */
 export interface Caller {
   id: number | null;
@@ -51,7 +51,7 @@ export interface Caller {
 
 export const PROGRAM: Caller = { id: null, depth: 0, path: "", chain: "" };
 
-/** What a program finds bound: see NAMES in main.ts. */
+/** Returns the values of the names bound in a program (NAMES in main.ts). */
 export type Bind = (caller: Caller, args: unknown) => unknown[];
 
 const OWN_NAMES = ["", "Error", "ToolError", "CapabilityError"];
@@ -65,7 +65,7 @@ export class Capabilities {
   #failed = new RealWeakMap<object, number>();
   #next = 0;
 
-  /** `prelude` is the length of what stands before a program on its first line. */
+  /** `prelude` is the length of the text before a program on its first line. */
   constructor(outbox: Outbox, calls: Calls, bind: Bind, prelude: number) {
     this.#outbox = outbox;
     this.#calls = calls;
@@ -73,12 +73,12 @@ export class Capabilities {
     this.#prelude = prelude;
   }
 
-  /** Lets a capability be called by a name. */
+  /** Registers a capability under a name. */
   know(name: string, capability: Capability): void {
     mapSet(this.#known, name, capability);
   }
 
-  /** How a caller makes its calls, those of capabilities and those of tools. */
+  /** Returns the function by which a caller calls capabilities and tools. */
   madeBy(caller: Caller): Make {
     return (node, tool, given) => {
       if (typeof tool !== "string") return this.#calls.make(null, tool, given);
@@ -94,7 +94,7 @@ export class Capabilities {
     };
   }
 
-  /** Whose error a thrown value is. */
+  /** Returns the calls that a thrown value is the error of. */
   origin(thrown: unknown): Source {
     const id = typeof thrown === "object" && thrown !== null && weakGet(this.#failed, thrown);
     return { call: this.#calls.origin(thrown), capability: typeof id === "number" ? id : null };
@@ -106,7 +106,7 @@ export class Capabilities {
     called: Capability,
     given: unknown,
   ): Promise<unknown> {
-    const site = new RealError(); // made here, where it knows the place of the call
+    const site = new RealError(); // made here, where its stack has the position of the call
     return new RealPromise((resolve, reject) => {
       const args = argumentsOf(`capability ${called.name}`, given);
       const id = this.#next++;

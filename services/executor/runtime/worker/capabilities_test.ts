@@ -9,7 +9,7 @@ type Any = any;
 type Bound = { capabilities: any; mcp: any; at: any; args: any };
 type Main = (bound: Bound) => Promise<unknown>;
 
-/** A program's interface, in a world where these capabilities are known. */
+/** Builds a program's interface with these capabilities. */
 function stage(mains: Record<string, Main>) {
   const sent: Any[] = [];
   const outbox = new Outbox((text) =>
@@ -28,7 +28,7 @@ function stage(mains: Record<string, Main>) {
   return { sent, calls: program, answer, capabilities };
 }
 
-/** Each message as `kind within → id node`. */
+/** Formats each message as `kind within → id node`. */
 const told = (sent: Any[]) =>
   sent.map(({ kind, within, id, node }) => `${kind} ${within ?? "-"} ${id} ${node ?? ""}`.trim());
 
@@ -70,7 +70,7 @@ Deno.test("every name of a capability reaches it, and no other name does", async
   }
 });
 
-Deno.test("nested calls name what they stand in", async () => {
+Deno.test("nested calls name their callers", async () => {
   const { sent, calls, answer } = stage({
     a: async ({ at, capabilities, mcp }) => {
       await at("n1", mcp.fs.stat)({});
@@ -96,7 +96,7 @@ Deno.test("nested calls name what they stand in", async () => {
   ]);
 });
 
-Deno.test("calls that go on at once keep their own depth and parents", async () => {
+Deno.test("concurrent calls keep their own depth and parents", async () => {
   const { sent, calls, answer } = stage({
     a: async ({ at, mcp, capabilities, args }) => {
       await at("n1", mcp.api.wait)({});
@@ -122,7 +122,7 @@ Deno.test("calls that go on at once keep their own depth and parents", async () 
   ]);
 });
 
-Deno.test(`the call number ${DEEPEST + 1} inside one another is refused`, async () => {
+Deno.test(`nesting deeper than ${DEEPEST} is refused`, async () => {
   const next = (name: string): Main => async ({ capabilities }) => await capabilities[name]({});
   const chain = stage({ a: next("b"), b: next("c"), c: next("d"), d: async () => await 1 });
   strictEqual(await chain.calls.capabilities.b({}), 1);
@@ -136,7 +136,7 @@ Deno.test(`the call number ${DEEPEST + 1} inside one another is refused`, async 
   strictEqual(cycles.sent.filter(({ kind }) => kind === "entered").length, 2 * DEEPEST);
 });
 
-Deno.test("an error of a capability is told with its name and can be caught", async () => {
+Deno.test("an error of a capability has its name and can be caught", async () => {
   const { sent, calls, capabilities } = stage({
     broken: () => Promise.reject(new RangeError("too much")),
     deep: async () => {

@@ -1,8 +1,8 @@
 /**
- * Time as a program sees it: a function of the journal, so that a replay sees the same.
- * It starts at the run's first journal entry, jumps to the journal's time of each answer when that
- * is delivered to its due time when a timer fires, and advances by one millisecond whenever it
- * is read (a loop that waits for it to pass therefore ends).
+ * The program's clock: a function of the journal, so that a replay reads the same times. It starts
+ * at the run's first journal entry, jumps to the journal's time of each answer when that is
+ * delivered and to the due time of a timer when that fires, and advances by one millisecond
+ * whenever it is read (so a loop that waits for time to pass ends).
  */
 import { construct, defineProperty, max, RealDate } from "./primordials.ts";
 
@@ -31,7 +31,7 @@ export class Clock {
   }
 }
 
-/** The Date constructor with `clock` as its only source of now. */
+/** Builds a Date constructor with `clock` as its only source of the current time. */
 export function dateOf(clock: Clock): DateConstructor {
   // deno-lint-ignore no-explicit-any
   function ProgramDate(...parts: any[]) {

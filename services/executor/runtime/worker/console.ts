@@ -1,4 +1,4 @@
-/** What a program writes to its console becomes log entries of its journal. */
+/** The program's console, whose messages become log entries of the journal. */
 import { inWords, isError } from "./failure.ts";
 import { freeze, join, push, slice, toText } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
@@ -7,7 +7,7 @@ export type Level = "debug" | "info" | "warn" | "error";
 
 export const MAX_MESSAGE = 10_000;
 
-/** A frozen console that hands every message on. */
+/** Builds a frozen console that passes every message to `write`. */
 export function consoleOf(write: (level: Level, message: string) => void): Partial<Console> {
   const at = (level: Level) => (...values: unknown[]) => write(level, format(values));
   const ignore = () => {};
@@ -43,7 +43,7 @@ function format(values: unknown[]): string {
   return `${slice(message, 0, MAX_MESSAGE)}… (${message.length - MAX_MESSAGE} more characters)`;
 }
 
-/** A value in words; what the program's own getters and traps throw is no reason to fail. */
+/** Formats a value; never throws, whatever the program's getters and traps do. */
 function word(value: unknown): string {
   try {
     if (typeof value === "string") return value;

@@ -32,7 +32,7 @@ Deno.test("long lines are cut and say so", () => {
   ok(written.startsWith("[RangeError: "));
 });
 
-Deno.test("what cannot be read is no reason to fail", () => {
+Deno.test("unreadable values do not throw", () => {
   const lines: string[] = [];
   const console = consoleOf((_, message) => lines.push(message)) as Console;
   const trap = () => {

@@ -1,7 +1,7 @@
-/** When the program gets its answers: one task apart. */
+/** Delivery of answers to the program, one task apart. */
 import { push, RealMessageChannel, shift } from "./primordials.ts";
 
-/** Hands out items so that what one sets off is done before the next arrives. */
+/** Delivers items so that the effects of one are complete before the next arrives. */
 export class Deliveries<T> {
   #queue: T[] = [];
   #busy = false;
@@ -9,7 +9,7 @@ export class Deliveries<T> {
   #nextTask: (then: () => void) => void;
   #idle: () => void;
 
-  /** `idle` is called when the last item is out and has had its effects. */
+  /** `idle` is called when the last item is delivered and its effects are complete. */
   constructor(
     deliver: (item: T) => void,
     nextTask: (then: () => void) => void,
@@ -37,8 +37,8 @@ export class Deliveries<T> {
 }
 
 /**
- * Runs a function in the next task, after every microtask. Two channels take turns: a message
- * sent to a port that does not wait yet is received among the microtasks of the present task.
+ * Runs a function in the next task, after every microtask. Two channels alternate: a message sent
+ * to a port that does not wait yet is received among the microtasks of the current task.
  */
 export function nextTaskOf(): (then: () => void) => void {
   let waiting = () => {};

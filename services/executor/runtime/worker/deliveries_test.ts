@@ -1,7 +1,7 @@
 import { deepStrictEqual } from "node:assert";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
 
-Deno.test("what one delivery sets off is done before the next", async () => {
+Deno.test("the effects of one delivery are complete before the next", async () => {
   const log: string[] = [];
   const waiting = new Map<number, () => void>();
   const chains = [1, 2, 3, 4].map(async (i) => {

@@ -1,13 +1,13 @@
-/** How a program failed: what it threw, and where in the program's own text. */
+/** Failures of a program: the thrown error and its position in the program's text. */
 import { exec, RealError, slice, split, startsWith } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
-/** Head of the URL of a program's module, or of a capability's; the Worker's own has another. */
+/** Returns the start of the URL of a program's or a capability's module, unlike the Worker's. */
 export function moduleHead(capability: number | null): string {
   return `data:application/typescript${capability === null ? "" : `;capability=${capability}`},`;
 }
 
-/** `module` is the capability in whose text it is, null for the program's. */
+/** A position; `module` is the capability in whose text it is, null for the program's. */
 export interface Place {
   line: number | null;
   column: number | null;
@@ -22,7 +22,7 @@ export interface Failure extends Place {
 const NOWHERE: Place = { line: null, column: null, module: null };
 const MAX_TEXT = 4_000;
 
-/** First place in programs that a stack or a loader's message names; both count from 1. */
+/** Returns the first position in a program that a stack or a loader's message names, from 1. */
 export function placeIn(text: unknown, prelude: number): Place {
   if (typeof text !== "string") return NOWHERE;
   const lines = split(text, "\n" as never);
@@ -41,12 +41,12 @@ export function placeIn(text: unknown, prelude: number): Place {
   return NOWHERE;
 }
 
-/** Where in the program an error was made. */
+/** Returns the position in the program where an error was created. */
 export function placeOf(error: Error, prelude: number): Place {
   return placeIn(read(error, "stack"), prelude);
 }
 
-/** Anything thrown, in words. */
+/** Describes any thrown value. */
 export function describe(thrown: unknown, prelude: number): Failure {
   if (isError(thrown)) {
     const { name, message } = texts(thrown);
@@ -59,7 +59,7 @@ export function describe(thrown: unknown, prelude: number): Failure {
   };
 }
 
-/** Why the program could not be loaded: the loader's message ends its first line with a place. */
+/** Describes a loader's error, whose message has the position at the end of its first line. */
 export function describeLoad(thrown: unknown, prelude: number): Failure {
   if (!isError(thrown)) return describe(thrown, prelude);
   const { name, message } = texts(thrown);
@@ -89,7 +89,7 @@ function read(error: Error, key: "name" | "message" | "stack"): unknown {
   }
 }
 
-/** No proxy's trap comes through: what failed must be told, whatever it is. */
+/** Never throws, even for a proxy whose trap does: every failure must be reported. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof RealError;
@@ -106,7 +106,7 @@ function plain(thrown: unknown): string {
   }
 }
 
-/** What came of reading a value that cannot be read; never throws. */
+/** Describes the error of reading a value; never throws. */
 export function inWords(error: unknown): string {
   const { name, message } = isError(error) ? texts(error) : { name: "TypeError", message: "" };
   return name === "TypeError" ? "a value" : `${name}: ${message}`;

@@ -18,7 +18,7 @@ Deno.test("the first place in the program's own text counts", () => {
   deepStrictEqual(placeIn(undefined, 20), { line: null, column: null, module: null });
 });
 
-Deno.test("anything thrown has words", () => {
+Deno.test("anything thrown is described", () => {
   strictEqual(describe("words", 0).message, "the program threw words");
   strictEqual(describe({ a: 1 }, 0).message, 'the program threw {"a":1}');
   strictEqual(describe(undefined, 0).message, "the program threw null");
@@ -39,7 +39,7 @@ Deno.test("anything thrown has words", () => {
   });
 });
 
-Deno.test("what is thrown has no say in whether it is told", () => {
+Deno.test("a thrown value cannot prevent its report", () => {
   const trap = (): never => {
     throw proxy;
   };
@@ -48,7 +48,7 @@ Deno.test("what is thrown has no say in whether it is told", () => {
   strictEqual(describe({ toString: trap, [Symbol.toPrimitive]: trap, proxy }, 0).name, "");
 });
 
-Deno.test("a loader's message loses what only the loader knows", () => {
+Deno.test("a loader's message loses the loader's own parts", () => {
   const error = new TypeError(
     `SyntaxError: Expression expected at ${AT}:2:4\n\n  const x = ;\n            ~`,
   );

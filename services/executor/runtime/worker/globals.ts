@@ -1,4 +1,4 @@
-/** What a program finds in its global scope: the language, a few pure web APIs, nothing else. */
+/** The program's global scope: the language and a few pure web APIs, nothing else. */
 import { freezeIntrinsics, freezeMembers } from "./intrinsics.ts";
 import {
   apply,
@@ -28,20 +28,20 @@ const KEPT = freeze(
 );
 
 /**
- * Names that stay nobody's: Node's modules look for them as they load. Who put them back would get
- * those modules, and by them Workers and whatever else belongs to the process.
+ * Names that programs cannot define: Node's modules look them up as they load. A program that
+ * restored them would get those modules, and with them Workers and the process's other resources.
  */
 const NEVER = ["Atomics", "Deno"];
 
-/** Programs find another one bound; Node's modules, where they load, define names on it. */
+/** Programs have another one bound; Node's modules, where they load, define names on it. */
 const REPLACEABLE = ["console"];
 
 /**
- * Drops every global that is not kept, defines `own` ones, and freezes them and the language. The
- * global object takes new names; what is there cannot be replaced.
+ * Deletes every global that is not in KEPT, defines those of `own`, and freezes them and the
+ * language. New names can be added to the global object; existing ones cannot be replaced.
  */
 export function reduceGlobals(own: Record<string, unknown>): void {
-  // Deno calls these on ports and events of ours: who replaced one would be handed our port.
+  // Deno calls these on ports and events of ours: a replacement would receive our port.
   for (const { prototype } of [EventTarget, Event, AbortSignal]) {
     freeze(prototype);
   }
@@ -51,7 +51,7 @@ export function reduceGlobals(own: Record<string, unknown>): void {
   for (const name of NEVER) {
     if (!(name in globalThis)) define(name, undefined);
   }
-  soon(() => {}); // at its first use Deno looks for V8's own, and takes its name away meanwhile
+  soon(() => {}); // at its first use Deno looks up V8's own, and meanwhile removes its name
   const values: unknown[] = [];
   for (const name of KEPT) {
     const found = getOwnPropertyDescriptor(globalThis, name);
@@ -70,7 +70,7 @@ function define(name: string, value: unknown, writable = false): unknown {
   return value;
 }
 
-/** What Deno loads when it is first asked for; many programs never ask. */
+/** Defines a global that Deno loads at its first use; many programs never use it. */
 function defineLater(name: string, load: () => unknown): void {
   let loaded: unknown;
   const get = () => {

@@ -1,11 +1,12 @@
 /**
  * The language's own objects, frozen before a program runs: a program and the capabilities it calls
- * share them, and what one of them replaced there the other would call.
+ * share them, and would call each other's replacements.
  *
- * In two steps, for every Worker starts in an interpreter and pays for each look. Constructors,
- * prototypes and namespaces are frozen in each (`freezeIntrinsics`), so that no built-in can be
- * replaced or added; what hangs on functions, as another `call` on `slice`, could mislead others'
- * code alone: functions are frozen where capabilities are injected (`freezeMembers`).
+ * In two steps, since every Worker starts in an interpreter, where each property access costs.
+ * Constructors, prototypes and namespaces are frozen in each (`freezeIntrinsics`), so that no
+ * built-in can be replaced or added; properties of functions, such as another `call` on `slice`,
+ * could mislead only others' code: functions are frozen where capabilities are injected
+ * (`freezeMembers`).
  */
 import {
   create,
@@ -22,10 +23,11 @@ import {
 } from "./primordials.ts";
 
 /**
- * What programs assign to objects of their own. An assignment fails where the object inherits a
- * property that cannot be written, so these become accessors that define it on the object. Every
- * name of `Object.prototype`, because a program counts words, too; functions serve as namespaces.
- * Few others: `constructor` of Array, Promise and RegExp as an accessor would cost V8's fast paths.
+ * Allows assignments of inherited names on a program's own objects. An assignment fails where the
+ * object inherits a property that cannot be written, so these become accessors that define it on
+ * the object. That covers every name of `Object.prototype`, because programs also count words, and
+ * of functions, which serve as namespaces. Few others: `constructor` of Array, Promise and RegExp
+ * as an accessor would cost V8's fast paths.
  */
 function letAssignAll(): void {
   for (const name of ownKeysOf(Object.prototype)) letAssign(Object.prototype, name);
@@ -61,7 +63,7 @@ function letAssign(owner: object, name: PropertyKey): void {
   defineProperty(owner, name, { get: freeze(() => value), set: freeze(set) });
 }
 
-/** What the language is made of but has no name for. */
+/** Prototypes of the language that have no global name. */
 const HIDDEN = [
   [][Symbol.iterator](),
   new Map()[Symbol.iterator](),
@@ -77,7 +79,7 @@ const HIDDEN = [
   (async function* () {})(),
 ].map(getPrototypeOf);
 
-/** What was found so far, and need not be again. */
+/** Objects found so far. */
 const known = new RealSet<unknown>([globalThis]);
 const found: object[] = [];
 
@@ -88,7 +90,7 @@ function find(value: unknown): void {
   push(found, value);
 }
 
-/** Freezes these and the language: constructors, prototypes, namespaces. */
+/** Freezes the roots and the language: constructors, prototypes, namespaces. */
 export function freezeIntrinsics(roots: readonly unknown[]): void {
   letAssignAll();
   for (let i = 0; i < roots.length; i++) find(roots[i]);
@@ -104,9 +106,9 @@ export function freezeIntrinsics(roots: readonly unknown[]): void {
 }
 
 /**
- * Freezes what can be reached from these by properties and prototypes, or else from all that was
- * found. A function that is found under another name than `constructor` is taken for a method, of
- * which nothing else can be reached; constructors that have no other name must be among `roots`.
+ * Freezes all that can be reached by properties and prototypes from the roots or, without any, from
+ * everything found so far. A function under another name than `constructor` is treated as a method,
+ * from which nothing else can be reached; constructors without another name must be in `roots`.
  */
 export function freezeMembers(roots: readonly unknown[] = []): void {
   const first = roots.length === 0 ? 0 : found.length;
@@ -136,7 +138,7 @@ function shut(object: object): void {
   else freeze(object);
 }
 
-/** All but the one switch that V8 reads there, and programs set; it says how much a stack tells. */
+/** Freezes all but `stackTraceLimit`, which V8 reads there and programs set. */
 function freezeError(error: object): void {
   preventExtensions(error);
   for (const name of ownKeysOf(error)) {

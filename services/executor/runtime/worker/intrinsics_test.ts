@@ -4,12 +4,12 @@ import globals from "./globals.ts" with { type: "text" };
 import intrinsics from "./intrinsics.ts" with { type: "text" };
 import primordials from "./primordials.ts" with { type: "text" };
 
-/** What a Worker says to this code once its globals are reduced and all is frozen. */
+/** Runs code in a Worker whose globals are reduced and everything frozen; returns its message. */
 function frozen(code: string): Promise<unknown> {
   return reduced(`freezeMembers(); ${code}`);
 }
 
-/** What a Worker says to this code once its globals are reduced. */
+/** Runs code in a Worker whose globals are reduced; returns its message. */
 async function reduced(code: string): Promise<unknown> {
   const text = `${build([primordials, intrinsics, globals])}
     const tell = postMessage.bind(globalThis);
@@ -71,7 +71,7 @@ Deno.test("nothing that can be reached is left out", async () => {
         try { find(object[name], path + "." + String(name)); } catch {}
       }
     }
-    // Nothing is made by these functions, though they are no methods.
+    // These functions are no methods, but create nothing either.
     const made = /^(URL\\.\\w+|Object\\.prototype\\.__proto__)\\.prototype$/;
     const left = list.filter(([object, path]) => !Object.isFrozen(object) && !made.test(path));
     return [list.length > 800, left.map(([, path]) => path)];`);

@@ -1,12 +1,12 @@
 /**
  * Values as JSON text, the only form in which they leave the program.
  *
- * Written here and not by JSON.stringify: what a person approved is what an object literal says,
- * so no `toJSON`, own or inherited, has a say. `undefined`, functions and symbols vanish from
- * objects and become null elsewhere; NaN and the infinities become null; a BigInt becomes its
- * digits; a Date and a URL their text; a Map an object or a list of pairs; a Set and a typed array
- * a list; an Error its name and message; what contains itself "[Circular]". Half surrogates become
- * U+FFFD. Deeper nesting than `MAX_DEPTH` is an error.
+ * Not by JSON.stringify: a person approves the contents of an object literal, so no `toJSON`, own
+ * or inherited, may change them. `undefined`, functions and symbols are left out of objects and
+ * become null elsewhere; NaN and the infinities become null; a BigInt becomes its digits; a Date
+ * and a URL their text; a Map an object or a list of pairs; a Set and a typed array a list; an
+ * Error its name and message; a circular reference "[Circular]". Lone surrogates become U+FFFD.
+ * Deeper nesting than `MAX_DEPTH` is an error.
  */
 import {
   charCodeAt,
@@ -39,12 +39,12 @@ import {
 
 export const MAX_DEPTH = 100;
 
-/** JSON text of `value`; "null" where JSON has no word for it. Throws RangeError when too deep. */
+/** Returns the JSON text of `value`; "null" where JSON has none. Throws RangeError if too deep. */
 export function toJson(value: unknown): string {
   return write(value, []) ?? "null";
 }
 
-/** The text; undefined for what an object leaves out. `ancestors` contain the value. */
+/** Returns the text; undefined for values that objects leave out. `ancestors` contain the value. */
 function write(value: unknown, ancestors: unknown[]): string | undefined {
   switch (typeof value) {
     case "string":
@@ -97,7 +97,7 @@ function container(value: object, ancestors: unknown[]): string {
   return ofFields(keys, values, ancestors);
 }
 
-/** An object where every key is a text, else a list of pairs. */
+/** Writes an object if every key is a text, else a list of pairs. */
 function ofMap(map: Map<unknown, unknown>, ancestors: unknown[]): string {
   const keys: unknown[] = [];
   const values: unknown[] = [];
@@ -135,7 +135,7 @@ function quoted(text: string): string {
   return wellFormed(jsonStringify(text));
 }
 
-/** A record of plain values, which no method of the program's can have a hand in. */
+/** Writes a record of plain values, without calling any method that the program could define. */
 export function flat(fields: Record<string, string | number | null>): string {
   const names = getOwnPropertyNames(fields);
   let text = "";
@@ -146,7 +146,7 @@ export function flat(fields: Record<string, string | number | null>): string {
   return wellFormed(`{${text}}`);
 }
 
-/** JSON.stringify escapes half surrogates, and only those, as \ud8xx to \udfxx. */
+/** Replaces lone surrogates, which alone JSON.stringify escapes as \ud8xx to \udfxx. */
 function wellFormed(text: string): string {
   if (!contains(text, "\\ud")) return text;
   const escapes = /\\(?:ud[89a-f][0-9a-f]{2}|.)/g;

@@ -7,7 +7,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-Deno.test("what JSON has no word for is told by what comes next to it", () => {
+Deno.test("values without a JSON form become the closest one", () => {
   const cases: [unknown, unknown][] = [
     [undefined, null],
     [() => 1, null],
@@ -33,7 +33,7 @@ Deno.test("what JSON has no word for is told by what comes next to it", () => {
   for (const [value, expected] of cases) deepStrictEqual(JSON.parse(toJson(value)), expected);
 });
 
-Deno.test("what contains itself ends where it begins again", () => {
+Deno.test("a circular reference ends where it repeats", () => {
   const cycle: Record<string, unknown> = { list: [] };
   (cycle.list as unknown[]).push(cycle, { cycle });
   strictEqual(toJson(cycle), '{"list":["[Circular]",{"cycle":"[Circular]"}]}');
@@ -42,7 +42,7 @@ Deno.test("what contains itself ends where it begins again", () => {
   strictEqual(toJson(map), '{"self":"[Circular]"}');
 });
 
-Deno.test("what stands side by side twice is no cycle", () => {
+Deno.test("the same value twice side by side is no cycle", () => {
   const shared = { a: 1 };
   strictEqual(toJson([shared, shared, { shared }]), '[{"a":1},{"a":1},{"shared":{"a":1}}]');
 });
@@ -52,7 +52,7 @@ Deno.test("nesting has an end", () => {
   throws(() => toJson(nested(MAX_DEPTH + 1)), /nested deeper than 100 levels/);
 });
 
-Deno.test("what a program gives every object has no say in what leaves", () => {
+Deno.test("members that a program gives every object do not affect the text", () => {
   const evil = { value: () => ({ path: "evil" }), configurable: true };
   const before = Array.prototype[Symbol.iterator];
   const given = { path: ["ok", new Set(["a"])] };

@@ -1,4 +1,4 @@
-/** Runs inside the Worker: waits for one program, runs it once, reports what it does. */
+/** Entry point of the Worker: waits for one program, runs it once, and reports its actions. */
 import { type Caller, Capabilities, PROGRAM, type Program } from "./capabilities.ts";
 import { Clock, dateOf } from "./clock.ts";
 import { consoleOf } from "./console.ts";
@@ -12,9 +12,9 @@ import { cryptoOf, Random, seedMath } from "./random.ts";
 import { reportsOf } from "./reports.ts";
 import { timerFunctions, Timers } from "./timers.ts";
 import { type Answer, apiOf, Calls } from "./tools.ts";
-import { waysOf } from "./ways.ts";
+import { callRowsOf } from "./call_rows.ts";
 
-/** A capability that the program may call, by every name in `called_as`. */
+/** A capability that the program may call by any name in `called_as`. */
 interface Injected {
   name: string;
   called_as: string[];
@@ -22,8 +22,8 @@ interface Injected {
 }
 
 /**
- * The one program this Worker runs; `seed` is 32 hexadecimal digits, `now` and `past` are
- * milliseconds: when the run began, and until when an earlier executor has carried it.
+ * The only program of this Worker; `seed` is 32 hexadecimal digits, `now` and `past` are
+ * milliseconds: the run's start, and the last entry of an earlier executor.
  */
 interface Run {
   kind: "run";
@@ -45,12 +45,12 @@ const CODA = "\n}}";
 const clock = new Clock();
 const random = new Random();
 
-/** A program, or the capability with this number. */
+/** Loads a program, or the capability with this number. */
 async function load(code: string, capability: number | null): Promise<Program> {
   return (await import(moduleHead(capability) + encodeText(PRELUDE + code + CODA))).default;
 }
 
-/** The program, and the capabilities made known to it. */
+/** Loads the program, and registers its capabilities. */
 async function loadAll(program: Run, capabilities: Capabilities): Promise<Program> {
   const loading = program.capabilities.map(({ code }, number) => load(code, number));
   const [main, ...others] = await Promise.all([load(program.code, null), ...loading]);
@@ -61,7 +61,7 @@ async function loadAll(program: Run, capabilities: Capabilities): Promise<Progra
   return main!;
 }
 
-/** What a program, or one call of a capability, finds bound. */
+/** Returns the values bound in a program, or in one call of a capability. */
 function bound(caller: Caller, args: unknown, outbox: Outbox, calling: Capabilities): unknown[] {
   const { mcp, capabilities, at } = apiOf(calling.madeBy(caller));
   const reports = reportsOf({
@@ -69,7 +69,7 @@ function bound(caller: Caller, args: unknown, outbox: Outbox, calling: Capabilit
       outbox.tally.add(caller.id === null ? node : caller.path + node, outcome, caller.id),
   });
   const console = consoleOf((level, message) => outbox.log(level, message, caller.id));
-  const __pml = freeze({ at, ...reports, ...waysOf() });
+  const __pml = freeze({ at, ...reports, ...callRowsOf() });
   return [mcp, capabilities, args, args, console, __pml];
 }
 
@@ -90,8 +90,8 @@ async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
   try {
     main = await loadAll(program, capabilities);
   } catch (thrown) {
-    const nobodys = { call: null, capability: null };
-    outbox.threw(describeLoad(thrown, PRELUDE.length), "load", nobodys);
+    const noOrigin = { call: null, capability: null };
+    outbox.threw(describeLoad(thrown, PRELUDE.length), "load", noOrigin);
     return;
   }
   const names = bound(PROGRAM, program.args, outbox, capabilities);
@@ -104,7 +104,7 @@ async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
 
 let addFailureListeners: (fail: (thrown: unknown) => void) => void;
 
-/** Everything that touches what the program will not find any more. */
+/** Sets up everything that uses globals which are then removed for the program. */
 function prepare(port: MessagePort): void {
   const outbox = new Outbox(port.postMessage.bind(port));
   const calls = new Calls(outbox, (site) => placeOf(site, PRELUDE.length));
@@ -135,7 +135,7 @@ function prepare(port: MessagePort): void {
     });
   };
   deleteProperty(AbortSignal, "timeout"); // a timer that no journal orders
-  // Blobs are the process's: one could be left behind, and the one of our own code revoked.
+  // Blobs belong to the process: one could be left behind, and that of our own code revoked.
   deleteProperty(URL, "createObjectURL");
   deleteProperty(URL, "revokeObjectURL");
   seedMath(random);

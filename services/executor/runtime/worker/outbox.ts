@@ -1,4 +1,4 @@
-/** What leaves the Worker, as texts of one message a line; see `pml_executor.domain.protocol`. */
+/** Messages from the Worker, as texts of one message per line (`pml_executor.domain.protocol`). */
 import type { Failure, Place } from "./failure.ts";
 import { flat, toJson } from "./json_safe.ts";
 import { join, push, slice, soon } from "./primordials.ts";
@@ -6,16 +6,16 @@ import { Tally } from "./tally.ts";
 import type { Bridge } from "./tools.ts";
 
 const MAX_NOTES = 64;
-/** Up to so many characters notes leave in one text with what follows them. */
+/** Maximum length of a text in which notes are sent together with the message after them. */
 const MAX_TOGETHER = 16_384;
 
-/** The calls, of a tool and of a capability, that a thrown value is the error of; null if none's. */
+/** The calls, of a tool and of a capability, that a thrown value is the error of; null if none. */
 export interface Source {
   call: number | null;
   capability: number | null;
 }
 
-/** Sends texts; notes wait for the end of the current task, or for what must follow them. */
+/** Sends texts; notes wait for the end of the current task, or for the next other message. */
 export class Outbox implements Bridge {
   readonly tally = new Tally((node, outcome, counted, within) =>
     this.#report(node, outcome, counted, within)
@@ -40,7 +40,7 @@ export class Outbox implements Bridge {
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 
-  /** A capability, by its number, is called at a node. */
+  /** Reports a call of a capability, by its number, at a node. */
   entered(
     id: number,
     within: number | null,
@@ -52,17 +52,17 @@ export class Outbox implements Bridge {
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 
-  /** That call of a capability returned a value. */
+  /** Reports the value that a call of a capability returned. */
   left(id: number, value: string): void {
     this.#send(`{"kind":"left","id":${id},"value":${value}}`);
   }
 
-  /** That call of a capability failed. */
+  /** Reports the failure of a call of a capability. */
   failed(id: number, failure: Failure, origin: Source): void {
     this.#send(flat({ kind: "failed", id, ...origin, ...failure }));
   }
 
-  /** Everything that the current task had to say has left. */
+  /** Reports that every message of the current task is sent. */
   paused(): void {
     this.#send('{"kind":"paused"}');
   }
@@ -93,7 +93,7 @@ export class Outbox implements Bridge {
         ? flat({ type: "loop", within, node, counted })
         : flat({ type: "decision", within, node, outcome, counted }),
     );
-    if (counted > 0) this.#flush(); // rare, and a loop that never ends comes to no other moment
+    if (counted > 0) this.#flush(); // rare, and an endless loop allows no other flush
   }
 
   #note(note: string): void {
@@ -114,7 +114,7 @@ export class Outbox implements Bridge {
     if (notes !== "") this.#post(slice(notes, 0, -1));
   }
 
-  /** The line of the notes that wait, with its end; empty without any. */
+  /** Takes the queued notes as one line with its line end; empty without any. */
   #noted(): string {
     if (this.#notes.length === 0) return "";
     const notes = join(this.#notes, ",");

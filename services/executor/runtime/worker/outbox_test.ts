@@ -41,7 +41,7 @@ Deno.test("notes of one task leave together, before what follows them", async ()
   ]);
 });
 
-Deno.test("a pause is told after all that was done before it", () => {
+Deno.test("a pause is reported after all earlier messages", () => {
   const { sent, outbox } = stage();
   outbox.call(0, null, "n1", "fs:read", "{}");
   outbox.log("info", "hi");
@@ -49,7 +49,7 @@ Deno.test("a pause is told after all that was done before it", () => {
   deepStrictEqual(sent.map((message) => message.kind), ["call", "noted", "paused"]);
 });
 
-Deno.test("what is long leaves by itself, after its notes", () => {
+Deno.test("a long message is sent separately, after its notes", () => {
   const { texts, outbox } = stage();
   outbox.log("info", "hi");
   outbox.returned("short\n");
@@ -59,7 +59,7 @@ Deno.test("what is long leaves by itself, after its notes", () => {
   strictEqual(texts.length, 3);
 });
 
-Deno.test("a call that nobody saw beforehand leaves with its place", () => {
+Deno.test("a call that the analysis did not find is sent with its position", () => {
   const { sent, outbox } = stage();
   outbox.call(0, null, null, "fs:read", "{}", { line: 2, column: 5, module: null });
   deepStrictEqual(sent, [{
@@ -75,7 +75,7 @@ Deno.test("a call that nobody saw beforehand leaves with its place", () => {
   }]);
 });
 
-Deno.test("what was only counted leaves before the end of the program", () => {
+Deno.test("counts are sent before the end of the program", () => {
   for (const end of ["returned", "threw"] as const) {
     const { sent, outbox } = stage();
     for (let i = 0; i < MAX_OF_NODE + 7; i++) outbox.tally.add("l1", null);
@@ -88,7 +88,7 @@ Deno.test("what was only counted leaves before the end of the program", () => {
   }
 });
 
-Deno.test("a loop that never ends still says how often it went round", () => {
+Deno.test("an endless loop still reports its rounds", () => {
   const { sent, outbox } = stage();
   for (let i = 0; i < MAX_OF_NODE + 4096; i++) outbox.tally.add("l1", null);
   const notes = sent.flatMap((message) => message.notes);

@@ -1,6 +1,6 @@
 /**
- * Intrinsics as they were before any program ran. Code that runs after the program started uses
- * these alone, so that a program that patches a prototype breaks only itself.
+ * Intrinsics captured before any program runs. Code that runs after the program's start uses only
+ * these, so that a program that patches a prototype breaks only itself.
  */
 
 // deno-lint-ignore no-explicit-any

@@ -1,4 +1,4 @@
-/** Chance that repeats: the same seed, the same numbers, whoever replays the run. */
+/** Seeded random numbers: every replay of a run gets the same ones. */
 import {
   defineProperty,
   digits,
@@ -34,7 +34,7 @@ export class Random {
     return sum >>> 0;
   }
 
-  /** In [0, 1), 53 bits. */
+  /** Returns a number in [0, 1), with 53 random bits. */
   fraction(): number {
     return ((this.word() >>> 5) * 67_108_864 + (this.word() >>> 6)) / 9_007_199_254_740_992;
   }
@@ -58,7 +58,7 @@ export class Random {
 
 const MAX_RANDOM_BYTES = 65_536;
 
-/** What a program finds as `crypto`. */
+/** Builds the program's `crypto`. */
 export function cryptoOf(random: Random): Pick<Crypto, "randomUUID" | "getRandomValues"> {
   return {
     randomUUID: () => random.uuid() as ReturnType<Crypto["randomUUID"]>,
@@ -74,7 +74,7 @@ export function cryptoOf(random: Random): Pick<Crypto, "randomUUID" | "getRandom
   };
 }
 
-/** `Math.random` from `random`. */
+/** Replaces `Math.random` by one that draws from `random`. */
 export function seedMath(random: Random): void {
   const value = () => random.fraction();
   defineProperty(Math, "random", { value, writable: true, configurable: true });

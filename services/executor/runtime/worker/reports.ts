@@ -1,34 +1,34 @@
-/** What instrumented programs report: the ways decisions go, and the rounds of their loops. */
+/** Reports of instrumented programs: outcomes of decisions, and rounds of loops. */
 import { freeze, mapGet, mapSet, RealMap, slice } from "./primordials.ts";
 
 /** Longest outcome; see `pml_executor.domain.protocol`. */
 export const MAX_OUTCOME = 200;
 
-/** The names that an instrumented program finds bound; each returns what the author wrote. */
+/** Functions bound in an instrumented program; each returns the value of the author's text. */
 export interface Reports {
   /** A condition, by its truth. */
   decide<T>(node: string, value: T): T;
   /** The left side of `??`, by whether the right one is needed. */
   absent<T>(node: string, value: T): T;
-  /** What a logical assignment comes to, after the report on its left side. */
+  /** The value of a logical assignment, after the report on its left side. */
   last<T>(reported: unknown, value: T): T;
-  /** The subject of a `switch`: a choice is open. */
+  /** The subject of a `switch`, which opens a choice. */
   subject<T>(node: string, value: T): T;
-  /** The way a `switch` went; said again on falling through, when no choice is open. */
+  /** The outcome of a `switch`; called again on falling through, when no choice is open. */
   chosen(node: string, outcome: string): void;
-  /** The way a `try` went. */
+  /** The outcome of a `try`. */
   took(node: string, outcome: string): void;
-  /** A round of a loop begins. */
+  /** The start of a round of a loop. */
   round(node: string): void;
 }
 
-/** Takes what is reported; `outcome` is null for a round of a loop. */
-export interface Heard {
+/** Receives reports; `outcome` is null for a round of a loop. */
+export interface ReportSink {
   add(node: string, outcome: string | null): void;
 }
 
-export function reportsOf(tally: Heard): Reports {
-  // How many choices are open at each switch: a `case` may await, or come back to its own switch.
+export function reportsOf(tally: ReportSink): Reports {
+  // Number of open choices at each switch: a `case` may await, or re-enter its own switch.
   const open = new RealMap<string, number>();
   const openAt = (node: string): number => mapGet(open, node) ?? 0;
   const took = (node: string, outcome: string) => tally.add(node, shortened(outcome));

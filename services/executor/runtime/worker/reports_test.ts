@@ -36,7 +36,7 @@ Deno.test("what is absent is null or undefined, and nothing else", () => {
   ]);
 });
 
-Deno.test("a logical assignment is what it comes to", () => {
+Deno.test("a logical assignment returns its value", () => {
   const { said, decide, absent, last } = stage();
   let a: number | undefined = 1;
   let b: number | undefined;
@@ -74,7 +74,7 @@ function choose({ subject, chosen }: ReturnType<typeof stage>, value: unknown): 
   return passed;
 }
 
-Deno.test("falling through is no choice of its own", () => {
+Deno.test("falling through is no separate choice", () => {
   const it = stage();
   deepStrictEqual(["a", "b", "c", "a"].map((value) => choose(it, value)), ["ab", "b", "*", "ab"]);
   deepStrictEqual(it.said.map(([, outcome]) => outcome), [
@@ -103,7 +103,7 @@ Deno.test("a switch inside another has a choice of its own", () => {
   deepStrictEqual(said, [["d1", "case:true"], ["d2", "case:1"], ["d1", "case:true"]]);
 });
 
-Deno.test("a function that comes back to its own switch makes a choice each time", () => {
+Deno.test("a function that re-enters its own switch makes a choice each time", () => {
   const it = stage();
   const down = (n: number): number => {
     switch (it.subject("d1", n)) {

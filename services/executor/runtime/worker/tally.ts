@@ -1,10 +1,10 @@
 /**
- * Which reports leave the Worker one by one, and which are only counted: a loop of a million rounds
- * must cost neither a message nor a journal entry per round.
+ * Choice between reports sent one by one and reports that are only counted: a loop of a million
+ * rounds must cost neither a message nor a journal entry per round.
  *
- * Counts alone decide, so that a replay reports the same: the first reports of a run go out as they
- * are; of those after them goes out what was counted whenever a node's outcome has come up twice as
- * often as the last time, and once more when the program ends.
+ * Only counts decide, so that a replay reports the same: the first reports of a run are sent as
+ * they are; after them a count is sent whenever a node's outcome has occurred twice as often as at
+ * the last one, and once more when the program ends.
  */
 import { mapForEach, mapGet, mapSet, RealMap } from "./primordials.ts";
 
@@ -12,8 +12,8 @@ export const MAX_OF_NODE = 1_000;
 export const MAX_OF_RUN = 5_000;
 
 /**
- * `outcome` is null for a round of a loop; `counted` is 0 for a report that stands for itself;
- * `within` is the call of a capability that it comes from, of a count the last one.
+ * `outcome` is null for a round of a loop; `counted` is 0 for a single report; `within` is the call
+ * of a capability that it comes from, for a count the last one.
  */
 export type Send = (
   node: string,
@@ -43,7 +43,7 @@ export class Tally {
   }
 
   add(node: string, outcome: string | null, within: number | null = null): void {
-    if (typeof node !== "string") return; // our own mistake, for which no run should end
+    if (typeof node !== "string") return; // a bug of ours, which should end no run
     let reported = mapGet(this.#nodes, node) as Reported | undefined;
     if (reported === undefined) {
       reported = { alone: 0, counts: new RealMap() };
@@ -58,7 +58,7 @@ export class Tally {
     }
   }
 
-  /** The program ended: what is held goes out. */
+  /** Sends the pending counts at the program's end. */
   finish(): void {
     mapForEach(this.#nodes, ({ counts }: Reported, node: string) => {
       mapForEach(counts, (count: Count, outcome: string | null) => {

@@ -13,7 +13,7 @@ function times(count: number, act: (i: number) => void): void {
   for (let i = 0; i < count; i++) act(i);
 }
 
-/** What was reported, summed up. */
+/** Sums up the reports. */
 function totals(sent: Sent[]): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [node, outcome, counted] of sent) {
@@ -90,7 +90,7 @@ Deno.test("a report tells the call of a capability that it comes from, a count t
   deepStrictEqual([within[0], within[1], within.at(-1)], [[0, 4], [0, null], [1, MAX_OF_NODE - 1]]);
 });
 
-Deno.test("a report of no node is none", () => {
+Deno.test("a report without a node is dropped", () => {
   const { sent, tally } = stage();
   tally.add(undefined as unknown as string, "true");
   tally.finish();

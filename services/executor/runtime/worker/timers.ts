@@ -1,7 +1,7 @@
 /**
- * Timers that fire in the same order in every replay: by the time they are due on the program's
- * clock, one task apart, and only while no call is under way. A call is therefore never overtaken
- * by a timer, however long it takes; its own timeout is the gateway's to keep.
+ * Timers that fire in the same order in every replay: by their due time on the program's clock, one
+ * task apart, and only while no call is under way. So a timer never overtakes a call, however long
+ * that takes; the gateway enforces a call's timeout.
  */
 import type { Clock } from "./clock.ts";
 import {
@@ -28,7 +28,7 @@ interface Timer {
   callback: () => void;
 }
 
-/** They stand on AbortSignal: the runtime's own load 9 ms of Node's, and need globals we drop. */
+/** Based on AbortSignal: Deno's own timers load 9 ms of Node's code, and need deleted globals. */
 export class Timers {
   #clock: Clock;
   #quiet: () => boolean;
@@ -37,13 +37,13 @@ export class Timers {
   #armed: Timer | null = null;
   #past = 0;
 
-  /** `quiet` tells whether no call is under way. */
+  /** `quiet` returns whether no call is under way. */
   constructor(clock: Clock, quiet: () => boolean) {
     this.#clock = clock;
     this.#quiet = quiet;
   }
 
-  /** What was due before `past`, an earlier executor has waited for. */
+  /** Timers due before `past` fire without a wait: an earlier executor has waited for them. */
   begin(past: number): void {
     this.#past = past;
   }
@@ -65,7 +65,7 @@ export class Timers {
     mapDelete(this.#live, handle);
   }
 
-  /** Wait for the timer that is due first; nothing that came before is left to be done. */
+  /** Waits for the timer that is due first; called when all earlier effects are complete. */
   wake(): void {
     const first = this.#first();
     if (first === null || first[1] === this.#armed || !this.#quiet()) return;
@@ -102,7 +102,7 @@ export class Timers {
   }
 }
 
-/** What a program finds as its timers. */
+/** Builds the program's timer functions. */
 export function timerFunctions(timers: Timers): Record<string, unknown> {
   const clear = (handle: unknown) => timers.clear(handle);
   return {

@@ -1,4 +1,4 @@
-/** The program's way to its tools. */
+/** The program's interface to its tools. */
 import {
   create,
   defineProperty,
@@ -25,7 +25,7 @@ import {
 import type { Place } from "./failure.ts";
 import { toJson } from "./json_safe.ts";
 
-/** What leaves the Worker while the program runs; see `pml_executor.domain.protocol`. */
+/** Sends calls to the executor (`pml_executor.domain.protocol`). */
 export interface Bridge {
   call(
     id: number,
@@ -53,7 +53,7 @@ interface Waiting {
   site: Error;
 }
 
-/** Calls under way, and which call each tool error came from. */
+/** Calls under way, and the call that each tool error came from. */
 export class Calls {
   #bridge: Bridge;
   #placeOf: (site: Error) => Place | null;
@@ -62,7 +62,7 @@ export class Calls {
   #failed = new RealWeakMap<object, number>();
   #open = 0;
 
-  /** `placeOf` tells where a call stands that nobody saw beforehand. */
+  /** `placeOf` returns the position of a call site that the analysis did not find. */
   constructor(bridge: Bridge, placeOf: (site: Error) => Place | null = () => null) {
     this.#bridge = bridge;
     this.#placeOf = placeOf;
@@ -74,8 +74,8 @@ export class Calls {
   }
 
   /**
-   * Never throws: what is wrong with a call is what its promise is rejected with. `within` is the
-   * call of a capability that it is made in.
+   * Makes a call. Never throws: an invalid call rejects its promise. `within` is the call of a
+   * capability that makes it.
    */
   make(
     node: string | null,
@@ -110,14 +110,14 @@ export class Calls {
     waiting.reject(error);
   }
 
-  /** The call that a thrown value came from, if it is a tool's own error. */
+  /** Returns the call that a thrown value came from, if it is a tool's error. */
   origin(thrown: unknown): number | null {
     const id = typeof thrown === "object" && thrown !== null && weakGet(this.#failed, thrown);
     return typeof id === "number" ? id : null;
   }
 }
 
-/** The arguments of a call as JSON text. Throws TypeError. */
+/** Returns the arguments of a call as JSON text. Throws TypeError. */
 export function argumentsOf(tool: string, given: unknown): string {
   const args = toJson(given === undefined ? {} : given);
   if (args[0] === "{") return args;
@@ -126,24 +126,24 @@ export function argumentsOf(tool: string, given: unknown): string {
   );
 }
 
-/** Makes a call at a node, null where nobody saw the call site; rejects, never throws. */
+/** Makes a call at a node, null for a call site not found by the analysis; rejects, never throws. */
 export type Make = (node: string | null, tool: unknown, given: unknown) => Promise<unknown>;
 
-/** What a program calls by; `at` gives an instrumented call its node. */
+/** The objects by which a program makes calls; `at` gives an instrumented call its node. */
 export interface Api {
   mcp: object;
   capabilities: object;
   at: (node: string, callee: unknown) => unknown;
 }
 
-/** Heads the names by which capabilities are called as tools are. */
+/** Prefix of the names by which capabilities are called like tools. */
 export const CAPABILITY = "cap:";
 
 const converted = freeze(() => "[tool]");
 
 /**
- * What every tool function inherits, and all of it: `null` ends the chain, so that neither an
- * operator nor a template, `await`, `in` or `JSON.stringify` comes to code of the program's.
+ * The only prototype of tool functions: `null` ends the chain, so that no operator, template,
+ * `await`, `in` or `JSON.stringify` reaches code of the program's.
  */
 const TOOL = freeze({
   __proto__: null,
@@ -155,7 +155,7 @@ const TOOL = freeze({
   bind: freeze(functionBind),
 });
 
-/** A function that is handed to the program as a tool, frozen. */
+/** Turns a function into a frozen tool function. */
 function asTool(name: string, invoke: Callable): Callable {
   defineProperty(invoke, "name", { value: name });
   return freeze(setPrototypeOf(invoke, TOOL));
@@ -163,7 +163,7 @@ function asTool(name: string, invoke: Callable): Callable {
 
 /** Builds the frozen interface by which calls are made. */
 export function apiOf(make: Make): Api {
-  // What `at` needs to know of the functions handed out: their tool, or that they take its name.
+  // The tool of each function given to the program; null for the one that takes a tool's name.
   const tools = new RealWeakMap<Callable, string | null>();
 
   const toolFunction = (tool: string): Callable => {
@@ -178,7 +178,7 @@ export function apiOf(make: Make): Api {
     if (typeof callee !== "function") return callee;
     const tool = weakGet(tools, callee) as string | null | undefined;
     if (tool === undefined) return callee;
-    // Called where they stand, never held by the program: no tool functions.
+    // Called in place and never kept by the program, so they need not be tool functions.
     if (tool === null) return (name: unknown, args: unknown) => make(node, name, args);
     return (args: unknown) => make(node, tool, args);
   };
@@ -191,17 +191,17 @@ export function apiOf(make: Make): Api {
   });
 }
 
-/** Names that the language itself asks for, to await, print or convert an object. */
+/** Names that the language itself looks up to await, print or convert an object. */
 const LANGUAGE = ["then", "toString", "valueOf", "toJSON"];
 
-/** A frozen object that has every name but those of the language. */
+/** Builds a frozen object that has every name but those of the language. */
 function names(make: (name: string) => object): object {
   const made = new RealMap<string, object>();
   const refuse = () => {
     throw new RealTypeError("this object cannot be changed");
   };
   const known = (name: unknown) => typeof name === "string" && !includes(LANGUAGE, name);
-  // Without a prototype: a trap that is missing here is missing, whatever the program defines.
+  // Without a prototype, so that the program cannot define a trap that is missing here.
   const traps: ProxyHandler<object> & { __proto__: null } = {
     __proto__: null,
     get(_target, name) {

@@ -35,7 +35,7 @@ Deno.test("a call names its node, its tool and its arguments, however it is reac
   ]);
 });
 
-Deno.test("what is no tool passes through unchanged", () => {
+Deno.test("a value that is no tool passes through unchanged", () => {
   const { at } = stage();
   const own = () => 1;
   strictEqual(at("n1", own), own);
@@ -87,7 +87,7 @@ Deno.test("the interface cannot be changed", () => {
   strictEqual("fs" in mcp, true);
 });
 
-Deno.test("only of a call that nobody saw beforehand the place is told", () => {
+Deno.test("only a call that the analysis did not find has its position", () => {
   const places: unknown[] = [];
   const bridge: Bridge = {
     call: (_id, _within, _node, _tool, _args, place) => void places.push(place),

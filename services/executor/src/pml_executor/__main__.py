@@ -1,4 +1,4 @@
-"""Starts the executor."""
+"""Entry point of the executor service."""
 
 from pml_common.service import run_service
 from pml_executor.app import serve

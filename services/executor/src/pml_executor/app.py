@@ -1,4 +1,4 @@
-"""The executor: one command in, a journal and one fact out."""
+"""Composition root of the executor: runs a command, writes its journal, publishes one event."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -21,29 +21,30 @@ from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
 from pml_executor.adapters.gateway_tools import GatewayTools
-from pml_executor.adapters.walls import Site, best_walls, in_the_open
-from pml_executor.application.running import Running
+from pml_executor.adapters.walls import SandboxConfig, best_walls, unwalled_command
+from pml_executor.application.active_runs import ActiveRuns
+from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.domain.walls import ADVICE
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.settings import ExecutorSettings
 
 log = logging.getLogger(__name__)
 
 
 async def sandbox_command(settings: ExecutorSettings) -> DenoCommand:
-    """How this machine starts a sandbox process. Raises CannotStart."""
-    site = _site(settings)
+    """Return the command that starts a sandbox process on this machine. Raises CannotStart."""
+    config = _sandbox_config(settings)
     if settings.executor_walls == "off":
-        return await in_the_open(site)
-    command = await best_walls(site)
+        return await unwalled_command(config)
+    command = await best_walls(config)
     if settings.executor_walls == "required" and not command.walls.closed:
-        raise CannotStart(f"no walls stand around sandboxes: {command.walls}; {ADVICE}")
+        raise CannotStart(f"sandboxes have no walls: {command.walls}; {ADVICE}")
     return command
 
 
-def _site(settings: ExecutorSettings) -> Site:
-    return Site(
+def _sandbox_config(settings: ExecutorSettings) -> SandboxConfig:
+    return SandboxConfig(
         deno=Path(settings.executor_deno).resolve(),
         runtime=settings.executor_runtime.resolve(),
         max_message_bytes=settings.limits.max_message_bytes,
@@ -53,24 +54,24 @@ def _site(settings: ExecutorSettings) -> Site:
 
 
 def is_signed(trusted: TrustedKeys, grant: Grant) -> bool:
-    """Whether a gateway has signed a grant as it is."""
+    """Whether the grant carries a gateway's valid signature."""
     return trusted.verify("gateway", grant.kid, grant.signed_bytes(), grant.signature)
 
 
 @asynccontextmanager
 async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
-    """Take runs until the block ends."""
+    """Handle run commands until the context exits."""
     size = PoolSize(
         spares=settings.executor_pool_size,
-        most=settings.executor_max_processes,
-        patience_s=settings.executor_sandbox_patience_s,
+        max_processes=settings.executor_max_processes,
+        lease_timeout_s=settings.executor_sandbox_patience_s,
         idle_s=settings.executor_pool_idle_s,
     )
-    work = replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=size.most)
+    work = replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=size.max_processes)
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
-        executor = RunDependencies(
+        deps = RunDependencies(
             pool=pool,
             open_journal=partial(BusJournal, bus),
             tools=GatewayTools(bus, bus.outages),
@@ -79,8 +80,8 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
             is_signed=partial(is_signed, trusted_keys_of(settings)),
             outages=bus.outages,
         )
-        running = Running(partial(on_run_workflow, executor=executor))
+        running = ActiveRuns(partial(on_run_workflow, deps=deps))
         await bus.listen(CANCEL_RUN, running.stop)
         await bus.consume(work, running.run)
-        await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, executor=executor))
+        await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, deps=deps))
         yield {"sandbox": pool.check, "walls": fixed_detail(str(command.walls))}

@@ -1,4 +1,4 @@
-"""What a run needs of the world."""
+"""Ports of a run: sandboxes, the journal and tools."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -13,11 +13,11 @@ from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.protocol import Answer, Program, ProgramMessage
 
 Clock = Callable[[], float]
-"""Unix time in milliseconds, as the bus has it: entries of several executors are compared."""
+"""Unix time in milliseconds by the bus's clock: entries of several executors are compared."""
 
 
 class SandboxBroken(Exception):
-    """The sandbox cannot go on: the program broke out of its interface, or the process is gone."""
+    """The sandbox failed: the program violated its interface, or the process ended."""
 
     def __init__(self, kind: ErrorKind, message: str) -> None:
         super().__init__(message)
@@ -25,82 +25,83 @@ class SandboxBroken(Exception):
 
 
 class SandboxUnavailable(Exception):
-    """No sandbox could be had in time; try again later."""
+    """No sandbox became available in time; the run can be retried."""
 
 
 class GatewayUnreachable(Exception):
-    """The gateway did not answer in time; nobody here knows whether the call was made."""
+    """The gateway did not answer in time; it is unknown whether the call was made."""
 
 
 class Sandbox(Protocol):
-    """What runs one program for whoever leased it."""
+    """Runs one program per lease."""
 
     async def run(self, program: Program) -> None:
-        """Start the program; once in a lease."""
+        """Start the program; at most once per lease."""
         ...
 
     async def receive(self) -> ProgramMessage:
-        """What the program says next; can be cancelled. Raises SandboxBroken."""
+        """Return the program's next message; can be cancelled. Raises SandboxBroken."""
         ...
 
     def answer(self, answer: Answer) -> None:
-        """Hand over how a call ended; answers arrive in the order of these calls."""
+        """Send the outcome of a call; answers arrive in the order in which they are sent."""
         ...
 
     def pause(self) -> None:
-        """Have the program say `Paused` once it has said all that it is about to say."""
+        """Request a `Paused` message after all messages that the program is about to send."""
         ...
 
     def kill(self) -> None:
-        """Stop the program now, wherever it is; no other will run here."""
+        """Stop the program immediately; the sandbox runs no other."""
         ...
 
     def finish(self) -> None:
-        """The program has ended by itself and its run is in order: stop what it left under way."""
+        """Stop what a program that ended by itself, in a valid run, left under way."""
         ...
 
 
 class SandboxPool(Protocol):
-    """Where sandboxes come from."""
+    """Leases sandboxes."""
 
     def lease(self, owner: Scope | None) -> AbstractAsyncContextManager[Sandbox]:
-        """A sandbox that nobody but this owner ever used, nor will, and without one nobody at all;
-        no earlier program is left in it, and this one is stopped when the block ends. Raises
-        SandboxUnavailable."""
+        """Lease a sandbox that is used by this owner alone or, without an owner, by this lease
+        alone. Nothing of an earlier program is left in it, and this one is stopped when the context
+        exits. Raises SandboxUnavailable."""
         ...
 
 
 class JournalStore(Protocol):
-    """One run's journal. Raises Fenced as soon as another executor has it."""
+    """One run's journal. Raises Fenced as soon as another executor has taken it over."""
 
     async def open(self, first: TraceEvent) -> RunJournal:
-        """Begin the journal with `first`, or take over the one that an earlier executor began."""
+        """Start the journal with `first`, or take over the one that an earlier executor started."""
         ...
 
     def note(self, entry: TraceEvent) -> None:
-        """Store an entry before whatever is appended next."""
+        """Queue an entry, which is stored before whatever is appended next."""
         ...
 
     async def append(self, *entries: TraceEvent) -> None:
-        """Return when these, and all that was noted before, are stored and in the journal."""
+        """Store these entries after all queued ones, and add them to the journal."""
         ...
 
     @property
     def sequence(self) -> int:
-        """The sequence of the journal's last append, once it is open."""
+        """The sequence of the journal's last append; valid once it is open."""
         ...
 
     async def mark(self, mark: ParkMark) -> None:
-        """Return when all that was noted before and then the mark are stored and in the journal;
-        nothing else may be under way."""
+        """Store all queued entries and then the mark, and add them to the journal; no other append
+        may be under way."""
         ...
 
 
 class Tools(Protocol):
-    """What makes tool calls."""
+    """Makes tool calls."""
 
     async def call(self, query: CallTool) -> ToolOutcome:
-        """How the call ended, now or earlier. Raises GatewayUnreachable."""
+        """Make the call unless it was made before, and return its outcome. Raises
+        GatewayUnreachable."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What the executor is told by its environment (`PML_…`)."""
+"""Settings of the executor, read from the environment (`PML_…`)."""
 
 from pathlib import Path
 from typing import Literal
@@ -21,8 +21,10 @@ class ExecutorSettings(ServiceSettings):
 
     executor_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")
     executor_runtime: Path = Field(default=_RUNTIME, description="folder that holds host.js")
-    executor_pool_size: int = Field(default=2, ge=0, description="processes that wait warm")
-    executor_max_processes: int = Field(default=10, ge=1, description="and as many runs at a time")
+    executor_pool_size: int = Field(default=2, ge=0, description="warm processes kept ready")
+    executor_max_processes: int = Field(
+        default=10, ge=1, description="at most, and so many runs at a time"
+    )
     executor_pool_mode: PoolMode = Field(
         default="per_scope", description="whether a process may run more than one program"
     )
@@ -30,12 +32,12 @@ class ExecutorSettings(ServiceSettings):
         default=60.0, gt=0, description="per_scope: how long a process waits for its scope"
     )
     executor_pool_max_runs: int = Field(
-        default=100, ge=1, description="per_scope: after so many a process is replaced"
+        default=100, ge=1, description="per_scope: runs after which a process is replaced"
     )
     executor_sandbox_patience_s: float = Field(default=15.0, gt=0)
     executor_max_heap_mib: int = Field(default=128, ge=16)
     executor_walls: Wanted = Field(
-        default="best_effort", description="what has to stand around a process before it starts"
+        default="best_effort", description="walls required around a process before it starts"
     )
     executor_max_rss_mib: int = Field(
         default=512, ge=128, description="resident memory of a process, buffers included"
@@ -48,7 +50,9 @@ class ExecutorSettings(ServiceSettings):
     executor_max_journal_mib: int = Field(default=32, ge=1)
     executor_tool_timeout_s: float = Field(default=60.0, gt=0)
     executor_max_outage_s: float = Field(
-        default=600.0, ge=0, description="without NATS that do not count towards a run's time"
+        default=600.0,
+        ge=0,
+        description="time without NATS that does not count towards a run's timeout",
     )
 
     @property
@@ -64,6 +68,6 @@ class ExecutorSettings(ServiceSettings):
 
     @property
     def resources(self) -> Resources:
-        """What one process may take of the machine."""
+        """Resource limits of one process."""
         runs = self.executor_pool_max_runs if self.executor_pool_mode == "per_scope" else 1
         return Resources(self.executor_max_rss_mib, self.executor_max_cpu_s, runs)

@@ -1,1 +1,1 @@
-"""Programs that want out, or want everything."""
+"""Hostile programs: they try to escape, or to exhaust resources."""

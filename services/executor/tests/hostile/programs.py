@@ -1,9 +1,9 @@
-"""The hostile programs, by what they are after, and how each must end.
+"""The hostile programs by their goals, and the end that each must have.
 
-`programs/<group>.txt` holds them: a line with `# ` and what a program wants, its code, and lines
-with `=> `. `ends` lists the error kinds that are right; "fine" is a program that got nothing by it
-and returned, "parked" one that waits for a person. `bare` says how a few end where Deno's and
-Node's names are left in the Worker.
+`programs/<group>.txt` contains them: a line with `# ` and a program's goal, its code, and lines
+with `=> `. `ends` lists the error kinds that are right; "fine" is a program that gained nothing
+and returned, "parked" one that waits for approval. `bare` has the ends of a few where Deno's and
+Node's names are left in the Worker. `seconds` is the timeout where a timeout is a right end.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 _FOLDER: Final = Path(__file__).with_name("programs")
+GENEROUS_S: Final = 90.0
 _EXPRESSION: Final = "is an expression that is refused"
 _TRIED: Final = """globalThis.console = {{}} as Console;
 try {{ return {{ got: String(await ({})).slice(0, 80) }}; }}
@@ -19,27 +20,32 @@ catch (error) {{ return {{ refused: String(error).slice(0, 200) }}; }}"""
 
 @dataclass(frozen=True)
 class Hostile:
-    """One program."""
+    """One hostile program."""
 
     group: str
     wants: str
     code: str
     ends: tuple[str, ...]
     bare: tuple[str, ...]
-    timeout_s: float
+    short_timeout_s: float
 
     @property
     def id(self) -> str:
-        """`network: node net`."""
+        """Group and goal, such as `network: node net`."""
         return f"{self.group}: {self.wants}"
 
     def expected(self, *, bare: bool) -> tuple[str, ...]:
-        """How it must end."""
+        """Return the ends that are right."""
         return self.bare if bare else self.ends
+
+    def timeout_s(self, *, bare: bool) -> float:
+        """Return the run's timeout: short where a timeout is a right end, else one that no busy
+        machine reaches."""
+        return self.short_timeout_s if "timeout" in self.expected(bare=bare) else GENEROUS_S
 
 
 def hostile_programs() -> list[Hostile]:
-    """All of them."""
+    """Return all programs."""
     return [
         _program(file.stem, block)
         for file in sorted(_FOLDER.glob("*.txt"))

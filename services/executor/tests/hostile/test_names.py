@@ -1,18 +1,19 @@
-"""What a program finds by name: nothing of the host."""
+"""Names that a program can access: none of the host's."""
 
 import asyncio
 import json
 from asyncio.subprocess import PIPE
-from collections.abc import Callable
 
 import pytest
 from deno import find_deno_bin
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -39,19 +40,15 @@ pytestmark = pytest.mark.integration
 )
 async def test_nothing_of_the_host_is_there_by_name(
     expression: str,
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
-    executor = make_executor(MemoryBus(), deno_pool, MemoryTools())
-    (fact,) = await on_run_workflow(make_command(f"return {expression};"), executor)
+    deps = make_dependencies(MemoryBus(), deno_pool, MemoryTools())
+    (fact,) = await on_run_workflow(make_command(f"return {expression};"), deps)
     assert isinstance(fact, RunFinished)
     assert fact.result == "undefined"
 
 
 async def test_no_module_of_node_is_there(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     names = await _node_modules()
@@ -63,14 +60,14 @@ for (const name of {json.dumps(names)}) {{
   }});
 }}
 return found;"""
-    executor = make_executor(MemoryBus(), deno_pool, MemoryTools())
-    (fact,) = await on_run_workflow(make_command(code), executor)
+    deps = make_dependencies(MemoryBus(), deno_pool, MemoryTools())
+    (fact,) = await on_run_workflow(make_command(code), deps)
     assert isinstance(fact, RunFinished)
     assert fact.result == []
 
 
 async def _node_modules() -> list[str]:
-    """Every module that this Deno has of Node's, which another Deno may have more of."""
+    """Return the names of all Node modules in this version of Deno."""
     tell = "import m from 'node:module'; console.log(JSON.stringify(m.builtinModules))"
     process = await asyncio.create_subprocess_exec(find_deno_bin(), "eval", tell, stdout=PIPE)
     out, _ = await process.communicate()

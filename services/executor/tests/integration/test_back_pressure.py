@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 
 
 class Noting(MemoryBus):
-    """Notes how many messages at a time each consumer takes."""
+    """Records how many messages at a time each consumer takes."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,22 +1,29 @@
-"""Real programs whose calls are not what the approver was shown."""
+"""Real programs whose calls differ from what the approver was shown."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from services.executor.tests.asking import agreed, agreed_to_rest, bound, parked, waiting
+from pml_executor.application import pending_calls
+from pml_executor.application.run_dependencies import RunDependencies
+from services.executor.tests.support.builders import (
+    agreed,
+    agreed_to_rest,
+    bound,
+    make_command,
+    waiting,
+)
+from services.executor.tests.support.harness import finish, make_dependencies, parked
 
 pytestmark = pytest.mark.integration
 
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 WRITE = '__pml.at("n1", mcp.fs.write)'
 SHOWN: dict[str, Argument] = {"path": LiteralArgument(value="/safe")}
 LITERAL = GrantedNode(tool="fs:write", arguments=SHOWN, repeats=False)
@@ -33,22 +40,28 @@ EVIL = '{ path: "/evil" }'
 
 @pytest.fixture
 def ready(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Callable[..., tuple[RunWorkflow, RunDependencies]]:
-    """A command under which writes are bound at n1, and what handles it."""
+    """Build a command under which writes are bound at n1, and its dependencies."""
 
     def make(
         code: str, tools: MemoryTools, node: GrantedNode = LITERAL
     ) -> tuple[RunWorkflow, RunDependencies]:
-        executor = make_executor(MemoryBus(), deno_pool, tools)
-        return bound(make_command(code, timeout_s=60.0), {"n1": node}), executor
+        deps = make_dependencies(MemoryBus(), deno_pool, tools)
+        return bound(make_command(code, timeout_s=60.0), {"n1": node}), deps
 
     return make
 
 
 Ready = Callable[..., tuple[RunWorkflow, RunDependencies]]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the program's pause longer than a busy machine may delay it."""
+    monkeypatch.setattr(pending_calls, "_PAUSE_S", 60.0)
+    monkeypatch.setattr(pending_calls, "_MAX_PAUSE_S", 60.0)
+
 
 UNFIT = {
     "other arguments": (f"return await {WRITE}({EVIL});", "n1", {"path": "/evil"}),
@@ -97,15 +110,15 @@ UNFIT = {
 
 @pytest.mark.parametrize(("code", "node", "args"), UNFIT.values(), ids=UNFIT)
 async def test_what_was_not_shown_is_asked_about_with_its_real_arguments(
-    ready: Ready, finish: Finish, code: str, node: str, args: dict[str, object]
+    ready: Ready, code: str, node: str, args: dict[str, object]
 ) -> None:
     tools = MemoryTools()
-    command, executor = ready(code, tools)
-    fact = await parked(command, executor)
+    command, deps = ready(code, tools)
+    fact = await parked(command, deps)
     assert (fact.wanted.node_id, fact.wanted.args, fact.beside) == (node, args, ())
     before = [query.args for query in tools.asked]
     assert before == [{"path": "/safe"}] * fact.wanted.occurrence
-    assert (await finish(agreed(fact, command), executor)).success
+    assert (await finish(agreed(fact, command), deps)).success
     assert [query.args for query in tools.asked] == [*before, args]
 
 
@@ -126,17 +139,15 @@ FIT = {
 
 @pytest.mark.parametrize(("code", "node"), FIT.values(), ids=FIT)
 async def test_what_was_shown_is_made_unasked(
-    make_command: Callable[..., RunWorkflow],
     ready: Ready,
-    finish: Finish,
     code: str,
     node: GrantedNode,
 ) -> None:
     tools = MemoryTools({"fs:list": answering([{"path": f"/{n}"} for n in range(5)])})
-    command, executor = ready(code, tools, node)
+    command, deps = ready(code, tools, node)
     granted = {**command.grant.tools, "fs:list": "hash"}
     grant = command.grant.model_copy(update={"tools": granted})
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+    fact = await finish(command.model_copy(update={"grant": grant}), deps)
     assert fact.success, fact.error
     assert tools.made["fs:write"] == {"each time": 3, "elements of a result": 5}.get(
         next(name for name, case in FIT.items() if case == (code, node)), 1
@@ -151,30 +162,31 @@ MAPS = {
 }
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("code", MAPS.values(), ids=MAPS)
 async def test_two_hundred_calls_are_one_question_and_each_is_made_once(
-    ready: Ready, finish: Finish, code: str
+    ready: Ready, code: str
 ) -> None:
     tools = MemoryTools()
-    command, executor = ready(code, tools, REPEATED)
-    fact = await parked(command, executor)
+    command, deps = ready(code, tools, REPEATED)
+    fact = await parked(command, deps)
     assert [call.args for call in waiting(fact)] == [{"n": n} for n in range(200)]
     assert tools.asked == []
 
     first = agreed(fact, command, fact.wanted)
-    second = await parked(first, executor)
+    second = await parked(first, deps)
     assert waiting(second) == waiting(fact)[1:]
     assert tools.made == {"fs:write": 1}
 
-    assert (await finish(agreed(second, first), executor)).result == 200
+    assert (await finish(agreed(second, first), deps)).result == 200
     assert tools.made == {"fs:write": 200}
 
 
-async def test_two_hundred_calls_are_allowed_by_one_answer(ready: Ready, finish: Finish) -> None:
+async def test_two_hundred_calls_are_allowed_by_one_answer(ready: Ready) -> None:
     tools = MemoryTools()
-    command, executor = ready(MAPS["handed over"], tools)
-    fact = await parked(command, executor)
-    assert (await finish(agreed_to_rest(fact, command), executor)).result == 200
+    command, deps = ready(MAPS["handed over"], tools)
+    fact = await parked(command, deps)
+    assert (await finish(agreed_to_rest(fact, command), deps)).result == 200
     assert tools.made == {"fs:write": 200}
 
 
@@ -195,15 +207,15 @@ async def test_a_program_that_does_not_wait_for_its_call_parks_all_the_same(
     ready: Ready, code: str
 ) -> None:
     tools = MemoryTools()
-    command, executor = ready(code, tools)
-    fact = await parked(command.model_copy(update={"timeout_s": 600.0}), executor)
+    command, deps = ready(code, tools)
+    fact = await parked(command.model_copy(update={"timeout_s": 600.0}), deps)
     assert [call.args for call in waiting(fact)] == [{"path": "/evil"}]
     assert tools.asked == []
 
 
 @pytest.mark.parametrize("end", ["for (;;);", "return await call;", "return 1;"])
 async def test_a_call_that_the_gateway_asks_about_parks_whatever_the_program_does(
-    ready: Ready, finish: Finish, end: str
+    ready: Ready, end: str
 ) -> None:
     class Asking(MemoryTools):
         asks = True
@@ -214,30 +226,29 @@ async def test_a_call_that_the_gateway_asks_about_parks_whatever_the_program_doe
             return await super().call(query)
 
     tools = Asking()
-    command, executor = ready(f"const call = {WRITE}({SAFE}); {end}", tools)
+    command, deps = ready(f"const call = {WRITE}({SAFE}); {end}", tools)
     command = command.model_copy(update={"timeout_s": 600.0})
-    fact = await parked(command, executor)
+    fact = await parked(command, deps)
     assert (fact.wanted.node_id, fact.wanted.why) == ("n1", "the policy has changed")
     assert fact.task_results == ()
     if end != "for (;;);":
         tools.asks = False
-        assert (await finish(agreed(fact, command), executor)).success
+        assert (await finish(agreed(fact, command), deps)).success
         assert tools.made == {"fs:write": 1}
 
 
-async def test_calls_under_way_beside_one_that_waits_end_and_are_kept(
-    ready: Ready, finish: Finish
-) -> None:
+@pytest.mark.usefixtures("patient")
+async def test_calls_under_way_beside_one_that_waits_end_and_are_kept(ready: Ready) -> None:
     code = f"""
         const beside = [mcp.api.a({{ n: 1 }}), {WRITE}({EVIL}), mcp.api.b({{ n: 2 }})];
         return await Promise.all(beside);"""
     tools = MemoryTools()
-    command, executor = ready(code, tools)
-    fact = await parked(command, executor)
+    command, deps = ready(code, tools)
+    fact = await parked(command, deps)
     assert sorted((each.tool, each.success) for each in fact.task_results) == [
         ("api:a", True),
         ("api:b", True),
     ]
-    end = await finish(agreed(fact, command), executor)
+    end = await finish(agreed(fact, command), deps)
     assert end.result == [{"n": 1}, {"path": "/evil"}, {"n": 2}]
     assert tools.made == {"api:a": 1, "api:b": 1, "fs:write": 1}

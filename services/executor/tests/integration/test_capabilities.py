@@ -6,28 +6,24 @@ from itertools import pairwise
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import (
     CapabilityEnd,
     CapabilityStart,
     DecisionTaken,
     LogWritten,
-    TraceEvent,
 )
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from services.executor.tests.nested import READ, calling, capability
+from services.executor.tests.support.builders import READ, calling, capability
+from services.executor.tests.support.harness import journal_of
 
 pytestmark = pytest.mark.integration
 
 Run = Callable[..., Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 
-async def test_a_capability_and_the_tools_it_calls_are_both_traced(
-    run_nesting: Run, journal_of: JournalOf
-) -> None:
+async def test_a_capability_and_the_tools_it_calls_are_both_traced(run_nesting: Run) -> None:
     bus = MemoryBus()
     fact = await run_nesting(calling("fs_read_json", '{ path: "/x" }'), bus=bus)
 
@@ -48,9 +44,7 @@ async def test_a_capability_and_the_tools_it_calls_are_both_traced(
     assert {entry.trace_id for entry in inside} == {nested.trace_id}
 
 
-async def test_nested_calls_are_a_tree_in_the_order_of_their_times(
-    run_nesting: Run, journal_of: JournalOf
-) -> None:
+async def test_nested_calls_are_a_tree_in_the_order_of_their_times(run_nesting: Run) -> None:
     bus = MemoryBus()
     fact = await run_nesting(calling("top_all"), bus=bus)
 

@@ -1,27 +1,24 @@
-"""What calls of capabilities cannot reach, and where they end (B4)."""
+"""Isolation of calls of capabilities, and their limits (B4)."""
 
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import (
     DecisionTaken,
     ToolStart,
-    TraceEvent,
 )
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.asking import parked
-from services.executor.tests.nested import ALL, READ, calling, capability
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
+from services.executor.tests.support.harness import journal_of, make_dependencies, parked
 
 pytestmark = pytest.mark.integration
 
 Run = Callable[..., Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 
 
 HOSTILE = {
@@ -111,27 +108,25 @@ async def test_a_name_that_nobody_granted_ends_the_run(run_nesting: Run, name: s
 
 
 async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     command = make_command(calling("fs_read_json"), injected=ALL)
     changed = READ.model_copy(update={"code_hash": "other"})
     command = command.model_copy(update={"injected": (changed,)})
-    (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, MemoryTools()))
+    (fact,) = await on_run_workflow(
+        command, make_dependencies(MemoryBus(), deno_pool, MemoryTools())
+    )
     assert isinstance(fact, RunFinished)
     assert fact.error is not None
     assert fact.error.message == "the grant does not cover capability fs:read_json as it is now"
 
 
 async def test_a_tool_outside_the_grant_is_asked_about_inside_a_capability_too(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools, evil = MemoryTools(), capability("x:evil", "return await mcp.net.send({ to: 1 });")
     command = make_command("return await capabilities.x_evil();", injected=[evil])
-    fact = await parked(command, make_executor(MemoryBus(), deno_pool, tools))
+    fact = await parked(command, make_dependencies(MemoryBus(), deno_pool, tools))
     assert (fact.wanted.tool, fact.wanted.args) == ("net:send", {"to": 1})
     assert fact.wanted.node_id == "dyn:cap:x_evil/dyn:net:send"
     assert fact.wanted.line is None
@@ -146,9 +141,7 @@ async def test_a_run_calls_only_so_many_capabilities(run_nesting: Run) -> None:
     assert len(fact.nested) == 1000
 
 
-async def test_a_hot_loop_inside_capabilities_is_counted(
-    run_nesting: Run, journal_of: JournalOf
-) -> None:
+async def test_a_hot_loop_inside_capabilities_is_counted(run_nesting: Run) -> None:
     bus = MemoryBus()
     hot = capability(
         "x:hot", 'for (let i = 0; i < 5000; i++) __pml.took("d1", i % 2 ? "a" : "b"); return 1;'

@@ -1,4 +1,4 @@
-"""Which walls an executor uses, and when it would rather not start."""
+"""Choice of walls, and refusals to start without them."""
 
 import sys
 from dataclasses import replace
@@ -12,15 +12,15 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.health import report
 from pml_common.service import CannotStart
 from pml_executor.adapters.walls import (
-    Unfit,
+    WallsUnavailable,
     best_walls,
-    in_bubblewrap,
-    in_the_open,
-    prove,
+    bubblewrap_command,
+    unwalled_command,
+    verify_walls,
 )
 from pml_executor.app import sandbox_command, serve
 from pml_executor.settings import ExecutorSettings
-from services.executor.tests.walled import site
+from services.executor.tests.support.sandboxes import sandbox_config
 
 pytestmark = [
     pytest.mark.integration,
@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture
 def tools_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder on the path."""
+    """Make a folder the only one on the path."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -40,7 +40,7 @@ def tools_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_without_bubblewrap_the_next_best_walls_stand_and_say_why(
     tools_folder: Path,
 ) -> None:
-    command = await best_walls(site())
+    command = await best_walls(sandbox_config())
     assert command.walls.outer != "bubblewrap"
     assert "bwrap is not installed" in str(command.walls)
 
@@ -60,16 +60,16 @@ async def test_walls_that_do_not_stand_are_not_believed_in(
     fake = tools_folder / "bwrap"
     fake.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     fake.chmod(0o755)
-    command = await in_bubblewrap(site())
-    with pytest.raises(Unfit, match=reason):
-        await prove(command)
+    command = await bubblewrap_command(sandbox_config())
+    with pytest.raises(WallsUnavailable, match=reason):
+        await verify_walls(command)
 
 
 async def test_a_filter_that_the_kernel_does_not_show_is_not_believed_in() -> None:
-    command = await in_the_open(site())
+    command = await unwalled_command(sandbox_config())
     claimed = replace(command, walls=replace(command.walls, outer="landlock"))
-    with pytest.raises(Unfit, match="Seccomp is 0"):
-        await prove(claimed)
+    with pytest.raises(WallsUnavailable, match="Seccomp is 0"):
+        await verify_walls(claimed)
 
 
 async def test_required_walls_that_are_not_there_keep_the_executor_from_starting(

@@ -1,28 +1,24 @@
-"""Real programs, killed at every append and every call, end as if nothing had happened."""
+"""Real programs whose executor is killed at every append and every call end as undisturbed ones."""
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from pml_executor.ports import Tools
-from services.executor.tests.nested import capability
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import capability, make_command
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 
 PROGRAMS = {
     "one after the other": """
@@ -81,7 +77,7 @@ CAPABILITIES = (
 
 
 def unsteady_tools(seed: int) -> MemoryTools:
-    """Tools that take up to a few milliseconds, another time each time."""
+    """Build tools that take up to a few milliseconds, a different time at each call."""
     chance = random.Random(seed)  # noqa: S311 - the same times for the same seed
 
     async def slow(args: JsonObject) -> ToolOutcome:
@@ -94,10 +90,6 @@ def unsteady_tools(seed: int) -> MemoryTools:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_ends_the_same_wherever_its_executor_dies(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
-    short_life: ShortLife,
-    journal_of: JournalOf,
     deno_pool: DenoPool,
     name: str,
     after: bool,
@@ -106,11 +98,11 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
     for effects in range(1, 60):
         bus, tools = MemoryBus(), unsteady_tools(effects)
         command = make_command(PROGRAMS[name], injected=CAPABILITIES)
-        mortal_bus, mortal_tools, died = short_life(bus, tools, effects, after)
+        mortal_bus, mortal_tools, died = crashing(bus, tools, effects, after)
         with suppress(RuntimeError):
-            await on_run_workflow(command, make_executor(mortal_bus, deno_pool, mortal_tools))
-        async with asyncio.timeout(20):
-            (fact,) = await on_run_workflow(command, make_executor(bus, deno_pool, tools))
+            await on_run_workflow(command, make_dependencies(mortal_bus, deno_pool, mortal_tools))
+        async with asyncio.timeout(60):
+            (fact,) = await on_run_workflow(command, make_dependencies(bus, deno_pool, tools))
 
         assert isinstance(fact, RunFinished)
         assert fact.error is None

@@ -1,22 +1,30 @@
-"""Loops that go round more often than anyone wants to read: exact counts, and no flood."""
+"""Hot loops: exact counts in few messages and journal entries."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
+from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_local.testing import eventually
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 Run = Callable[..., Awaitable[RunFinished]]
 
 MILLION = """let sum = 0;
@@ -34,13 +42,11 @@ MANY_NODES = """for (let i = 0; i < 2000; i++) {
 
 @pytest.fixture
 def run(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Run:
-    async def run(code: str, bus: Bus, **command: object) -> RunFinished:
-        executor = make_executor(bus, deno_pool, MemoryTools())
-        (fact,) = await on_run_workflow(make_command(code, **command), executor)
+    async def run(code: str, bus: Bus, **command: Any) -> RunFinished:
+        deps = make_dependencies(bus, deno_pool, MemoryTools())
+        (fact,) = await on_run_workflow(make_command(code, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 
@@ -48,7 +54,7 @@ def run(
 
 
 def reports(entries: Sequence[TraceEvent]) -> tuple[int, Counter[str]]:
-    """How many entries are reports, and how often each was made."""
+    """Return the number of entries that are reports, and how often each report was made."""
     kinds = [entry for entry in entries if isinstance(entry, LoopPassed | DecisionTaken)]
     made: Counter[str] = Counter()
     for entry in kinds:
@@ -57,9 +63,7 @@ def reports(entries: Sequence[TraceEvent]) -> tuple[int, Counter[str]]:
     return len(kinds), made
 
 
-async def test_a_million_rounds_are_counted_and_not_written_down_one_by_one(
-    run: Run, journal_of: JournalOf
-) -> None:
+async def test_a_million_rounds_are_counted_and_not_written_down_one_by_one(run: Run) -> None:
     bus = MemoryBus()
     fact = await run(MILLION, bus)
 
@@ -83,11 +87,23 @@ async def test_the_messages_of_a_hot_loop_are_few(run: Run) -> None:
     assert len(records) < 12
 
 
-async def test_a_loop_that_never_ends_shows_how_far_it_came(
-    run: Run, journal_of: JournalOf
-) -> None:
-    bus = MemoryBus()
-    fact = await run(ENDLESS, bus, args={"on": 1}, timeout_s=3.0)
+async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: DenoPool) -> None:
+    queued, now = list[TraceEvent](), 0.0
+
+    class Watched(BusJournal):
+        @override
+        def note(self, entry: TraceEvent) -> None:
+            queued.append(entry)
+            super().note(entry)
+
+    bus, command = MemoryBus(), make_command(ENDLESS, {"on": 1}, timeout_s=1.0)
+    deps = make_dependencies(bus, deno_pool, MemoryTools())
+    deps = replace(deps, open_journal=partial(Watched, bus))
+    deps = replace(deps, monotonic=lambda: now)  # read again each second
+    running = asyncio.create_task(finish(command, deps))
+    await eventually(lambda: reports(queued)[1]["l1 round"] > 10_000, within=60)
+    now = 2.0
+    fact = await running
 
     written, made = reports(await journal_of(bus, fact))
     assert fact.error is not None
@@ -97,9 +113,7 @@ async def test_a_loop_that_never_ends_shows_how_far_it_came(
     assert made["l1 round"] > 10_000
 
 
-async def test_all_nodes_together_are_written_down_so_many_times_at_most(
-    run: Run, journal_of: JournalOf
-) -> None:
+async def test_all_nodes_together_are_written_down_so_many_times_at_most(run: Run) -> None:
     bus = MemoryBus()
     fact = await run(MANY_NODES, bus)
 

@@ -1,4 +1,4 @@
-"""A process's input is its host's alone when the next program comes: reads that a program leaves
+"""Only the host reads a process's input when the next program starts: reads that a program leaves
 behind, and hosts that do not get what they are sent."""
 
 import shutil
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pml_executor.adapters.deno_sandbox import DenoCommand
-from pml_executor.adapters.walls import in_the_open
+from pml_executor.adapters.walls import unwalled_command
 from pml_executor.settings import ExecutorSettings
-from services.executor.tests.reused import (
+from services.executor.tests.support.sandboxes import (
     NEXT,
     NOW,
     RESOURCES,
@@ -20,10 +20,10 @@ from services.executor.tests.reused import (
     bare_command,
     later,
     reused,
+    sandbox_config,
     started,
     value_of,
 )
-from services.executor.tests.walled import site
 
 pytestmark = [
     pytest.mark.integration,
@@ -55,13 +55,13 @@ UNHEARD = {
 
 @pytest.fixture(scope="session")
 async def bare(tmp_path_factory: pytest.TempPathFactory) -> DenoCommand:
-    """No walls, and a Worker that keeps every global."""
+    """A process without walls whose Worker keeps every global."""
     return await bare_command(tmp_path_factory.mktemp("bare"))
 
 
 @pytest.mark.parametrize("code", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
 async def test_who_leaves_a_read_behind_is_killed(bare: DenoCommand, code: str) -> None:
-    command = replace(bare, start_patience_s=2, stop_patience_s=1)
+    command = replace(bare, stop_timeout_s=1)
     async with started(command) as sandbox:
         assert not await reused(sandbox, code)
 
@@ -75,7 +75,9 @@ async def test_a_host_that_does_not_answer_a_check_is_killed(
     host = (runtime / "host.js").read_text(encoding="utf-8")
     assert host.count(ours) == 1
     (runtime / "host.js").write_text(host.replace(ours, other), encoding="utf-8")
-    command = replace(await in_the_open(site(runtime)), resources=RESOURCES, stop_patience_s=2)
+    command = replace(
+        await unwalled_command(sandbox_config(runtime)), resources=RESOURCES, stop_timeout_s=2
+    )
     async with started(command) as sandbox:
         assert not await reused(sandbox, "return 0;")
 

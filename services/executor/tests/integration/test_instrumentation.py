@@ -2,24 +2,25 @@
 author's text does."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.constructs import CASES
-from services.executor.tests.marked import authors
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import author_text, make_command
+from services.executor.tests.support.constructs import CASES
+from services.executor.tests.support.harness import journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 Run = Callable[..., Awaitable[RunFinished]]
 
 FAILING = MemoryTools(
@@ -29,15 +30,13 @@ FAILING = MemoryTools(
 
 @pytest.fixture
 def run(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> Run:
     async def run(
-        code: str, args: JsonObject | None = None, bus: Bus | None = None, **command: object
+        code: str, args: JsonObject | None = None, bus: Bus | None = None, **command: Any
     ) -> RunFinished:
-        executor = make_executor(bus or MemoryBus(), deno_pool, FAILING)
-        (fact,) = await on_run_workflow(make_command(code, args, **command), executor)
+        deps = make_dependencies(bus or MemoryBus(), deno_pool, FAILING)
+        (fact,) = await on_run_workflow(make_command(code, args, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 
@@ -45,9 +44,7 @@ def run(
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_construct_reports_the_way_it_was_gone_through(
-    run: Run, journal_of: JournalOf, name: str
-) -> None:
+async def test_a_construct_reports_the_way_it_was_gone_through(run: Run, name: str) -> None:
     case, bus = CASES[name], MemoryBus()
     fact = await run(case.code, case.args, bus)
 
@@ -58,7 +55,7 @@ async def test_a_construct_reports_the_way_it_was_gone_through(
 
 
 def told_of(entry: TraceEvent) -> str | None:
-    """A report as the cases write it."""
+    """Format a report in the notation of the cases."""
     if isinstance(entry, DecisionTaken):
         return f"{entry.node_id}:{entry.outcome}"
     return entry.node_id if entry.type in ("tool_start", "loop") else None
@@ -67,7 +64,7 @@ def told_of(entry: TraceEvent) -> str | None:
 @pytest.mark.parametrize("name", CASES)
 async def test_an_instrumented_program_does_what_its_authors_text_does(run: Run, name: str) -> None:
     case = CASES[name]
-    fact, original = await run(case.code, case.args), await run(authors(case.code), case.args)
+    fact, original = await run(case.code, case.args), await run(author_text(case.code), case.args)
 
     assert (fact.error, fact.result) == (original.error, original.result)
     assert [(t.tool, t.args) for t in fact.task_results] == [
@@ -75,7 +72,7 @@ async def test_an_instrumented_program_does_what_its_authors_text_does(run: Run,
     ]
 
 
-async def test_rounds_are_numbered_from_one(run: Run, journal_of: JournalOf) -> None:
+async def test_rounds_are_numbered_from_one(run: Run) -> None:
     bus = MemoryBus()
     fact = await run('for (const x of [7, 8, 9]) {« __pml.round("l1");» }', bus=bus)
     rounds = [e for e in await journal_of(bus, fact) if isinstance(e, LoopPassed)]
@@ -179,7 +176,7 @@ async def test_the_reports_cannot_be_replaced(run: Run, forged: str) -> None:
 async def test_what_goes_wrong_is_told_in_the_authors_words_and_at_its_place(
     run: Run, code: str, message: str, place: tuple[int, int]
 ) -> None:
-    fact, original = await run(code), await run(authors(code))
+    fact, original = await run(code), await run(author_text(code))
 
     assert fact.error is not None
     assert fact.error.message == message

@@ -1,4 +1,4 @@
-"""What a killed executor leaves of bubblewrap is ended by the next one."""
+"""Orphans of bubblewrap that a killed executor leaves are ended by the next one."""
 
 import asyncio
 import fcntl
@@ -11,7 +11,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.orphans import end_orphans
-from services.executor.tests.walled import site, standing
+from services.executor.tests.support.sandboxes import sandbox_config, walled_command
 
 pytestmark = pytest.mark.integration
 
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.integration
 async def test_a_bwrap_whose_parent_died_before_it_was_told_to_go_on_is_ended(
     tmp_path: Path,
 ) -> None:
-    await standing("bubblewrap")
+    await walled_command("bubblewrap")
     told, full = os.pipe()
     size = fcntl.fcntl(full, fcntl.F_GETPIPE_SZ)
-    os.write(full, b"x" * size)  # so that bwrap comes no further than telling of its child
+    os.write(full, b"x" * size)  # so that bwrap blocks as it reports its child
     words = ("--unshare-all", "--die-with-parent", "--as-pid-1", "--info-fd", str(full))
     bind = ("--ro-bind", str(tmp_path), "/sandbox/runtime")
     watching = await asyncio.create_subprocess_exec(
@@ -43,15 +43,15 @@ async def test_a_bwrap_whose_parent_died_before_it_was_told_to_go_on_is_ended(
 
 
 async def test_what_runs_is_nobodys_orphan() -> None:
-    command = await standing("bubblewrap")
+    command = await walled_command("bubblewrap")
     sandbox = await DenoSandbox.start(command)
-    end_orphans(str(site().runtime))
+    end_orphans(str(sandbox_config().runtime))
     assert sandbox.alive
     await sandbox.close()
 
 
 def _children(pid: int) -> str:
-    """The ids of a process's children, with a space between them."""
+    """Return the ids of a process's children, separated by spaces."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").strip()
 
 

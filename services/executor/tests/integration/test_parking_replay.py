@@ -1,23 +1,20 @@
-"""Real programs that wait for a person, killed at every append and every call."""
-
-from collections.abc import Callable
+"""Real programs that wait for approval, whose executor is killed at every append and every call."""
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from pml_executor.ports import Tools
-from services.executor.tests.asking import agreed, bound, waiting
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import agreed, bound, make_command, waiting
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import make_dependencies
 
 pytestmark = pytest.mark.integration
 
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 SAFE = GrantedNode(tool="fs:write", arguments={"path": LiteralArgument(value="/safe")})
 PROGRAMS = {
     "side by side": (
@@ -46,27 +43,24 @@ PROGRAMS = {
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
-    short_life: ShortLife,
     deno_pool: DenoPool,
     name: str,
     after: bool,
 ) -> None:
-    """Each executor dies at its n-th effect, before the park and after it, and one takes over."""
+    """Crash each executor at its n-th effect, before and after the park, and have one take over."""
     code, result, made = PROGRAMS[name]
     for effects in range(1, 30):
         bus, tools, deaths = MemoryBus(), MemoryTools(), 0
         command = bound(make_command(code), {"n1": SAFE})
         asked = list[tuple[str, int]]()
         while True:
-            mortal_bus, mortal_tools, _ = short_life(bus, tools, effects, after)
+            mortal_bus, mortal_tools, _ = crashing(bus, tools, effects, after)
             try:
-                mortal = make_executor(mortal_bus, deno_pool, mortal_tools)
+                mortal = make_dependencies(mortal_bus, deno_pool, mortal_tools)
                 (fact,) = await on_run_workflow(command, mortal)
             except (RuntimeError, ExceptionGroup):
                 deaths += 1
-                (fact,) = await on_run_workflow(command, make_executor(bus, deno_pool, tools))
+                (fact,) = await on_run_workflow(command, make_dependencies(bus, deno_pool, tools))
             if not isinstance(fact, WorkflowParked):
                 break
             asked += [(call.node_id, call.occurrence) for call in waiting(fact)]

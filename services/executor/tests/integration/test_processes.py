@@ -1,4 +1,4 @@
-"""Deno processes end when they should, whoever forgets them."""
+"""Deno processes end when they should, even without their executor."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program
 from pml_executor.ports import SandboxUnavailable
 from pml_executor.settings import ExecutorSettings
-from services.executor.tests.walled import command_lines
+from services.executor.tests.support.sandboxes import command_lines
 
 pytestmark = pytest.mark.integration
 
@@ -52,11 +52,11 @@ asyncio.run(main(sys.argv[1] == "leashed"))
 
 @asynccontextmanager
 async def holder(how: str) -> AsyncGenerator[tuple[Process, list[int]]]:
-    """A process that holds a busy and an idle sandbox, and their ids."""
+    """Start a process with a busy and an idle sandbox; yield it and their ids."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, how, stdout=PIPE)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             yield process, [int(pid) for pid in (await process.stdout.readline()).split()]
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -66,7 +66,7 @@ async def holder(how: str) -> AsyncGenerator[tuple[Process, list[int]]]:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process lives; one that waits to be reaped does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -104,14 +104,14 @@ async def test_a_closed_sandbox_is_gone_though_it_was_busy() -> None:
     ids=["missing", "dies", "says why", "talks", "hangs"],
 )
 async def test_a_process_that_does_not_start_says_why(argv: tuple[str, ...], reason: str) -> None:
-    command = DenoCommand(argv, 1000, 64, start_patience_s=0.3 if argv[0] == "sleep" else 10)
+    command = DenoCommand(argv, 1000, 64, start_timeout_s=0.3 if argv[0] == "sleep" else 10)
     with pytest.raises(SandboxUnavailable, match=reason):
         await DenoSandbox.start(command)
 
 
 async def test_a_pool_without_deno_is_unhealthy_and_says_why() -> None:
     command = DenoCommand(("/nonexistent/deno",), 1000, 64)
-    async with DenoPool(partial(DenoSandbox.start, command), PoolSize(patience_s=0.1)) as pool:
+    async with DenoPool(partial(DenoSandbox.start, command), PoolSize(lease_timeout_s=0.1)) as pool:
         assert "/nonexistent/deno" in str(await eventually(pool.check))
         with pytest.raises(SandboxUnavailable, match="/nonexistent/deno"):
             async with pool.lease(ACME):
@@ -152,7 +152,7 @@ async def test_no_half_started_sandbox_outlives_a_killed_executor(milliseconds: 
     mark = f"--starter-{os.getpid()}-{milliseconds}"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", STARTER, mark, stdout=PIPE)
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"starting\n"
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), milliseconds / 1000)

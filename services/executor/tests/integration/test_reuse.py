@@ -1,16 +1,17 @@
-"""One process runs several programs of a scope: what one leaves behind reaches no other."""
+"""One process runs several programs of a scope: nothing that one leaves behind reaches another."""
 
+import os
+import resource
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from pml_executor.adapters import threads
 from pml_executor.adapters.deno_sandbox import DenoCommand
-from pml_executor.domain.resources import Resources
+from pml_executor.adapters.procfs import read_proc, workers_and_snapshot
+from pml_executor.domain.resources import Resources, cpu_seconds
 from pml_executor.ports import SandboxBroken
-from services.executor.tests.reused import (
+from services.executor.tests.support.sandboxes import (
     NEXT,
     NOW,
     RESOURCES,
@@ -20,8 +21,8 @@ from services.executor.tests.reused import (
     reused,
     started,
     value_of,
+    walled_command,
 )
-from services.executor.tests.walled import standing
 
 pytestmark = [
     pytest.mark.integration,
@@ -90,14 +91,14 @@ FATAL_WITH_ALL_GLOBALS = {
 
 @pytest.fixture(scope="session")
 async def bare(tmp_path_factory: pytest.TempPathFactory) -> DenoCommand:
-    """No walls, and a Worker that keeps every global."""
+    """A process without walls whose Worker keeps every global."""
     return await bare_command(tmp_path_factory.mktemp("bare"))
 
 
 @pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
 @pytest.mark.parametrize("walls", ["bubblewrap", "landlock", "none"])
 async def test_the_next_program_finds_nothing_of_the_last(walls: str, code: str) -> None:
-    command = replace(await standing(walls), resources=RESOURCES, stop_patience_s=10)
+    command = replace(await walled_command(walls), resources=RESOURCES, stop_timeout_s=10)
     async with started(command) as sandbox:
         for _ in range(2):
             assert await reused(sandbox, code)
@@ -118,25 +119,25 @@ async def test_nothing_of_the_process_outlives_a_worker(bare: DenoCommand, code:
 
 @pytest.mark.parametrize("code", FATAL.values(), ids=FATAL)
 async def test_who_goes_on_after_its_end_is_killed(code: str) -> None:
-    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+    async with started(replace(await walled_command("none"), resources=RESOURCES)) as sandbox:
         assert not await reused(sandbox, code)
 
 
 @pytest.mark.parametrize("code", FATAL_WITH_ALL_GLOBALS.values(), ids=FATAL_WITH_ALL_GLOBALS)
 async def test_who_takes_from_the_process_is_killed(bare: DenoCommand, code: str) -> None:
-    command = replace(bare, start_patience_s=2, stop_patience_s=1)
+    command = replace(bare, stop_timeout_s=1)
     async with started(command) as sandbox:
         assert not await reused(sandbox, code)
 
 
 async def test_no_program_makes_or_revokes_what_the_process_keeps_by_name() -> None:
-    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+    async with started(replace(await walled_command("none"), resources=RESOURCES)) as sandbox:
         code = "return [typeof URL.createObjectURL, typeof URL.revokeObjectURL];"
         assert await value_of(sandbox, code) == ["undefined", "undefined"]
 
 
 async def test_a_process_serves_so_many_runs_and_no_more() -> None:
-    command = replace(await standing("none"), resources=Resources(runs=2), stop_patience_s=10)
+    command = replace(await walled_command("none"), resources=Resources(runs=2), stop_timeout_s=10)
     async with started(command) as sandbox:
         assert await reused(sandbox, "return 0;")
         assert not await reused(sandbox, "return 0;")
@@ -144,25 +145,34 @@ async def test_a_process_serves_so_many_runs_and_no_more() -> None:
 
 
 async def test_each_run_has_its_own_processor_time() -> None:
-    command = replace(
-        await standing("none"), resources=Resources(max_cpu_s=1, runs=60), stop_patience_s=10
-    )
-    burn = "const end = Date.now() + 1; for (let i = 0; i < %d; i++) Math.sqrt(i); return 0;"
+    resources = Resources(max_cpu_s=1000, runs=60)
+    command = replace(await walled_command("none"), resources=resources, stop_timeout_s=60)
+    burn = "for (let i = 0; i < 2e8; i++) Math.sqrt(i); return 0;"
     async with started(command) as sandbox:
-        before = cpu_s(sandbox.pid)
-        runs = 0
-        while cpu_s(sandbox.pid) - before < 1.5:  # more than one run may take
-            runs += 1
-            assert runs < 60
-            assert await reused(sandbox, burn % 2e8)
+        assert cpu_limit_s(sandbox.pid) == 1000
+        while (used := cpu_s(sandbox.pid)) <= 1.0:
+            assert await reused(sandbox, burn)
+        assert await value_of(sandbox, "return 0;") == 0
+        assert cpu_limit_s(sandbox.pid) >= used + 1000
+
+
+async def test_a_run_without_processor_time_left_ends_as_one_without_time() -> None:
+    resources = Resources(max_cpu_s=2, runs=60)
+    async with started(replace(await walled_command("none"), resources=resources)) as sandbox:
         with pytest.raises(SandboxBroken, match="processor time") as error:
             await value_of(sandbox, "for (;;) ;")
         assert error.value.kind == "timeout"
 
 
 def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+    """Return the processor time that a process has used."""
+    return cpu_seconds(read_proc(f"/proc/{pid}/stat"), os.sysconf("SC_CLK_TCK"))
+
+
+def cpu_limit_s(pid: int) -> int:
+    """Return the processor time at which the kernel stops a process."""
+    soft, _ = resource.prlimit(pid, resource.RLIMIT_CPU)
+    return soft
 
 
 @pytest.mark.parametrize(
@@ -174,13 +184,13 @@ def cpu_s(pid: int) -> float:
     ids=["buffers", "heap"],
 )
 async def test_each_run_has_all_of_its_memory(code: str) -> None:
-    command = replace(await standing("bubblewrap", max_rss_mib=256), resources=RESOURCES)
+    command = replace(await walled_command("bubblewrap", max_rss_mib=256), resources=RESOURCES)
     async with started(command) as sandbox:
         for _ in range(4):
             assert await value_of(sandbox, code) == 0
             sandbox.finish()
             if not await sandbox.renew():
-                break  # what it holds would be missing to the next
+                break  # the memory it occupies would be missing to the next
         else:
             with pytest.raises(SandboxBroken, match="MiB of memory"):
                 await value_of(sandbox, "const k = []; for (;;) k.push(new Array(1e4).fill({}));")
@@ -189,12 +199,12 @@ async def test_each_run_has_all_of_its_memory(code: str) -> None:
 async def test_without_a_look_at_threads_no_process_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pml_executor.adapters.deno_sandbox.can_tell", lambda: False)
-    async with started(replace(await standing("none"), resources=RESOURCES)) as sandbox:
+    monkeypatch.setattr("pml_executor.adapters.deno_sandbox.can_inspect_threads", lambda: False)
+    async with started(replace(await walled_command("none"), resources=RESOURCES)) as sandbox:
         assert not await reused(sandbox, "return 0;")
 
 
 async def test_a_worker_has_a_thread_that_is_known_by_its_name() -> None:
-    async with started(await standing("none")) as sandbox:
-        assert len(threads.workers_and_outline(sandbox.pid)[0]) == 1
-    assert threads.workers_and_outline(sandbox.pid)[0] == frozenset()
+    async with started(await walled_command("none")) as sandbox:
+        assert len(workers_and_snapshot(sandbox.pid)[0]) == 1
+    assert workers_and_snapshot(sandbox.pid)[0] == frozenset()

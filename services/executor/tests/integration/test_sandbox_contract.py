@@ -1,4 +1,4 @@
-"""What every sandbox promises: the fake's programs and Deno's behave the same."""
+"""Contract of sandboxes: the fake's programs and Deno's behave the same."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -124,7 +124,7 @@ async def until_call(sandbox: Sandbox) -> CallMade:
 
 
 async def said(sandbox: Sandbox) -> ProgramMessage:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return await sandbox.receive()
 
 

@@ -1,4 +1,4 @@
-"""Walls on real processes: what a Deno that may do everything can do inside them."""
+"""Walls on real processes: the access that a Deno with every permission has inside them."""
 
 import asyncio
 import os
@@ -11,7 +11,12 @@ import pytest
 
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_local.approver import write_key
-from services.executor.tests.walled import BUILDS, attempted, site, standing
+from services.executor.tests.support.sandboxes import (
+    BUILDS,
+    attempted,
+    sandbox_config,
+    walled_command,
+)
 
 pytestmark = [
     pytest.mark.integration,
@@ -26,7 +31,7 @@ EVERYTHING = FILES + NETWORK + PROCESSES
 
 @pytest.fixture
 async def listener() -> AsyncGenerator[int]:
-    """A port of this machine that answers."""
+    """A port of this machine that accepts connections."""
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
@@ -44,12 +49,12 @@ async def listener() -> AsyncGenerator[int]:
 async def test_behind_walls_even_deno_with_every_permission_reaches_nothing(
     name: str, possible: set[str], tmp_path: Path, listener: int
 ) -> None:
-    await standing(name)
+    await walled_command(name)
     runtime = tmp_path / "runtime"
     runtime.mkdir()
     secret, written = tmp_path / "secret", tmp_path / "written"
     secret.write_text("of another", encoding="utf-8")
-    command = await BUILDS[name](site(runtime))
+    command = await BUILDS[name](sandbox_config(runtime))
     facts: list[object] = [listener, os.getpid(), str(secret), str(written)]
     found = await attempted(command, runtime, facts)
     said = cast("dict[str, str]", found["said"])
@@ -69,8 +74,8 @@ def text(path: str) -> str:
 
 
 async def test_inside_bubblewrap_there_is_no_machine_to_be_seen(tmp_path: Path) -> None:
-    await standing("bubblewrap")
-    command = await BUILDS["bubblewrap"](site(tmp_path))
+    await walled_command("bubblewrap")
+    command = await BUILDS["bubblewrap"](sandbox_config(tmp_path))
     found = await attempted(command, tmp_path, [1, 1, "/x", "/x"])
     root = cast("list[str]", found["root"])
     assert set(root) <= {"dev", "lib", "lib64", "proc", "sandbox", "usr"}
@@ -79,7 +84,7 @@ async def test_inside_bubblewrap_there_is_no_machine_to_be_seen(tmp_path: Path) 
 
 
 async def test_a_process_has_namespaces_of_its_own_and_no_capability() -> None:
-    sandbox = await DenoSandbox.start(await standing("bubblewrap"))
+    sandbox = await DenoSandbox.start(await walled_command("bubblewrap"))
     try:
         for name in ("net", "pid", "ipc", "uts", "mnt", "user"):
             assert link(f"/proc/{sandbox.pid}/ns/{name}") != link(f"/proc/self/ns/{name}"), name
@@ -90,10 +95,10 @@ async def test_a_process_has_namespaces_of_its_own_and_no_capability() -> None:
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 async def test_behind_walls_the_approvers_key_cannot_be_read(name: str, tmp_path: Path) -> None:
-    await standing(name)
+    await walled_command(name)
     runtime, key = tmp_path / "runtime", tmp_path / "state" / "approver.key"
     runtime.mkdir()
     write_key(key, tmp_path / "data")
-    command = await BUILDS[name](site(runtime))
+    command = await BUILDS[name](sandbox_config(runtime))
     found = await attempted(command, runtime, [1, os.getpid(), str(key), str(tmp_path / "x")])
     assert cast("dict[str, str]", found["said"])["secret"] != "done"

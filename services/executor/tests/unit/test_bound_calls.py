@@ -1,6 +1,5 @@
-"""Calls of bound tools: made if they are what the approver was shown, else asked about."""
+"""Calls of bound tools: made if they match what the approver was shown, else parked."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -8,7 +7,6 @@ from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.decision import ArgumentRule, PolicyRule
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import (
     Argument,
@@ -20,13 +18,9 @@ from pml_common.contracts.structure import (
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from services.executor.tests.asking import agreed, bound, parked
-from services.executor.tests.nested import capability
+from services.executor.tests.support.builders import agreed, bound, capability, make_command
+from services.executor.tests.support.harness import finish, make_dependencies, parked
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
 FILES: JsonValue = {"files": [{"path": "/a"}, {"path": "/b"}], "first": "/a"}
 
 
@@ -61,7 +55,7 @@ NO_NODE = "this call of fs:write was not seen when the program was analysed"
 
 @dataclass(frozen=True)
 class Case:
-    """One write at `at`, after a read whose result is `FILES`."""
+    """A program with one write at `at`, after a read whose result is `FILES`."""
 
     node: GrantedNode
     args: JsonObject
@@ -109,22 +103,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_a_call_is_made_if_it_is_what_was_shown_and_else_asked_about(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, case: Case
-) -> None:
+async def test_a_call_is_made_if_it_is_what_was_shown_and_else_asked_about(case: Case) -> None:
     async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
         await api.call("n1", "fs:read")
         return await api.call(case.at, "fs:write", case.args)
 
     bus, tools = MemoryBus(), MemoryTools({"fs:read": answering(FILES)})
-    executor = make_executor(bus, MemoryPool({"program": program}), tools)
+    deps = make_dependencies(bus, MemoryPool({"program": program}), tools)
     nodes = {"n2": case.node, "n4": GrantedNode(tool="fs:create", arguments={"path": SAFE})}
     command = bound(make_command("program", {"path": "/mine"}), nodes)
     grant = command.grant.model_copy(update=case.grant)
     command = command.model_copy(update={"grant": grant})
 
     if case.why is not None:
-        waits = await parked(command, executor)
+        waits = await parked(command, deps)
         assert case.why in waits.wanted.why
         assert waits.wanted.args == case.args
         assert (waits.wanted.node_id, waits.wanted.occurrence) == (case.at or "dyn:fs:write", 0)
@@ -132,64 +124,56 @@ async def test_a_call_is_made_if_it_is_what_was_shown_and_else_asked_about(
         assert tools.made == {"fs:read": 1}
         command = agreed(waits, command)
 
-    fact = await finish(command, executor)
+    fact = await finish(command, deps)
     assert fact.result == case.args
     assert tools.made == {"fs:read": 1, "fs:write": 1}
 
 
-async def test_a_node_outside_loops_is_granted_one_occurrence(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_node_outside_loops_is_granted_one_occurrence() -> None:
     async def twice(api: ProgramApi, args: JsonObject) -> JsonValue:
         return [await api.call("n2", "fs:write", {"path": "/safe"}) for _ in range(2)]
 
     tools, command = MemoryTools(), make_command("twice")
-    executor = make_executor(MemoryBus(), MemoryPool({"twice": twice}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"twice": twice}), tools)
     again = shown(path=SAFE, repeats=True)
-    assert (await finish(bound(command, {"n2": again}), executor)).success
+    assert (await finish(bound(command, {"n2": again}), deps)).success
 
     once = bound(make_command("twice"), {"n2": LITERAL})
-    waits = await parked(once, executor)
+    waits = await parked(once, deps)
     assert waits.wanted.occurrence == 1
     assert waits.wanted.why == "this call of fs:write was to be made once, and this is another one"
     assert tools.made == {"fs:write": 3}
-    assert (await finish(agreed(waits, once), executor)).success
+    assert (await finish(agreed(waits, once), deps)).success
     assert tools.made == {"fs:write": 4}
 
 
-async def test_a_call_that_did_not_fit_uses_the_one_occurrence_up(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_a_call_that_did_not_fit_uses_the_one_occurrence_up() -> None:
     async def evil_first(api: ProgramApi, args: JsonObject) -> JsonValue:
         paths = "/evil", "/safe"
         return [await api.call("n2", "fs:write", {"path": path}) for path in paths]
 
     tools, command = MemoryTools(), bound(make_command("program"), {"n2": LITERAL})
-    executor = make_executor(MemoryBus(), MemoryPool({"program": evil_first}), tools)
-    first = await parked(command, executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"program": evil_first}), tools)
+    first = await parked(command, deps)
     command = agreed(first, command)
-    second = await parked(command, executor)
+    second = await parked(command, deps)
     assert (first.wanted.args, second.wanted.args) == ({"path": "/evil"}, {"path": "/safe"})
     assert tools.made == {"fs:write": 1}
 
 
-async def test_a_result_counts_only_once_it_is_there_and_only_of_a_call_that_succeeded(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_a_result_counts_only_once_it_is_there_and_only_of_a_call_that_succeeded() -> None:
     async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
         await api.call("n2", "fs:write", {"path": "/a"})
         return await api.call("n1", "fs:read")
 
     tools = MemoryTools({"fs:read": answering(FILES)})
-    executor = make_executor(MemoryBus(), MemoryPool({"program": program}), tools)
-    waits = await parked(bound(make_command("program"), {"n2": MEMBER}), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"program": program}), tools)
+    waits = await parked(bound(make_command("program"), {"n2": MEMBER}), deps)
     assert waits.wanted.why.endswith("path was to come from a result of n1")
     assert tools.asked == []
 
 
-async def test_parameters_of_capabilities_are_followed_through_their_calls(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_parameters_of_capabilities_are_followed_through_their_calls() -> None:
     async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
         return await api.capability("n5", 0, {"to": args["path"]})
 
@@ -206,24 +190,22 @@ async def test_parameters_of_capabilities_are_followed_through_their_calls(
     }
     tools = MemoryTools()
     pool = MemoryPool({"program": program, "writing": writing})
-    executor = make_executor(MemoryBus(), pool, tools)
+    deps = make_dependencies(MemoryBus(), pool, tools)
     command = bound(make_command("program", {"path": "/mine"}, injected=[save]), nodes)
-    waits = await parked(command, executor)
+    waits = await parked(command, deps)
     assert (waits.wanted.node_id, waits.wanted.args) == ("n5/n1", {"path": "/evil"})
     assert [query.args for query in tools.asked] == [{"path": "/mine"}]
-    assert (await finish(agreed(waits, command), executor)).success
+    assert (await finish(agreed(waits, command), deps)).success
 
 
-async def test_a_dry_run_mocks_what_does_not_fit_and_makes_no_real_call_of_it(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_dry_run_mocks_what_does_not_fit_and_makes_no_real_call_of_it() -> None:
     async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
         return await api.call("n2", "fs:write", {"path": "/evil"})
 
     tools, command = MemoryTools(), bound(make_command("program"), {"n2": LITERAL})
-    executor = make_executor(MemoryBus(), MemoryPool({"program": program}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"program": program}), tools)
     grant = command.grant.model_copy(update={"dry_run": True})
-    refused = await finish(command.model_copy(update={"grant": grant}), executor)
+    refused = await finish(command.model_copy(update={"grant": grant}), deps)
     assert refused.error is not None
     assert (refused.error.kind, refused.error.node_id) == ("denied", "n2")
     assert "path was to be another value" in refused.error.message
@@ -233,5 +215,5 @@ async def test_a_dry_run_mocks_what_does_not_fit_and_makes_no_real_call_of_it(
         update={"dry_run": True, "bound": command.grant.bound, "nodes": command.grant.nodes}
     )
     mocked = again.model_copy(update={"grant": grant, "mocks": {"fs:write": ("done",)}})
-    assert (await finish(mocked, executor)).result == "done"
+    assert (await finish(mocked, deps)).result == "done"
     assert tools.asked == []

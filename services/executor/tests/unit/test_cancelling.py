@@ -1,7 +1,7 @@
-"""Runs that are cancelled, wherever they stand."""
+"""Cancelling of runs in any state."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
@@ -17,13 +17,12 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.application.running import Running, Stopped
+from pml_executor.application.active_runs import ActiveRuns, RunStopped
+from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, make_dependencies
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -42,7 +41,7 @@ def cancel(run: RunWorkflow) -> CancelRun:
 
 
 class Slow(MemoryTools):
-    """Whose `fs:write` does not end before it is let."""
+    """Tools whose `fs:write` waits until it is released."""
 
     def __init__(self) -> None:
         super().__init__({"fs:write": self._write})
@@ -54,57 +53,57 @@ class Slow(MemoryTools):
         return ToolOutcome(status="ok")
 
 
-async def ended(command: CancelRun, executor: RunDependencies) -> RunFinished:
-    async with asyncio.timeout(30):
-        (fact,) = await on_cancel_run(command, executor)
+async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
+    async with asyncio.timeout(60):
+        (fact,) = await on_cancel_run(command, deps)
     assert isinstance(fact, RunFinished)
     return fact
 
 
-async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unknown(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unknown() -> None:
     bus, tools, pool = MemoryBus(), Slow(), MemoryPool({"two": two_calls})
-    command, executor = make_command("two"), make_executor(bus, pool, tools)
-    running = Running(partial(on_run_workflow, executor=executor))
+    command, deps = make_command("two"), make_dependencies(bus, pool, tools)
+    running = ActiveRuns(partial(on_run_workflow, deps=deps))
     run = asyncio.create_task(running.run(command))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await tools.begun.wait()
         await running.stop(cancel(command))
-        with pytest.raises(Stopped, match="was cancelled while it ran here"):
+        with pytest.raises(RunStopped, match="was cancelled while it ran here"):
             await run
 
-    fact = await ended(cancel(command), executor)
+    fact = await ended(cancel(command), deps)
     assert fact.error is not None
     assert fact.error.kind == "cancelled"
     assert fact.error.message == (
         "mira cancelled it. It has called fs:read. The outcome of these calls is unknown: fs:write."
     )
-    assert await ended(cancel(command), executor) == fact
-    assert await finish(command, executor) == fact
+    assert await ended(cancel(command), deps) == fact
+    assert await finish(command, deps) == fact
     assert tools.made == {"fs:read": 1, "fs:write": 1}
 
 
-async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal() -> None:
     bus, tools, pool = MemoryBus(), Slow(), MemoryPool({"two": two_calls})
     command = make_command("two")
-    run = asyncio.create_task(on_run_workflow(command, make_executor(bus, pool, tools)))
-    async with asyncio.timeout(30):
+    run = asyncio.create_task(on_run_workflow(command, make_dependencies(bus, pool, tools)))
+    async with asyncio.timeout(60):
         await tools.begun.wait()
-        fact = await ended(cancel(command), make_executor(bus, pool, tools))
+        fact = await ended(cancel(command), make_dependencies(bus, pool, tools))
         tools.release.set()
         with pytest.raises(Fenced):
             await run
     assert not fact.success
 
 
-async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
-    executor = make_executor(MemoryBus(), MemoryPool({"two": two_calls}), Slow())
-    fact = await finish(make_command("two", timeout_s=0.3), executor)
+async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown() -> None:
+    tools, now = Slow(), 0.0
+    deps = make_dependencies(MemoryBus(), MemoryPool({"two": two_calls}), tools)
+    deps = replace(deps, monotonic=lambda: now)  # read again after 0.3 s
+    run = asyncio.create_task(finish(make_command("two", timeout_s=0.3), deps))
+    async with asyncio.timeout(60):
+        await tools.begun.wait()
+        now = 1.0
+        fact = await run
     assert fact.error is not None
     assert fact.error.kind == "timeout"
     assert fact.error.message == (
@@ -113,51 +112,43 @@ async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown(
     )
 
 
-async def test_a_run_that_no_executor_took_up_yet_never_runs(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_that_no_executor_took_up_yet_never_runs() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool({"two": two_calls})
-    command, executor = make_command("two"), make_executor(bus, pool, tools)
-    fact = await ended(cancel(command), executor)
+    command, deps = make_command("two"), make_dependencies(bus, pool, tools)
+    fact = await ended(cancel(command), deps)
     assert fact.error is not None
     assert fact.error.message == "mira cancelled it. It has called nothing."
-    assert await finish(command, executor) == fact
+    assert await finish(command, deps) == fact
     assert pool.leased == 0
 
 
-async def test_a_run_that_has_ended_stays_as_it_ended(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
-    executor = make_executor(MemoryBus(), MemoryPool({"two": two_calls}), MemoryTools())
+async def test_a_run_that_has_ended_stays_as_it_ended() -> None:
+    deps = make_dependencies(MemoryBus(), MemoryPool({"two": two_calls}), MemoryTools())
     command = make_command("two")
-    fact = await finish(command, executor)
+    fact = await finish(command, deps)
     assert fact.success
-    assert await ended(cancel(command), executor) == fact
+    assert await ended(cancel(command), deps) == fact
 
 
-async def test_where_another_executor_is_faster_it_is_tried_again(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_where_another_executor_is_faster_it_is_tried_again() -> None:
     class Overtaken(BusJournal):
         async def append(self, *entries: TraceEvent) -> None:
             raise Fenced("journal", 1)
 
     bus = MemoryBus()
-    executor = make_executor(bus, MemoryPool({}), MemoryTools())
-    object.__setattr__(executor, "open_journal", partial(Overtaken, bus))
+    deps = make_dependencies(bus, MemoryPool({}), MemoryTools())
+    object.__setattr__(deps, "open_journal", partial(Overtaken, bus))
     with pytest.raises(Retryable):
-        await on_cancel_run(cancel(make_command("two")), executor)
+        await on_cancel_run(cancel(make_command("two")), deps)
 
 
-async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own(
-    make_command: MakeCommand,
-) -> None:
+async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own() -> None:
     other = make_command("two")
 
     async def late(command: RunWorkflow) -> list[RunFinished]:
         raise TimeoutError(command.principal)
 
-    running = Running(late)
+    running = ActiveRuns(late)
     await running.stop(cancel(other))
     with pytest.raises(TimeoutError, match="agent:test"):
         await running.run(other)

@@ -1,7 +1,7 @@
-"""A sandbox process is used again only after a run that was in order to its end."""
+"""A sandbox process is used again only after a run that ended in order."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -9,22 +9,18 @@ from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from services.executor.tests.asking import parked
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
+from pml_local.testing import eventually
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, make_dependencies, parked
 
 
 class Process(MemorySandbox):
-    """Can always be renewed once its program has ended."""
+    """A process that can always be renewed once its program has ended."""
 
     def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
         super().__init__(programs)
@@ -50,14 +46,14 @@ class Process(MemorySandbox):
 async def one_process(
     programs: Mapping[str, MemoryProgram],
 ) -> AsyncGenerator[tuple[DenoPool, list[Process]]]:
-    """A pool of one place, and every process that was in it."""
+    """Run a pool of one process at a time; yield it and the list of its processes."""
     started: list[Process] = []
 
     async def start() -> Process:
         started.append(Process(programs))
         return started[-1]
 
-    async with DenoPool(start, PoolSize(spares=0, most=1)) as pool:
+    async with DenoPool(start, PoolSize(spares=0, max_processes=1)) as pool:
         yield pool, started
 
 
@@ -70,7 +66,7 @@ async def throws(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def leaves_a_call(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """Returns while its call is under way."""
+    """Return while its call is under way."""
     left = asyncio.ensure_future(api.call("n1", "fs:write"))
     await asyncio.wait({left}, timeout=0)
     return None
@@ -109,36 +105,30 @@ PROGRAMS: dict[str, MemoryProgram] = {
     ],
 )
 async def test_a_process_is_used_again_only_after_a_run_in_order(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
     code: str,
     kind: str | None,
     again: bool,
 ) -> None:
     tools = MemoryTools({"fs:write": ending(ToolOutcome(status="unknown"))})
     async with one_process(PROGRAMS) as (pool, started):
-        executor = make_executor(MemoryBus(), pool, tools)
-        fact = await finish(make_command(code, timeout_s=0.2), executor)
+        deps = make_dependencies(MemoryBus(), pool, tools)
+        timeout_s = 0.2 if kind == "timeout" else 60.0
+        fact = await finish(make_command(code, timeout_s=timeout_s), deps)
         assert (fact.error and fact.error.kind) == kind
-        assert (await finish(make_command("returns"), executor)).success
+        assert (await finish(make_command("returns"), deps)).success
         assert (len(started) == 1) == again
         assert started[0].alive == again
 
 
-async def test_a_process_is_not_used_again_after_a_run_that_parked(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_process_is_not_used_again_after_a_run_that_parked() -> None:
     async with one_process(PROGRAMS) as (pool, started):
-        executor = make_executor(MemoryBus(), pool, MemoryTools())
-        await parked(make_command("wants a person"), executor)
-        assert (await finish(make_command("returns"), executor)).success
+        deps = make_dependencies(MemoryBus(), pool, MemoryTools())
+        await parked(make_command("wants a person"), deps)
+        assert (await finish(make_command("returns"), deps)).success
         assert len(started) == 2
 
 
-async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_ends(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_ends() -> None:
     release = asyncio.Event()
 
     async def slow(_: JsonObject) -> ToolOutcome:
@@ -146,16 +136,14 @@ async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_
         return ToolOutcome(status="ok")
 
     async with one_process(PROGRAMS) as (pool, started):
-        executor = make_executor(MemoryBus(), pool, MemoryTools({"fs:write": slow}))
-        run = asyncio.ensure_future(finish(make_command("leaves a call"), executor))
+        deps = make_dependencies(MemoryBus(), pool, MemoryTools({"fs:write": slow}))
+        run = asyncio.ensure_future(finish(make_command("leaves a call"), deps))
         await eventually(lambda: bool(started) and started[0].killed)
         release.set()
         assert (await run).success
 
 
-async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process() -> None:
     bus, command = MemoryBus(), make_command("x")
 
     async def dies(_: JsonObject) -> ToolOutcome:
@@ -163,9 +151,9 @@ async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process(
 
     with suppress(BaseExceptionGroup, RuntimeError):
         async with one_process({"x": returns}) as (pool, _):
-            await finish(command, make_executor(bus, pool, MemoryTools({"fs:read": dies})))
+            await finish(command, make_dependencies(bus, pool, MemoryTools({"fs:read": dies})))
     async with one_process({"x": throws}) as (pool, started):
-        fact = await finish(command, make_executor(bus, pool, MemoryTools()))
+        fact = await finish(command, make_dependencies(bus, pool, MemoryTools()))
         assert fact.error is not None
         assert fact.error.kind == "diverged"
         await eventually(lambda: not started[0].alive)

@@ -1,4 +1,4 @@
-"""How runs end: the words for it, the place of it, and the fact that follows from the journal."""
+"""Endings of runs: messages, positions, and the event built from the journal."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The executed path: what it keeps of a run, and that it stays a way through the structure."""
+"""The executed path: a shortened path of the run that is still a path through the structure."""
 
 from itertools import pairwise
 from uuid import UUID
@@ -14,7 +14,7 @@ ROOT = UUID(int=1)
 
 
 def steps(text: str) -> list[Step]:
-    """`l…` begins a round."""
+    """Parse steps; `l…` begins a round."""
     return [Step(word, word.startswith("l")) for word in text.split()]
 
 
@@ -62,7 +62,7 @@ BETWEEN_ROUNDS = st.lists(st.sampled_from(steps("n1 n2 n3 d1 d2")), unique=True,
 ONE_STRAND = st.lists(
     st.tuples(st.sampled_from(steps("l1 l2 l3")), BETWEEN_ROUNDS), max_size=20
 ).map(lambda rounds: [step for begin, others in rounds for step in (begin, *others)])
-"""What one strand reports: nothing comes again before a round of a loop has begun."""
+"""Reports of one strand: nothing repeats before a round of a loop has begun."""
 
 
 @given(BETWEEN_ROUNDS, ONE_STRAND)

@@ -1,28 +1,20 @@
-"""Two executors on one run: one of them goes on, the other states nothing."""
+"""Two executors on one run: one of them goes on, the other publishes nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.asking import agreed, parked
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import agreed, make_command
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -36,16 +28,14 @@ async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def asking(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """Its first call is known only to the run."""
+    """Make a first call that the analysis did not find."""
     return [await api.call(None, "mail:send"), await api.call("n1", "api:a")]
 
 
 PROGRAMS = {"three": three_calls, "asking": asking}
 
 
-async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing() -> None:
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
     called, thawed = asyncio.Event(), asyncio.Event()
     shared = MemoryTools()
@@ -58,9 +48,9 @@ async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing(
             return outcome
 
     command = make_command("three")
-    frozen = asyncio.ensure_future(finish(command, make_executor(bus, pool, Freezing())))
+    frozen = asyncio.ensure_future(finish(command, make_dependencies(bus, pool, Freezing())))
     await called.wait()
-    fact = await finish(command, make_executor(bus, pool, shared))
+    fact = await finish(command, make_dependencies(bus, pool, shared))
     before = await journal_of(bus, command)
     thawed.set()
 
@@ -71,10 +61,8 @@ async def test_a_frozen_executor_that_wakes_up_is_refused_and_states_nothing(
     assert shared.made == {"api:a": 1, "api:b": 1, "api:c": 1}
 
 
-async def test_taking_over_refuses_the_earlier_executor_at_once(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
-    """Though the new one has nothing to append yet: it waits for the same call."""
+async def test_taking_over_refuses_the_earlier_executor_at_once() -> None:
+    """The new one fences it though it has nothing to append: it waits for the same call."""
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
     asked, answer = asyncio.Semaphore(0), asyncio.Event()
 
@@ -89,9 +77,9 @@ async def test_taking_over_refuses_the_earlier_executor_at_once(
 
     tools = Noticed({"api:a": slow})
     command = make_command("three")
-    first = asyncio.ensure_future(finish(command, make_executor(bus, pool, tools)))
+    first = asyncio.ensure_future(finish(command, make_dependencies(bus, pool, tools)))
     await asked.acquire()
-    second = asyncio.ensure_future(finish(command, make_executor(bus, pool, tools)))
+    second = asyncio.ensure_future(finish(command, make_dependencies(bus, pool, tools)))
     await asked.acquire()
     answer.set()
 
@@ -101,9 +89,9 @@ async def test_taking_over_refuses_the_earlier_executor_at_once(
     assert tools.made == {"api:a": 1, "api:b": 1, "api:c": 1}
 
 
-async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_who_goes_on(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_who_goes_on() -> (
+    None
+):
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
     begun, answer = asyncio.Event(), asyncio.Event()
 
@@ -114,11 +102,13 @@ async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_w
 
     tools = MemoryTools({"api:a": slow})
     command = make_command("asking")
-    waits = await parked(command, make_executor(bus, pool, tools))
+    waits = await parked(command, make_dependencies(bus, pool, tools))
 
-    goes_on = asyncio.ensure_future(finish(agreed(waits, command), make_executor(bus, pool, tools)))
+    goes_on = asyncio.ensure_future(
+        finish(agreed(waits, command), make_dependencies(bus, pool, tools))
+    )
     await begun.wait()
-    again = await on_run_workflow(command, make_executor(bus, pool, tools))
+    again = await on_run_workflow(command, make_dependencies(bus, pool, tools))
     answer.set()
 
     assert [each.message_id for each in again] == [waits.event_id]
@@ -127,7 +117,7 @@ async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_w
 
 
 class Forgetful(MemoryBus):
-    """Stores an append and loses the server's answer, once at `at`."""
+    """A journal that stores an append and loses the server's reply, once at `at`."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -143,16 +133,12 @@ class Forgetful(MemoryBus):
 
 @pytest.mark.parametrize("at", [1, 2, 3, 8])
 async def test_an_append_whose_answer_was_lost_is_recognised_as_its_own(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    journal_of: JournalOf,
     at: int,
 ) -> None:
     bus, tools = Forgetful(at), MemoryTools()
     command = make_command("three")
 
-    fact = await finish(command, make_executor(bus, MemoryPool(PROGRAMS), tools))
+    fact = await finish(command, make_dependencies(bus, MemoryPool(PROGRAMS), tools))
 
     assert fact.success
     entries = await journal_of(bus, command)

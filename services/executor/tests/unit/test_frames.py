@@ -1,4 +1,4 @@
-"""The wire: whatever the chunks, only signed frames come out."""
+"""Decoding of frames: independent of chunks, only frames with the secret come out."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ def signed(body: bytes, origin: bytes = b"p", secret: str = SECRET) -> bytes:
 
 
 def cut(data: bytes, at: list[int]) -> list[bytes]:
-    """`data` in chunks that end at the given places."""
+    """Split `data` into chunks that end at the given offsets."""
     places = [0, *sorted({place % (len(data) + 1) for place in at}), len(data)]
     return [data[a:b] for a, b in pairwise(places)]
 
@@ -47,7 +47,7 @@ def test_no_bytes_without_the_secret_ever_become_a_frame(forged: bytes, before: 
         assert decoder.feed(forged) == []
     except ForgedOutput:
         return
-    with pytest.raises(ForgedOutput):  # what was swallowed so far spoils what the host says next
+    with pytest.raises(ForgedOutput):  # pending bytes corrupt the host's next frame
         decoder.feed(signed(b"{}") * 200)
 
 

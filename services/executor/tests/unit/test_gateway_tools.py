@@ -1,7 +1,7 @@
-"""Asking the gateway until it answers."""
+"""Repeated queries until the gateway answers."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -9,20 +9,17 @@ import pytest
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.catalog import CALL_TOOL
-from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.outages import Outage
 from pml_executor.adapters import gateway_tools
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.ports import GatewayUnreachable
-
-MakeCommand = Callable[..., RunWorkflow]
+from services.executor.tests.support.builders import make_command
 
 
 @pytest.fixture
-def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallTool:
-    monkeypatch.setattr(gateway_tools, "_PAUSES_S", (0.0,))
-    monkeypatch.setattr(gateway_tools, "_SLICE_S", 0.05)
+def query(monkeypatch: pytest.MonkeyPatch) -> CallTool:
+    monkeypatch.setattr(gateway_tools, "_RETRY_DELAYS_S", (0.0,))
     monkeypatch.setattr(gateway_tools, "_REPLY_MARGIN_S", 0.0)
     command = make_command("")
     return CallTool(
@@ -33,7 +30,7 @@ def query(make_command: MakeCommand, monkeypatch: pytest.MonkeyPatch) -> CallToo
         tool="fs:read",
         args={},
         grant_digest=command.grant.digest(),
-        timeout_s=0.5,
+        timeout_s=50.0,
         asked_first_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
 
@@ -54,7 +51,10 @@ async def test_an_absent_gateway_is_asked_again_under_the_same_key(query: CallTo
     assert [question.asked_first_at for question in asked] == [query.asked_first_at, None, None]
 
 
-async def test_a_gateway_that_died_with_the_question_is_not_waited_for(query: CallTool) -> None:
+async def test_a_gateway_that_died_with_the_query_is_not_waited_for(
+    query: CallTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_tools, "_REQUEST_TIMEOUT_S", 0.05)
     bus = MemoryBus()
     asked: list[CallTool] = []
 
@@ -69,7 +69,7 @@ async def test_a_gateway_that_died_with_the_question_is_not_waited_for(query: Ca
     await bus.drain(0.01)
 
 
-async def test_the_time_in_which_the_bus_is_away_is_none_of_the_calls(
+async def test_the_time_of_an_outage_does_not_count_as_the_calls(
     query: CallTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bus, passed = MemoryBus(), 0.0
@@ -79,7 +79,7 @@ async def test_the_time_in_which_the_bus_is_away_is_none_of_the_calls(
         return ToolOutcome(status="ok", result=3)
 
     def outages() -> Sequence[Outage]:
-        """The bus is away for a minute once it was asked."""
+        """Report an outage of a minute after the first request."""
         nonlocal passed
         asked_before, bus.broker.available = not bus.broker.available, passed > 0
         passed += 30.0 if asked_before else 0.0
@@ -92,14 +92,14 @@ async def test_the_time_in_which_the_bus_is_away_is_none_of_the_calls(
 
 async def test_a_gateway_that_never_answers_leaves_the_call_in_doubt(query: CallTool) -> None:
     with pytest.raises(GatewayUnreachable, match="not known whether fs:read was called"):
-        await GatewayTools(MemoryBus()).call(query)
+        await GatewayTools(MemoryBus()).call(query.model_copy(update={"timeout_s": 0.2}))
 
 
 @pytest.mark.parametrize(
     ("code", "status"),
     [("not_found", "tool_error"), ("invalid", "tool_error"), ("internal", "unknown")],
 )
-async def test_a_refused_question_has_an_outcome_too(
+async def test_a_refused_query_has_an_outcome_too(
     query: CallTool, code: QueryErrorCode, status: str
 ) -> None:
     bus = MemoryBus()

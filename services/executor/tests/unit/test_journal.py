@@ -1,4 +1,4 @@
-"""The order in which a run gets its answers, and what contradicts it."""
+"""The order in which a run gets its answers, and deviations from it."""
 
 from uuid import UUID
 
@@ -223,7 +223,7 @@ def test_the_order_of_keys_does_not_change_a_hash() -> None:
 def test_parallel_calls_resume_in_any_order_and_answer_in_the_recorded_one(
     order: list[str], again: list[str], recorded: int
 ) -> None:
-    """All called at once, answered in `order`; the executor dies after `recorded` answers."""
+    """Make all calls at once, answer in `order`; the executor dies after `recorded` answers."""
     starts = [start(f"n{i}") for i in range(5)]
     ended = [end(node) for node in order]
     journal = RunJournal([BEGIN, *starts, *ended[:recorded]])

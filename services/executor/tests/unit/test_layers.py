@@ -1,7 +1,6 @@
-"""Runs of DAGs that wait for a person between two layers."""
+"""Runs of DAGs that wait for approval between two layers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -9,7 +8,6 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
 from pml_common.contracts.executor import (
     Checkpoint,
     ParkMark,
@@ -18,24 +16,20 @@ from pml_common.contracts.executor import (
     WorkflowParked,
 )
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.parking import Parking
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.asking import agreed, parked
-from services.executor.tests.nested import capability
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import agreed, capability, make_command
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 EACH_ONCE = {"fs:read": 1, "fs:create": 1, "fs:write": 1, "fs:stat": 1}
 
 
 async def in_layers(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """Reads; creates and writes side by side; calls a capability."""
+    """Read; create and write in parallel; call a capability."""
     read = await api.call("n1", "fs:read", {"path": "/a"})
     both = await asyncio.gather(
         api.call("n2", "fs:create", {"from": read}), api.call("n3", "fs:write", {"n": 2})
@@ -53,23 +47,21 @@ SECOND = Checkpoint(layer=2, node_ids=("n2", "n3"))
 THIRD = Checkpoint(layer=3, node_ids=("n4",))
 
 
-def layered(make: MakeCommand, *checkpoints: Checkpoint) -> RunWorkflow:
-    command = make("layers", injected=[LOOK])
+def layered(*checkpoints: Checkpoint) -> RunWorkflow:
+    command = make_command("layers", injected=[LOOK])
     return command.model_copy(update={"checkpoints": checkpoints or (SECOND, THIRD)})
 
 
 def let_on(before: RunWorkflow) -> RunWorkflow:
-    """The command that follows once a person has let the next layer run."""
+    """Build the command that follows the approval of the next layer."""
     return before.model_copy(update={"command_id": uuid4()})
 
 
-async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = layered(make_command)
+    command = layered()
 
-    first = await parked(command, make_executor(bus, pool, tools))
+    first = await parked(command, make_dependencies(bus, pool, tools))
 
     assert (first.wanted.layer, first.wanted.node_id) == (2, "n2")
     assert (first.wanted.tool, first.wanted.definition_hash) == ("fs:create", "hash")
@@ -80,96 +72,84 @@ async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call(
     assert types == ["capability_start", "tool_start", "tool_end"]
 
     command = let_on(command)
-    second = await parked(command, make_executor(bus, pool, tools))
+    second = await parked(command, make_dependencies(bus, pool, tools))
     assert (second.wanted.layer, second.wanted.node_id) == (3, "n4")
     assert (second.wanted.tool, second.wanted.definition_hash) == ("cap:fs:look", LOOK.code_hash)
     assert tools.made == {"fs:read": 1, "fs:create": 1, "fs:write": 1}
 
-    fact = await finish(let_on(command), make_executor(bus, pool, tools))
+    fact = await finish(let_on(command), make_dependencies(bus, pool, tools))
     assert fact.success, fact.error
     assert tools.made == EACH_ONCE
     assert fact.result == [{"path": "/a"}, {"from": {"path": "/a"}}, {"n": 2}, {"path": "/b"}]
 
 
-async def test_a_run_waits_nowhere_else(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_waits_nowhere_else() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = layered(make_command, THIRD)
-    only = await parked(command, make_executor(bus, pool, tools))
+    command = layered(THIRD)
+    only = await parked(command, make_dependencies(bus, pool, tools))
     assert only.wanted.layer == 3
-    assert (await finish(let_on(command), make_executor(bus, pool, tools))).success
+    assert (await finish(let_on(command), make_dependencies(bus, pool, tools))).success
 
 
-async def test_what_capabilities_gave_is_told_when_a_later_layer_waits(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_what_capabilities_gave_is_told_when_a_later_layer_waits() -> None:
     async def capability_first(api: ProgramApi, args: JsonObject) -> JsonValue:
         found = await api.capability("n1", 0, {"path": "/b"})
         return await api.call("n2", "fs:write", {"what": found})
 
     pool = MemoryPool({"layers": capability_first, "looking": looking})
-    command = layered(make_command, Checkpoint(layer=2, node_ids=("n2",)))
-    fact = await parked(command, make_executor(MemoryBus(), pool, MemoryTools()))
+    command = layered(Checkpoint(layer=2, node_ids=("n2",)))
+    fact = await parked(command, make_dependencies(MemoryBus(), pool, MemoryTools()))
     assert [(each.node_id, each.result) for each in fact.nested] == [("n1", {"path": "/b"})]
 
 
-async def test_a_layer_that_was_let_pass_stays_so_when_a_call_in_it_waits(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_layer_that_was_let_pass_stays_so_when_a_call_in_it_waits() -> None:
     async def mailing(api: ProgramApi, args: JsonObject) -> JsonValue:
         return await api.call(None, "mail:send", args)
 
     bus, tools = MemoryBus(), MemoryTools()
     pool = MemoryPool({"layers": in_layers, "looking": mailing})
-    command = layered(make_command, THIRD)
-    layer = await parked(command, make_executor(bus, pool, tools))
+    command = layered(THIRD)
+    layer = await parked(command, make_dependencies(bus, pool, tools))
     command = let_on(command)
-    call = await parked(command, make_executor(bus, pool, tools))
+    call = await parked(command, make_dependencies(bus, pool, tools))
     told = layer.wanted.layer, call.wanted.layer, call.wanted.tool
     assert told == (3, None, "mail:send")
-    fact = await finish(agreed(call, command), make_executor(bus, pool, tools))
+    fact = await finish(agreed(call, command), make_dependencies(bus, pool, tools))
     assert fact.success, fact.error
     assert tools.made == {"fs:read": 1, "fs:create": 1, "fs:write": 1, "mail:send": 1}
 
 
-async def test_a_command_whose_run_waits_states_that_again_and_a_stale_one_runs_nothing(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_command_whose_run_waits_states_that_again_and_a_stale_one_runs_nothing() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    command = layered(make_command)
-    first = await parked(command, make_executor(bus, pool, tools))
-    assert await parked(command, make_executor(bus, pool, tools)) == first
+    command = layered()
+    first = await parked(command, make_dependencies(bus, pool, tools))
+    assert await parked(command, make_dependencies(bus, pool, tools)) == first
     assert pool.leased == 1
 
     went_on = let_on(command)
-    second = await parked(went_on, make_executor(bus, pool, tools))
-    late = await parked(command, make_executor(bus, pool, tools))
+    second = await parked(went_on, make_dependencies(bus, pool, tools))
+    late = await parked(command, make_dependencies(bus, pool, tools))
     assert (late.event_id, late.wanted) == (first.event_id, first.wanted)
-    assert await parked(went_on, make_executor(bus, pool, tools)) == second
+    assert await parked(went_on, make_dependencies(bus, pool, tools)) == second
     assert pool.leased == 2
-    assert (await finish(let_on(went_on), make_executor(bus, pool, tools))).success
+    assert (await finish(let_on(went_on), make_dependencies(bus, pool, tools))).success
     assert tools.made == EACH_ONCE
 
 
-async def test_an_executor_may_die_anywhere_and_each_layer_is_asked_about_once(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    short_life: Callable[..., tuple[Bus, MemoryTools, Callable[[], bool]]],
-) -> None:
+async def test_an_executor_may_die_anywhere_and_each_layer_is_asked_about_once() -> None:
     async def survive(command: RunWorkflow, effects: int, *, after: bool) -> tuple[object, bool]:
-        """The fact in the end, and whether an executor died on the way to it."""
-        mortal, mortal_tools, _ = short_life(bus, tools, effects, after)
+        """Return the final event, and whether an executor died before it."""
+        mortal, mortal_tools, _ = crashing(bus, tools, effects, after)
         try:
-            facts = await on_run_workflow(command, make_executor(mortal, pool, mortal_tools))
+            facts = await on_run_workflow(command, make_dependencies(mortal, pool, mortal_tools))
         except (RuntimeError, ExceptionGroup):
-            return (await on_run_workflow(command, make_executor(bus, pool, tools)))[0], True
+            return (await on_run_workflow(command, make_dependencies(bus, pool, tools)))[0], True
         return facts[0], False
 
     for effects in range(1, 40):
         for after in (False, True):
             bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-            command, asked, deaths = layered(make_command), list[int | None](), 0
+            command, asked, deaths = layered(), list[int | None](), 0
             fact, died = await survive(command, effects, after=after)
             while isinstance(fact, WorkflowParked):
                 asked.append(fact.wanted.layer)
@@ -185,13 +165,11 @@ async def test_an_executor_may_die_anywhere_and_each_layer_is_asked_about_once(
     raise AssertionError("no executor lived long enough")
 
 
-async def test_the_time_between_layers_is_not_the_runs_own(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_the_time_between_layers_is_not_the_runs_own() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
-    executor, hours = make_executor(bus, pool, tools), 0.0
-    later = replace(executor, now=lambda: executor.now() + hours * 3_600_000)
-    command = layered(make_command, THIRD)
+    deps, hours = make_dependencies(bus, pool, tools), 0.0
+    later = replace(deps, now=lambda: deps.now() + hours * 3_600_000)
+    command = layered(THIRD)
     expires_at = command.grant.expires_at.replace(year=2999)
     grant = command.grant.model_copy(update={"expires_at": expires_at})
     command = command.model_copy(update={"grant": grant, "timeout_s": 20.0})
@@ -202,8 +180,8 @@ async def test_the_time_between_layers_is_not_the_runs_own(
     assert fact.duration_ms < 20_000
 
 
-def test_only_going_on_from_a_layer_lets_it_pass(make_command: MakeCommand) -> None:
-    command = layered(make_command)
+def test_only_going_on_from_a_layer_lets_it_pass() -> None:
+    command = layered()
 
     def held(*marks: ParkMark, node_id: str = "n3", tool: str = "fs:write") -> int | None:
         try:

@@ -1,29 +1,18 @@
-"""One call of a capability after another: names, forged calls, errors and replays."""
+"""Calls of capabilities: names, forged calls, errors and replays."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
 from pml_common.contracts import ids
-from pml_common.contracts.executor import RunFinished, RunWorkflow
-from pml_common.contracts.trace import CapabilityStart, TraceEvent
-from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.domain.capabilities import Nesting, injected
+from pml_common.contracts.trace import CapabilityStart
+from pml_executor.domain.capabilities import CapabilityCalls, injected
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Diverged, RunJournal
 from pml_executor.domain.protocol import Entered, Threw
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from pml_executor.ports import Tools
-from services.executor.tests.nested import capability
+from services.executor.tests.support.builders import capability, make_command
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 OUTER, INNER = capability("a:outer", "outer"), capability("a:inner", "inner")
 BOTH = (OUTER, INNER)
 
@@ -53,7 +42,7 @@ def _threw(**more: object) -> Threw:
     return Threw.model_validate({**fields, "message": "no", **more})
 
 
-FORGED: dict[str, Callable[[Nesting], object]] = {
+FORGED: dict[str, Callable[[CapabilityCalls], object]] = {
     "a number twice": lambda nesting: nesting.enter(_entered(0), 2.0),
     "no caller": lambda nesting: nesting.enter(_entered(7, within=9), 2.0),
     "a capability after all": lambda nesting: nesting.enter(_entered(7, index=2), 2.0),
@@ -66,31 +55,25 @@ FORGED: dict[str, Callable[[Nesting], object]] = {
 
 
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_what_no_sandbox_sends_ends_the_run(
-    make_command: MakeCommand, forged: Callable[[Nesting], object]
-) -> None:
-    nesting = Nesting(make_command("", injected=BOTH), RunJournal())
+def test_what_no_sandbox_sends_ends_the_run(forged: Callable[[CapabilityCalls], object]) -> None:
+    nesting = CapabilityCalls(make_command("", injected=BOTH), RunJournal())
     for number, within in ((0, None), (1, 0), (2, 1)):
         assert nesting.enter(_entered(number, within), 1.0) is not None
     with pytest.raises(RunEnded, match="forged"):
         forged(nesting)
 
 
-def test_an_error_that_a_capability_left_behind_has_its_name_and_no_place(
-    make_command: MakeCommand,
-) -> None:
-    nesting = Nesting(make_command("", injected=BOTH), RunJournal())
+def test_an_error_that_a_capability_left_behind_has_its_name_and_no_place() -> None:
+    nesting = CapabilityCalls(make_command("", injected=BOTH), RunJournal())
     error = nesting.failure(_threw(module=1, line=1, column=2), None)
     assert (error.message, error.line, error.column) == ("a:inner, line 1: no", None, None)
     unknown = nesting.failure(_threw(capability=5), None)
     assert unknown.message == "no"
 
 
-def test_a_replay_that_calls_another_capability_or_none_diverges(
-    make_command: MakeCommand,
-) -> None:
+def test_a_replay_that_calls_another_capability_or_none_diverges() -> None:
     command = make_command("", injected=BOTH)
-    first = Nesting(command, RunJournal())
+    first = CapabilityCalls(command, RunJournal())
     start = first.enter(_entered(), 1.0)
     end = first.leave(0, Ending(result=1), 3.0)
     assert start is not None
@@ -102,7 +85,7 @@ def test_a_replay_that_calls_another_capability_or_none_diverges(
 
     journal = RunJournal(recorded)
     assert not journal.closed
-    same = Nesting(command, journal)
+    same = CapabilityCalls(command, journal)
     journal.due()
     assert journal.awaited() is not None
     with pytest.raises(Diverged, match=r"n1 \(time 1\) \(a capability\)"):
@@ -114,4 +97,4 @@ def test_a_replay_that_calls_another_capability_or_none_diverges(
     journal.complete()
 
     with pytest.raises(Diverged, match="calls another capability"):
-        Nesting(command, RunJournal(recorded)).enter(_entered(index=1), 9.0)
+        CapabilityCalls(command, RunJournal(recorded)).enter(_entered(index=1), 9.0)

@@ -1,18 +1,15 @@
-"""A call inside a capability that a person must agree to."""
+"""A call inside a capability that needs approval."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from services.executor.tests.asking import agreed, parked, waiting
-from services.executor.tests.nested import capability
+from services.executor.tests.support.builders import agreed, capability, make_command, waiting
+from services.executor.tests.support.harness import finish, make_dependencies, parked
 
 
 async def mailing(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -24,15 +21,11 @@ async def twice(api: ProgramApi, args: JsonObject) -> JsonValue:
     return list(await asyncio.gather(*(api.capability("n1", 0, {"to": i}) for i in range(2))))
 
 
-async def test_a_run_parks_inside_capabilities_and_goes_on_there_without_repeating(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
-    finish: Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]],
-) -> None:
+async def test_a_run_parks_inside_capabilities_and_goes_on_there_without_repeating() -> None:
     bus, tools = MemoryBus(), MemoryTools()
     pool = MemoryPool({"twice": twice, "mailing": mailing})
     command = make_command("twice", injected=[capability("mail:all", "mailing")])
-    first = await parked(command, make_executor(bus, pool, tools))
+    first = await parked(command, make_dependencies(bus, pool, tools))
     one, other = waiting(first)
     assert [(call.node_id, call.occurrence) for call in (one, other)] == [
         ("n1/dyn:mail:send", 0),
@@ -40,11 +33,11 @@ async def test_a_run_parks_inside_capabilities_and_goes_on_there_without_repeati
     ]
     assert tools.made == {"api:a": 2}
     command = agreed(first, command, one)
-    second = await parked(command, make_executor(bus, pool, tools))
+    second = await parked(command, make_dependencies(bus, pool, tools))
     assert waiting(second) == (other,)
     command = agreed(second, command)
 
-    fact = await finish(command, make_executor(bus, pool, tools))
+    fact = await finish(command, make_dependencies(bus, pool, tools))
 
     assert fact.error is None
     assert fact.result == [[{"to": i}, {"to": i}] for i in range(2)]

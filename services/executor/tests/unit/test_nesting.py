@@ -1,30 +1,23 @@
-"""Capabilities inside a run: its journal, its tree, and what no sandbox should send."""
+"""Capabilities inside a run: journal, tree of runs, and forged messages."""
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import BranchDecision, CapabilityEnd, CapabilityStart, TraceEvent
+from pml_common.contracts.trace import BranchDecision, CapabilityEnd, CapabilityStart
 from pml_executor.adapters.memory_sandbox import CapabilityFailed, MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from pml_executor.ports import Tools
-from services.executor.tests.nested import capability
+from services.executor.tests.support.builders import capability, make_command
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 OUTER, INNER = capability("a:outer", "outer"), capability("a:inner", "inner")
 BOTH = (OUTER, INNER)
 
@@ -51,7 +44,7 @@ PROGRAMS = {"outer": outer, "inner": inner, "side by side": side_by_side}
 
 
 def _shape(fact: RunFinished) -> tuple[object, ...]:
-    """What does not depend on which of parallel calls came first."""
+    """Return the parts of a result that do not depend on the order of parallel calls."""
     runs = sorted((one.node_id, one.name, one.success, one.executed_path) for one in fact.nested)
     tasks = sorted((task.node_id, task.tool, str(task.args)) for task in fact.task_results)
     return fact.success, fact.executed_path, runs, tasks
@@ -82,16 +75,11 @@ def unsteady_tools(seed: int) -> MemoryTools:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_wherever_an_executor_dies_the_tree_is_whole_and_no_call_is_repeated(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    short_life: ShortLife,
-    journal_of: JournalOf,
     after: bool,
 ) -> None:
     pool, calm = MemoryPool(PROGRAMS), MemoryTools()
     undisturbed = await finish(
-        make_command("side by side", injected=BOTH), make_executor(MemoryBus(), pool, calm)
+        make_command("side by side", injected=BOTH), make_dependencies(MemoryBus(), pool, calm)
     )
     assert undisturbed.executed_path == ("n1", "n2")
     assert undisturbed.nested[0].executed_path == ("l1", "n1", "n2")
@@ -99,11 +87,11 @@ async def test_wherever_an_executor_dies_the_tree_is_whole_and_no_call_is_repeat
     for at in range(1, 100):
         bus, tools = MemoryBus(), unsteady_tools(at)
         command = make_command("side by side", injected=BOTH)
-        mortal_bus, mortal_tools, died = short_life(bus, tools, at, after)
+        mortal_bus, mortal_tools, died = crashing(bus, tools, at, after)
         with suppress(RuntimeError):
-            await finish(command, make_executor(mortal_bus, pool, mortal_tools))
+            await finish(command, make_dependencies(mortal_bus, pool, mortal_tools))
         deaths += died()
-        fact = await finish(command, make_executor(bus, pool, tools))
+        fact = await finish(command, make_dependencies(bus, pool, tools))
 
         assert _shape(fact) == _shape(undisturbed)
         _tree_is_whole(fact)
@@ -117,24 +105,20 @@ async def test_wherever_an_executor_dies_the_tree_is_whole_and_no_call_is_repeat
     assert deaths > 5
 
 
-async def test_decisions_of_a_capability_are_its_own(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_decisions_of_a_capability_are_its_own() -> None:
     async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
         api.decide("d1", False)
         return await api.capability("n1", 1)
 
     pool = MemoryPool({**PROGRAMS, "program": program})
     fact = await finish(
-        make_command("program", injected=BOTH), make_executor(MemoryBus(), pool, MemoryTools())
+        make_command("program", injected=BOTH), make_dependencies(MemoryBus(), pool, MemoryTools())
     )
     assert fact.decisions == (BranchDecision(node_id="d1", outcome="false"),)
     assert fact.nested[0].decisions == (BranchDecision(node_id="d1", outcome="true"),)
 
 
-async def test_a_capability_that_nobody_waited_for_is_told_as_unknown(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_capability_that_nobody_waited_for_is_told_as_unknown() -> None:
     async def careless(api: ProgramApi, args: JsonObject) -> JsonValue:
         left = asyncio.ensure_future(api.capability("n1", 1))
         await asyncio.sleep(0)
@@ -142,7 +126,7 @@ async def test_a_capability_that_nobody_waited_for_is_told_as_unknown(
 
     pool = MemoryPool({**PROGRAMS, "careless": careless})
     fact = await finish(
-        make_command("careless", injected=BOTH), make_executor(MemoryBus(), pool, MemoryTools())
+        make_command("careless", injected=BOTH), make_dependencies(MemoryBus(), pool, MemoryTools())
     )
     assert (fact.success, len(fact.task_results)) == (True, 1)
     (nested,) = fact.nested
@@ -151,9 +135,7 @@ async def test_a_capability_that_nobody_waited_for_is_told_as_unknown(
     assert nested.error.message == "the run ended before capability a:inner did"
 
 
-async def test_a_tools_error_goes_up_through_the_capabilities(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_tools_error_goes_up_through_the_capabilities() -> None:
     async def careful(api: ProgramApi, args: JsonObject) -> JsonValue:
         with suppress(CapabilityFailed):
             await api.capability("n1", 1)
@@ -162,7 +144,7 @@ async def test_a_tools_error_goes_up_through_the_capabilities(
     pool = MemoryPool({**PROGRAMS, "careful": careful})
     tools = MemoryTools({"api:a": ending(ToolOutcome(status="tool_error", message="no disk"))})
     fact = await finish(
-        make_command("careful", injected=BOTH), make_executor(MemoryBus(), pool, tools)
+        make_command("careful", injected=BOTH), make_dependencies(MemoryBus(), pool, tools)
     )
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool) == ("tool_error", "api:a")

@@ -1,11 +1,10 @@
-"""What marks in a journal tell, and what a person is shown of a call."""
+"""Marks in a journal, and the data of a call shown to a person."""
 
-from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 
-from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
+from pml_common.contracts.executor import ParkMark, WantedCall
 from pml_common.contracts.tool import args_hash
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
@@ -18,6 +17,7 @@ from pml_executor.domain.parking import (
     wanted_call,
 )
 from pml_executor.domain.protocol import CallMade
+from services.executor.tests.support.builders import make_command
 
 WANTED = "mail:send"
 
@@ -33,9 +33,7 @@ def mark(ts: float, *, wanted: bool) -> ParkMark:
     return ParkMark(command_id=uuid4(), ts=ts, wanted=call if wanted else None)
 
 
-def test_marks_tell_whether_and_for_how_long_a_run_waits(
-    make_command: Callable[..., RunWorkflow],
-) -> None:
+def test_marks_tell_whether_and_for_how_long_a_run_waits() -> None:
     marks = [mark(10, wanted=True), mark(25, wanted=False), mark(30, wanted=True)]
     assert (is_parked([]), parked_ms([])) == (False, 0)
     assert (is_parked(marks[:1]), parked_ms(marks[:1])) == (True, 0)
@@ -51,9 +49,7 @@ def test_marks_tell_whether_and_for_how_long_a_run_waits(
     assert parked_under(command, own[:2]) == ()
 
 
-def test_a_mark_names_every_call_that_the_run_waits_at(
-    make_command: Callable[..., RunWorkflow],
-) -> None:
+def test_a_mark_names_every_call_that_the_run_waits_at() -> None:
     command = make_command("")
     call = mark(0, wanted=True).wanted
     assert call is not None
@@ -84,7 +80,6 @@ def test_one_question_is_about_no_more_calls_than_a_person_can_be_asked_about() 
     ],
 )
 def test_a_wanted_call_stands_where_its_author_wrote_it(
-    make_command: Callable[..., RunWorkflow],
     place: tuple[int | None, int | None, int | None],
     told: tuple[int | None, int | None],
 ) -> None:

@@ -1,7 +1,6 @@
-"""Runs that wait for a person at a call which only the run could tell."""
+"""Runs that wait for approval of a call that the analysis could not find."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import cast
 
@@ -9,25 +8,22 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.asking import agreed, parked
+from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import agreed, make_command
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
 WANTED = "mail:send"
 
 
 async def write_to_whom(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """Reads, writes two mails by a name that only the run tells, and reads again."""
+    """Read, send two mails by a name known only at run time, and read again."""
     read = await api.call("n1", "fs:read", {"path": "/to"})
     first = await api.call(None, WANTED, {"to": "ann", "after": read})
     second = await api.call(None, WANTED, {"to": "bob"})
@@ -42,13 +38,11 @@ async def all_at_once(api: ProgramApi, args: JsonObject) -> JsonValue:
 POOL = {"write": write_to_whom, "all": all_at_once}
 
 
-async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_none(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_none() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     command = make_command("write")
 
-    first = await parked(command, make_executor(bus, pool, tools))
+    first = await parked(command, make_dependencies(bus, pool, tools))
 
     assert first.command_id == command.command_id
     assert first.grant_digest == command.grant.digest()
@@ -61,40 +55,36 @@ async def test_a_run_waits_at_each_call_that_a_person_must_agree_to_and_repeats_
     assert types == ["capability_start", "tool_start", "tool_end"]
 
     command = agreed(first, command)
-    second = await parked(command, make_executor(bus, pool, tools))
+    second = await parked(command, make_dependencies(bus, pool, tools))
     assert second.wanted.args == {"to": "bob"}
     assert second.wanted.occurrence == 1
     assert [each.tool for each in second.task_results] == ["fs:read", WANTED]
 
-    fact = await finish(agreed(second, command), make_executor(bus, pool, tools))
+    fact = await finish(agreed(second, command), make_dependencies(bus, pool, tools))
     assert fact.success, fact.error
     assert tools.made == {"fs:read": 1, WANTED: 2, "fs:stat": 1}
 
 
-async def test_a_command_under_which_a_run_was_parked_states_that_again_and_runs_nothing(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_command_under_which_a_run_was_parked_states_that_again_and_runs_nothing() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     command = make_command("write")
-    first = await parked(command, make_executor(bus, pool, tools))
-    assert await parked(command, make_executor(bus, pool, tools)) == first
+    first = await parked(command, make_dependencies(bus, pool, tools))
+    assert await parked(command, make_dependencies(bus, pool, tools)) == first
 
     went_on = agreed(first, command)
-    second = await parked(went_on, make_executor(bus, pool, tools))
-    late = await parked(command, make_executor(bus, pool, tools))
+    second = await parked(went_on, make_dependencies(bus, pool, tools))
+    late = await parked(command, make_dependencies(bus, pool, tools))
     assert (late.event_id, late.wanted) == (first.event_id, first.wanted)
-    assert await parked(went_on, make_executor(bus, pool, tools)) == second
+    assert await parked(went_on, make_dependencies(bus, pool, tools)) == second
     assert pool.leased == 2
 
     end = agreed(second, went_on)
-    assert await finish(end, make_executor(bus, pool, tools)) == await finish(
-        command, make_executor(bus, pool, tools)
+    assert await finish(end, make_dependencies(bus, pool, tools)) == await finish(
+        command, make_dependencies(bus, pool, tools)
     )
 
 
-async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     begun, release = asyncio.Event(), asyncio.Event()
 
@@ -105,8 +95,8 @@ async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
 
     tools.tools["fs:read"] = slow
     command = make_command("all")
-    running = asyncio.create_task(parked(command, make_executor(bus, pool, tools)))
-    async with asyncio.timeout(30):
+    running = asyncio.create_task(parked(command, make_dependencies(bus, pool, tools)))
+    async with asyncio.timeout(60):
         await begun.wait()
     assert not running.done()
     release.set()
@@ -114,28 +104,24 @@ async def test_what_is_under_way_ends_and_is_kept_before_a_run_is_parked(
     ended = {each.tool: each.success for each in fact.task_results}
     assert ended == {"fs:read": True, "fs:stat": True}
 
-    end = await finish(agreed(fact, command), make_executor(bus, pool, tools))
+    end = await finish(agreed(fact, command), make_dependencies(bus, pool, tools))
     assert end.result == ["read", {}, {}]
     assert tools.made == {"fs:read": 1, WANTED: 1, "fs:stat": 1}
 
 
-async def test_a_run_whose_call_nobody_can_account_for_ends_instead_of_waiting(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_whose_call_nobody_can_account_for_ends_instead_of_waiting() -> None:
     lost = MemoryTools({"fs:read": ending(ToolOutcome(status="unknown"))})
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), lost)
-    fact = await finish(make_command("all"), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), lost)
+    fact = await finish(make_command("all"), deps)
     assert fact.error is not None
     assert fact.error.kind == "outcome_unknown"
 
 
-async def test_a_dry_run_asks_nobody_and_ends_as_denied(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_dry_run_asks_nobody_and_ends_as_denied() -> None:
     tools, command = MemoryTools(), make_command("write")
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), tools)
     grant = command.grant.model_copy(update={"dry_run": True})
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+    fact = await finish(command.model_copy(update={"grant": grant}), deps)
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool) == ("denied", WANTED)
     assert tools.made == {"fs:read": 1}
@@ -152,26 +138,24 @@ async def test_a_dry_run_asks_nobody_and_ends_as_denied(
     ids=lambda other: next(iter(other)),
 )
 async def test_agreement_to_a_call_is_none_to_another_call_of_the_same_tool(
-    make_command: MakeCommand, make_executor: MakeExecutor, other: dict[str, object]
+    other: dict[str, object],
 ) -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     command = make_command("write")
-    first = await parked(command, make_executor(bus, pool, tools))
+    first = await parked(command, make_dependencies(bus, pool, tools))
     to_other = agreed(first, command, first.wanted.model_copy(update=other))
-    again = await parked(to_other, make_executor(bus, pool, tools))
+    again = await parked(to_other, make_dependencies(bus, pool, tools))
     assert again.wanted == first.wanted
     assert tools.made == {"fs:read": 1}
 
 
-async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_the_time_for_which_a_run_was_parked_is_not_its_own() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
     hours = 0.0
 
     def later() -> RunDependencies:
-        executor = make_executor(bus, pool, tools)
-        return replace(executor, now=lambda: executor.now() + hours * 3_600_000)
+        deps = make_dependencies(bus, pool, tools)
+        return replace(deps, now=lambda: deps.now() + hours * 3_600_000)
 
     command = make_command("write", timeout_s=20.0)
     command = command.model_copy(
@@ -191,25 +175,22 @@ async def test_the_time_for_which_a_run_was_parked_is_not_its_own(
     assert fact.duration_ms < 20_000
 
 
-async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    short_life: Callable[..., tuple[Bus, MemoryTools, Callable[[], bool]]],
-) -> None:
+async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once() -> None:
     for effects in range(1, 40):
         bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool(POOL)
         command, died = make_command("write"), False
         while True:
-            mortal, mortal_tools, is_dead = short_life(bus, tools, effects, effects % 2 == 0)
+            mortal, mortal_tools, is_dead = crashing(bus, tools, effects, effects % 2 == 0)
             try:
-                facts = await on_run_workflow(command, make_executor(mortal, pool, mortal_tools))
+                facts = await on_run_workflow(
+                    command, make_dependencies(mortal, pool, mortal_tools)
+                )
             except RuntimeError:
                 died = True
-                facts = await on_run_workflow(command, make_executor(bus, pool, tools))
+                facts = await on_run_workflow(command, make_dependencies(bus, pool, tools))
             except ExceptionGroup:
                 died = True
-                facts = await on_run_workflow(command, make_executor(bus, pool, tools))
+                facts = await on_run_workflow(command, make_dependencies(bus, pool, tools))
             assert not is_dead() or died
             (fact,) = facts
             if isinstance(fact, RunFinished):

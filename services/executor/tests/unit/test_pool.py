@@ -1,4 +1,4 @@
-"""The pool of sandbox processes, on processes that are none."""
+"""The pool of sandbox processes, with fake processes."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -7,7 +7,7 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_executor.ports import SandboxUnavailable
-from services.executor.tests.fake_processes import ACME, Factory, once, pool_of
+from services.executor.tests.support.fakes import ACME, Factory, once, pool_of
 
 
 async def test_spares_are_started_ahead_and_none_is_left_behind() -> None:
@@ -21,7 +21,7 @@ async def test_spares_are_started_ahead_and_none_is_left_behind() -> None:
     assert factory.living == 0
 
 
-async def test_the_last_spare_is_replaced_atonce() -> None:
+async def test_the_last_spare_is_replaced_at_once() -> None:
     factory = Factory()
     async with pool_of(factory, spares=1) as pool, pool.lease(ACME):
         await eventually(lambda: factory.living == 2)
@@ -52,17 +52,25 @@ async def test_a_spare_that_died_is_not_handed_out() -> None:
             assert sandbox in factory.started[2:]
 
 
-async def test_a_failed_start_is_reported_and_tried_again() -> None:
-    factory = Factory("broken", "buggy")
+@pytest.mark.parametrize(
+    ("mood", "problem"), [("broken", "deno is not there"), ("buggy", "ValueError: a bug")]
+)
+async def test_a_failed_start_is_reported_and_retried(mood: str, problem: str) -> None:
+    factory = Factory(mood, "stuck")
     async with pool_of(factory, spares=1) as pool:
-        assert await eventually(pool.check) == "deno is not there"
+        assert await eventually(pool.check) == problem
+        factory.released.set()
         async with pool.lease(ACME):
             assert await pool.check() is None
 
 
 async def test_there_are_never_more_processes_than_allowed() -> None:
     factory = Factory()
-    async with pool_of(factory, most=3, patience_s=0.05) as pool, AsyncExitStack() as leases:
+    async with (
+        pool_of(factory, spares=3, max_processes=3, lease_timeout_s=0.05) as pool,
+        AsyncExitStack() as leases,
+    ):
+        await eventually(lambda: factory.living == 3)  # spares are leased without a wait
         for _ in range(3):
             await leases.enter_async_context(pool.lease(ACME))
         with pytest.raises(SandboxUnavailable, match="every sandbox is in use"):
@@ -72,7 +80,7 @@ async def test_there_are_never_more_processes_than_allowed() -> None:
 
 async def test_whoever_gives_up_waiting_leaves_the_process_to_the_next() -> None:
     factory = Factory("stuck")
-    async with pool_of(factory, spares=0, most=1) as pool:
+    async with pool_of(factory, spares=0, max_processes=1) as pool:
         first = asyncio.create_task(once(pool))
         await eventually(lambda: not factory.moods)
         first.cancel()

@@ -1,4 +1,4 @@
-"""Processes that are used again, each by its own scope."""
+"""Reuse of processes, each by its own scope."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool
-from services.executor.tests.fake_processes import (
+from services.executor.tests.support.fakes import (
     ACME,
     OTHER,
     THIRD,
@@ -40,7 +40,7 @@ async def test_no_process_ever_serves_two_scopes() -> None:
             if chance.random() < 0.8:
                 sandbox.finish()
 
-    async with pool_of(factory, spares=1, most=4) as pool:
+    async with pool_of(factory, spares=1, max_processes=4) as pool:
         for _ in range(40):
             scopes = chance.choices([ACME, OTHER, THIRD], k=6)
             await asyncio.gather(*(run(pool, scope) for scope in scopes))
@@ -80,7 +80,7 @@ async def test_what_is_not_in_order_is_never_used_again(how: str) -> None:
 
 async def test_the_longest_idle_of_another_scope_makes_room() -> None:
     factory = Factory()
-    async with pool_of(factory, spares=0, most=2) as pool:
+    async with pool_of(factory, spares=0, max_processes=2) as pool:
         first, second = await once(pool, ACME), await once(pool, OTHER)
         third = await once(pool, THIRD)
         assert (first.alive, second.alive) == (False, True)
@@ -99,9 +99,9 @@ async def test_idle_processes_end_after_their_time() -> None:
 async def test_cold_processes_of_one_scope_give_their_place_to_spares_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pml_executor.adapters.deno_pool._COLD_S", 0.01)
+    monkeypatch.setattr("pml_executor.adapters.deno_pool._RECLAIM_AFTER_S", 0.01)
     factory = Factory()
-    async with pool_of(factory, spares=1, most=1) as pool:
+    async with pool_of(factory, spares=1, max_processes=1) as pool:
         process = await once(pool)
         await eventually(lambda: not process.alive and factory.living == 1)
         assert await once(pool, OTHER) is factory.started[1]
@@ -143,7 +143,7 @@ async def test_a_busy_scope_starves_no_other() -> None:
     async def run(pool: DenoPool, scope: Scope) -> None:
         order.append((await once(pool, scope)) and scope)
 
-    async with pool_of(factory, spares=0, most=1) as pool:
+    async with pool_of(factory, spares=0, max_processes=1) as pool:
         async with pool.lease(ACME) as sandbox:
             waiting = [asyncio.create_task(run(pool, scope)) for scope in (OTHER, ACME, ACME)]
             await asyncio.sleep(0)
@@ -155,7 +155,7 @@ async def test_a_busy_scope_starves_no_other() -> None:
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_lease_given_up_at_any_moment_takes_no_place_with_it(turns: int) -> None:
     factory = Factory("stuck")
-    async with pool_of(factory, spares=0, most=1) as pool:
+    async with pool_of(factory, spares=0, max_processes=1) as pool:
         given_up = asyncio.create_task(once(pool))
         await eventually(lambda: not factory.moods)
         factory.released.set()

@@ -1,4 +1,4 @@
-"""Messages of a sandbox, which may be anything; and the command that starts one."""
+"""Messages of a sandbox, valid and arbitrary; and the command that starts one."""
 
 import json
 
@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from pml_executor.domain.frames import Frame
 from pml_executor.domain.protocol import (
     BranchNote,
-    Breach,
     CallMade,
-    HostSaid,
+    HostMessage,
     LogNote,
     LoopNote,
     Noted,
     Paused,
+    ProtocolViolation,
     Returned,
     host_nonce,
-    read,
+    parse_frame,
 )
 from pml_executor.domain.walls import ENVIRONMENT, sandbox_argv
 
@@ -29,13 +29,13 @@ def program(message: object) -> Frame:
 
 def test_what_a_program_says_is_read() -> None:
     call = {"kind": "call", "id": 3, "node": None, "tool": "fs:read", "args": {"a": [1, None]}}
-    assert read(program(call)) == [CallMade.model_validate(call)]
-    assert read(program({"kind": "returned", "value": {"x": "é"}})) == [
+    assert parse_frame(program(call)) == [CallMade.model_validate(call)]
+    assert parse_frame(program({"kind": "returned", "value": {"x": "é"}})) == [
         Returned(kind="returned", value={"x": "é"})
     ]
     notes = {"kind": "noted", "notes": [{"type": "log", "level": "warn", "message": "!"}]}
     noted = Noted(kind="noted", notes=(LogNote(type="log", level="warn", message="!"),))
-    assert read(program(notes)) == [noted]
+    assert parse_frame(program(notes)) == [noted]
     reports = [
         {"type": "decision", "node": "d1", "outcome": "case:" + "x" * 195, "counted": 0},
         {"type": "loop", "node": "l1", "counted": 2**40},
@@ -44,11 +44,13 @@ def test_what_a_program_says_is_read() -> None:
         BranchNote(type="decision", node="d1", outcome="case:" + "x" * 195),
         LoopNote(type="loop", node="l1", counted=2**40),
     )
-    assert read(program({"kind": "noted", "notes": reports})) == [Noted(kind="noted", notes=told)]
+    assert parse_frame(program({"kind": "noted", "notes": reports})) == [
+        Noted(kind="noted", notes=told)
+    ]
     lines = json.dumps(notes) + "\n" + json.dumps(call)
-    assert read(Frame("program", lines.encode())) == [noted, CallMade.model_validate(call)]
-    assert read(program({"kind": "paused"})) == [Paused(kind="paused")]
-    assert read(Frame("host", b'{"kind":"ready"}')) == [HostSaid(kind="ready")]
+    assert parse_frame(Frame("program", lines.encode())) == [noted, CallMade.model_validate(call)]
+    assert parse_frame(program({"kind": "paused"})) == [Paused(kind="paused")]
+    assert parse_frame(Frame("host", b'{"kind":"ready"}')) == [HostMessage(kind="ready")]
 
 
 @pytest.mark.parametrize(
@@ -72,21 +74,21 @@ def test_what_a_program_says_is_read() -> None:
     ids=range(14),
 )
 def test_what_its_interface_cannot_send_is_a_breach(frame: Frame) -> None:
-    with pytest.raises(Breach, match="cannot send"):
-        read(frame)
+    with pytest.raises(ProtocolViolation, match="cannot send"):
+        parse_frame(frame)
 
 
 @given(body=st.binary(max_size=200))
 def test_any_bytes_are_a_message_or_a_breach(body: bytes) -> None:
     for frame in (Frame("program", body), Frame("host", body)):
         try:
-            read(frame)
-        except Breach:
+            parse_frame(frame)
+        except ProtocolViolation:
             continue
 
 
 def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
-    argv = sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64, leash=("setpriv", "--"))
+    argv = sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64, prefix=("setpriv", "--"))
 
     assert argv[:4] == ("setpriv", "--", "/bin/deno", "run")
     assert argv[-1] == "/runtime/host.js"
@@ -99,19 +101,21 @@ def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
 
 
 def test_a_check_is_answered_with_its_nonce_and_another() -> None:
-    assert host_nonce("a1", HostSaid(kind="checked", message="a1 b2")) == "b2"
+    assert host_nonce("a1", HostMessage(kind="checked", message="a1 b2")) == "b2"
 
 
 @pytest.mark.parametrize(
     "said",
     [
         None,
-        HostSaid(kind="checked", message="a0 b2"),
-        HostSaid(kind="checked", message="a1"),
-        HostSaid(kind="ready", message="a1 b2"),
+        HostMessage(kind="checked", message="a0 b2"),
+        HostMessage(kind="checked", message="a1"),
+        HostMessage(kind="ready", message="a1 b2"),
         Returned(kind="returned", value="a1 b2"),
     ],
 )
-def test_a_check_that_is_answered_otherwise_is_a_breach(said: HostSaid | Returned | None) -> None:
-    with pytest.raises(Breach, match="a check was answered with"):
+def test_a_check_that_is_answered_otherwise_is_a_breach(
+    said: HostMessage | Returned | None,
+) -> None:
+    with pytest.raises(ProtocolViolation, match="a check was answered with"):
         host_nonce("a1", said)

@@ -1,6 +1,5 @@
-"""What a grant does not cover: runs that must not start, calls that nobody may be asked about."""
+"""Runs and calls that a grant does not cover."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,18 +14,17 @@ from pml_executor.adapters.memory_sandbox import MemoryPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
-from pml_executor.domain.refusal import refused_call, refused_run, refused_unasked
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from services.executor.tests.conftest import FORGED
-from services.executor.tests.nested import READ, REPORT
+from pml_executor.domain.refusal import refused_call, refused_in_dry_run, refused_run
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import READ, REPORT, make_command
+from services.executor.tests.support.harness import FORGED, make_dependencies
 
-MakeCommand = Callable[..., RunWorkflow]
 OWN = "return args.n;"
 WRITE = Call("n1", 0, "fs:write", {"path": "/evil"}, "", None, ended=False)
 
 
 def why_not(command: RunWorkflow, **grant: object) -> str | None:
-    """The words in which a run is refused under a changed grant."""
+    """Return the message with which a run is refused under a changed grant."""
     changed = command.model_copy(update={"grant": command.grant.model_copy(update=grant)})
     error = refused_run(changed, before_expiry(command))
     assert error is None or error.kind == "denied"
@@ -37,7 +35,7 @@ def before_expiry(command: RunWorkflow) -> datetime:
     return command.grant.expires_at - timedelta(seconds=1)
 
 
-def test_a_run_starts_under_its_own_grant(make_command: MakeCommand) -> None:
+def test_a_run_starts_under_its_own_grant() -> None:
     assert why_not(make_command(OWN, {"n": 1}, injected=[READ, REPORT])) is None
 
 
@@ -51,26 +49,22 @@ def test_a_run_starts_under_its_own_grant(make_command: MakeCommand) -> None:
         ({"args_hash": "beef"}, "was given for other arguments"),
     ],
 )
-def test_a_run_needs_a_grant_of_its_own(
-    make_command: MakeCommand, changed: dict[str, object], message: str
-) -> None:
+def test_a_run_needs_a_grant_of_its_own(changed: dict[str, object], message: str) -> None:
     assert message in (why_not(make_command(OWN, {"n": 1}), **changed) or "")
 
 
-async def test_a_run_whose_grant_no_gateway_signed_does_not_start(
-    make_command: MakeCommand, make_executor: Callable[..., RunDependencies]
-) -> None:
+async def test_a_run_whose_grant_no_gateway_signed_does_not_start() -> None:
     pool, command = MemoryPool({}), make_command(OWN)
     forged = command.grant.model_copy(update={"signature": FORGED})
-    executor = make_executor(MemoryBus(), pool, MemoryTools())
-    (fact,) = await on_run_workflow(command.model_copy(update={"grant": forged}), executor)
+    deps = make_dependencies(MemoryBus(), pool, MemoryTools())
+    (fact,) = await on_run_workflow(command.model_copy(update={"grant": forged}), deps)
     assert isinstance(fact, RunFinished)
     assert fact.error is not None
     assert fact.error.message == "the grant's signature is no gateway's"
     assert pool.leased == 0
 
 
-def test_a_grant_is_as_a_gateway_signed_it(make_command: MakeCommand) -> None:
+def test_a_grant_is_as_a_gateway_signed_it() -> None:
     trusted = TrustedKeys(key.public for key in all_services_keys())
     grant = make_command(OWN).grant
     assert is_signed(trusted, grant)
@@ -78,7 +72,7 @@ def test_a_grant_is_as_a_gateway_signed_it(make_command: MakeCommand) -> None:
     assert not is_signed(TrustedKeys(), grant)
 
 
-def test_a_grant_ends_when_it_says(make_command: MakeCommand) -> None:
+def test_a_grant_ends_when_it_says() -> None:
     command = make_command(OWN)
     at_its_end = refused_run(command, command.grant.expires_at)
     assert at_its_end is not None
@@ -95,17 +89,13 @@ def test_a_grant_ends_when_it_says(make_command: MakeCommand) -> None:
         ({"args": {"n": 1, "m": 0}}, "other arguments; submit"),
     ],
 )
-def test_what_runs_is_what_was_approved(
-    make_command: MakeCommand, submitted: dict[str, object], message: str
-) -> None:
+def test_what_runs_is_what_was_approved(submitted: dict[str, object], message: str) -> None:
     changed = make_command(OWN, {"n": 1}).model_copy(update=submitted)
     assert message in (why_not(changed) or "")
 
 
 @pytest.mark.parametrize("granted", [{}, {str(REPORT.capability_id): "beef"}])
-def test_a_run_needs_a_grant_for_each_capability_as_it_is(
-    make_command: MakeCommand, granted: dict[str, str]
-) -> None:
+def test_a_run_needs_a_grant_for_each_capability_as_it_is(granted: dict[str, str]) -> None:
     command = make_command(OWN, injected=[READ, REPORT])
     own = {str(READ.capability_id): READ.code_hash}
     refused = why_not(command, capabilities=own | granted)
@@ -113,25 +103,21 @@ def test_a_run_needs_a_grant_for_each_capability_as_it_is(
 
 
 @pytest.mark.parametrize("granted", [{}, {str(REPORT.capability_id): "beef"}])
-def test_a_run_needs_a_grant_for_the_text_of_each_capability(
-    make_command: MakeCommand, granted: dict[str, str]
-) -> None:
+def test_a_run_needs_a_grant_for_the_text_of_each_capability(granted: dict[str, str]) -> None:
     command = make_command(OWN, injected=[READ, REPORT])
     texts = {str(READ.capability_id): command.grant.texts[str(READ.capability_id)]}
     refused = why_not(command, texts=texts | granted)
     assert refused == "the grant was given for another text of capability report:weekly"
 
 
-def test_another_text_of_a_capability_is_refused_under_its_hash(make_command: MakeCommand) -> None:
+def test_another_text_of_a_capability_is_refused_under_its_hash() -> None:
     command = make_command(OWN, injected=[READ])
     other = READ.model_copy(update={"instrumented": READ.instrumented + " "})
     refused = why_not(command.model_copy(update={"injected": (other,)}))
     assert refused == "the grant was given for another text of capability fs:read_json"
 
 
-def test_a_capability_that_only_the_run_could_name_is_refused_where_it_is_called(
-    make_command: MakeCommand,
-) -> None:
+def test_a_capability_that_only_the_run_could_name_is_refused_where_it_is_called() -> None:
     error = refused_call(make_command(OWN), "cap:fs_read_json", "n3")
     assert error is not None
     assert (error.kind, error.tool, error.node_id) == ("denied", "cap:fs_read_json", "n3")
@@ -143,7 +129,7 @@ def dry(command: RunWorkflow) -> RunWorkflow:
     return command.model_copy(update={"grant": grant})
 
 
-def test_a_dry_run_calls_the_tools_that_its_grant_names(make_command: MakeCommand) -> None:
+def test_a_dry_run_calls_the_tools_that_its_grant_names() -> None:
     command = dry(make_command(OWN, tools=("fs:read", "fs:stat")))
     assert refused_call(command, "fs:read", "n1") is None
     error = refused_call(command, "fs:write", "n2")
@@ -155,13 +141,11 @@ def test_a_dry_run_calls_the_tools_that_its_grant_names(make_command: MakeComman
     assert "(none)" in nothing.message
 
 
-def test_a_person_may_be_asked_about_any_tool_unless_the_run_is_dry(
-    make_command: MakeCommand,
-) -> None:
+def test_a_person_may_be_asked_about_any_tool_unless_the_run_is_dry() -> None:
     command = make_command(OWN, tools=())
     assert refused_call(command, "fs:write", "n1") is None
-    assert refused_unasked(command, WRITE, "not seen") is None
-    error = refused_unasked(dry(command), WRITE, "not seen")
+    assert refused_in_dry_run(command, WRITE, "not seen") is None
+    error = refused_in_dry_run(dry(command), WRITE, "not seen")
     assert error is not None
     assert (error.kind, error.message, error.node_id) == ("denied", "not seen", "n1")
     assert (error.tool, error.arguments) == ("fs:write", {"path": "/evil"})

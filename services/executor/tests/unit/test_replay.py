@@ -4,26 +4,20 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from pml_executor.ports import Tools
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -37,7 +31,7 @@ async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def parallel_chains(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """The second call's occurrence depends on whose first call was answered first."""
+    """Run chains in which an occurrence depends on the order of answers."""
 
     async def chain(i: int) -> JsonValue:
         value = await api.call("n1", "api:a", {"i": i})
@@ -55,7 +49,7 @@ async def looping(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def counting(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """Its loop goes round so often that in the end its reports are only counted."""
+    """Run a loop so often that its reports are in the end only counted."""
     for index in range(3):
         api.round("l1")
         api.took("d1", "default" if index else "case:first")
@@ -76,7 +70,7 @@ PROGRAMS = {
 
 
 def outcome_of(fact: RunFinished) -> tuple[object, ...]:
-    """What does not depend on when it ran, or on which of parallel calls came first."""
+    """Return the parts of a result that are independent of time and of the order of answers."""
     tasks = sorted((t.node_id, t.tool, str(t.args), str(t.result)) for t in fact.task_results)
     return fact.success, fact.result, fact.executed_path, fact.decisions, tasks
 
@@ -84,26 +78,21 @@ def outcome_of(fact: RunFinished) -> tuple[object, ...]:
 @pytest.mark.parametrize("code", list(PROGRAMS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_no_call(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    short_life: ShortLife,
-    journal_of: JournalOf,
     code: str,
     after: bool,
 ) -> None:
     pool = MemoryPool(PROGRAMS)
     calm = MemoryTools()
-    undisturbed = await finish(make_command(code), make_executor(MemoryBus(), pool, calm))
+    undisturbed = await finish(make_command(code), make_dependencies(MemoryBus(), pool, calm))
     deaths = 0
     for at in range(1, 100):
         bus, tools = MemoryBus(), shuffling_tools(at)
         command = make_command(code)
-        mortal_bus, mortal_tools, died = short_life(bus, tools, at, after)
+        mortal_bus, mortal_tools, died = crashing(bus, tools, at, after)
         with suppress(RuntimeError):
-            await finish(command, make_executor(mortal_bus, pool, mortal_tools))
+            await finish(command, make_dependencies(mortal_bus, pool, mortal_tools))
         deaths += died()
-        fact = await finish(command, make_executor(bus, pool, tools))
+        fact = await finish(command, make_dependencies(bus, pool, tools))
 
         assert outcome_of(fact) == outcome_of(undisturbed)
         assert tools.made == calm.made
@@ -119,12 +108,10 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
     assert all(question.asked_first_at for question in calm.asked)
 
 
-async def test_a_call_is_first_asked_for_as_of_its_start_before_that_was_stored(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
-    """So that an executor that stood still in between is seen to be late."""
+async def test_a_call_is_first_asked_for_as_of_its_start_before_that_was_stored() -> None:
+    """This shows the gateway that an executor was suspended in between."""
     bus, tools, command = MemoryBus(), MemoryTools(), make_command("three")
-    await finish(command, make_executor(bus, MemoryPool(PROGRAMS), tools))
+    await finish(command, make_dependencies(bus, MemoryPool(PROGRAMS), tools))
     starts = [each.ts for each in await journal_of(bus, command) if each.type == "tool_start"]
     asked = [each.asked_first_at for each in tools.asked]
     assert [each and each.timestamp() * 1000 for each in asked] == pytest.approx(
@@ -133,7 +120,7 @@ async def test_a_call_is_first_asked_for_as_of_its_start_before_that_was_stored(
 
 
 def claimed_first_in_vain(asked: list[CallTool]) -> list[CallTool]:
-    """Questions that say they are the first of their key and are not."""
+    """Return the queries that wrongly claim to be the first with their key."""
     keys = [question.idempotency_key for question in asked]
     return [
         question
@@ -143,7 +130,7 @@ def claimed_first_in_vain(asked: list[CallTool]) -> list[CallTool]:
 
 
 def shuffling_tools(seed: int) -> MemoryTools:
-    """Tools that answer after a different number of turns each time."""
+    """Build tools that answer after a different number of loop iterations each time."""
     chance = random.Random(seed)  # noqa: S311 - the same turns for the same seed
 
     async def slow(args: JsonObject) -> ToolOutcome:
@@ -156,18 +143,14 @@ def shuffling_tools(seed: int) -> MemoryTools:
 
 @pytest.mark.parametrize("code", list(PROGRAMS))
 async def test_a_run_survives_many_deaths_in_a_row(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    short_life: ShortLife,
     code: str,
 ) -> None:
     pool, bus, tools = MemoryPool(PROGRAMS), MemoryBus(), shuffling_tools(7)
     command = make_command(code)
     for life in range(50):
-        mortal_bus, mortal_tools, died = short_life(bus, tools, 3 + life, life % 2 == 0)
+        mortal_bus, mortal_tools, died = crashing(bus, tools, 3 + life, life % 2 == 0)
         try:
-            fact = await finish(command, make_executor(mortal_bus, pool, mortal_tools))
+            fact = await finish(command, make_dependencies(mortal_bus, pool, mortal_tools))
         except RuntimeError:
             assert died()
             continue
@@ -196,42 +179,33 @@ async def early_end(api: ProgramApi, args: JsonObject) -> JsonValue:
     [(changed_arguments, "n1"), (other_branch, "d1"), (early_end, "n1")],
 )
 async def test_a_program_that_contradicts_its_journal_ends_as_diverged(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
-    short_life: ShortLife,
     other: Callable[[ProgramApi, JsonObject], Awaitable[JsonValue]],
     node: str,
 ) -> None:
     bus, tools = MemoryBus(), MemoryTools()
-    mortal_bus, mortal_tools, _ = short_life(bus, tools, 9, True)
+    mortal_bus, mortal_tools, _ = crashing(bus, tools, 9, True)
     command = make_command("three")
     with pytest.raises(RuntimeError):
-        await finish(command, make_executor(mortal_bus, MemoryPool(PROGRAMS), mortal_tools))
+        await finish(command, make_dependencies(mortal_bus, MemoryPool(PROGRAMS), mortal_tools))
     made = dict(tools.made)
 
-    fact = await finish(command, make_executor(bus, MemoryPool({"three": other}), tools))
+    fact = await finish(command, make_dependencies(bus, MemoryPool({"three": other}), tools))
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.node_id) == ("diverged", node)
     assert tools.made == made
 
 
-async def test_the_time_of_a_dead_executor_counts(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, short_life: ShortLife
-) -> None:
+async def test_the_time_of_a_dead_executor_counts() -> None:
     bus, pool = MemoryBus(), MemoryPool(PROGRAMS)
-    mortal_bus, mortal_tools, _ = short_life(bus, MemoryTools(), 2, False)
-    command = make_command("three", timeout_s=0.5)
+    mortal_bus, mortal_tools, _ = crashing(bus, MemoryTools(), 2, False)
+    command = make_command("three")
     with pytest.raises(RuntimeError):
-        await finish(command, make_executor(mortal_bus, pool, mortal_tools))
-    loop = asyncio.get_running_loop()
-    passed = asyncio.Event()
-    loop.call_later(0.55, passed.set)
-    await passed.wait()
+        await finish(command, make_dependencies(mortal_bus, pool, mortal_tools))
 
     tools = MemoryTools()
-    fact = await finish(command, make_executor(bus, pool, tools))
+    deps = make_dependencies(bus, pool, tools)
+    fact = await finish(command, replace(deps, now=lambda: deps.now() + 1000 * command.timeout_s))
 
     assert fact.error is not None
     assert fact.error.kind == "timeout"

@@ -1,27 +1,18 @@
-"""Where a run ends though its program would go on: limits, grants, and no sandbox at all."""
+"""Ends of a run before its program's end: limits, grants, and missing sandboxes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.errors import Retryable
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.domain.limits import RunLimits
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
-from services.executor.tests.nested import capability
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+from services.executor.tests.support.builders import capability, make_command
+from services.executor.tests.support.harness import finish, make_dependencies
 
 
 async def nothing(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -32,15 +23,13 @@ async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
     return await api.call("n1", "fs:read", {"path": "/x"})
 
 
-async def test_a_tool_outside_the_grant_of_a_dry_run_ends_it_and_is_never_called(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_tool_outside_the_grant_of_a_dry_run_ends_it_and_is_never_called() -> None:
     tools = MemoryTools()
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools)
     command = make_command("read", tools=["fs:stat"])
     grant = command.grant.model_copy(update={"dry_run": True})
 
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+    fact = await finish(command.model_copy(update={"grant": grant}), deps)
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool, fact.error.node_id) == ("denied", "fs:read", "n1")
@@ -49,16 +38,14 @@ async def test_a_tool_outside_the_grant_of_a_dry_run_ends_it_and_is_never_called
     assert fact.task_results == ()
 
 
-async def test_a_run_calls_only_so_many_capabilities(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_calls_only_so_many_capabilities() -> None:
     async def eager(api: ProgramApi, args: JsonObject) -> JsonValue:
         return [await api.capability("n1", 0) for _ in range(4)]
 
     pool = MemoryPool({"eager": eager, "nothing": nothing})
     limits = RunLimits(max_capability_calls=3)
-    executor = make_executor(MemoryBus(), pool, MemoryTools(), limits)
-    fact = await finish(make_command("eager", injected=[capability("a:b", "nothing")]), executor)
+    deps = make_dependencies(MemoryBus(), pool, MemoryTools(), limits)
+    fact = await finish(make_command("eager", injected=[capability("a:b", "nothing")]), deps)
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.node_id) == ("call_limit", "n1")
@@ -66,30 +53,26 @@ async def test_a_run_calls_only_so_many_capabilities(
     assert len(fact.nested) == 3
 
 
-async def test_a_refused_call_does_not_cut_off_those_under_way(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_refused_call_does_not_cut_off_those_under_way() -> None:
     async def both(api: ProgramApi, args: JsonObject) -> JsonValue:
         calls = (api.call("n1", "api:a"), api.call("n2", "cap:x"), api.call("n3", "api:b"))
         return list(await asyncio.gather(*calls))
 
-    executor = make_executor(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
-    fact = await finish(make_command("both"), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"both": both}), MemoryTools())
+    fact = await finish(make_command("both"), deps)
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool) == ("denied", "cap:x")
     assert [(task.tool, task.success) for task in fact.task_results] == [("api:a", True)]
 
 
-async def test_a_grant_for_other_code_starts_nothing(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_grant_for_other_code_starts_nothing() -> None:
     pool = MemoryPool({"read": read_once})
     command = make_command("read")
     grant = command.grant.model_copy(update={"code_hash": "beef"})
 
-    executor = make_executor(MemoryBus(), pool, MemoryTools())
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+    deps = make_dependencies(MemoryBus(), pool, MemoryTools())
+    fact = await finish(command.model_copy(update={"grant": grant}), deps)
 
     assert fact.error is not None
     assert fact.error.kind == "denied"
@@ -104,9 +87,6 @@ async def test_a_grant_for_other_code_starts_nothing(
     ],
 )
 async def test_a_run_that_calls_too_much_is_stopped(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
     limits: RunLimits,
     kind: str,
 ) -> None:
@@ -115,83 +95,73 @@ async def test_a_run_that_calls_too_much_is_stopped(
             await api.call("n1", "api:a", {"round": i})
         return None
 
-    executor = make_executor(MemoryBus(), MemoryPool({"greedy": greedy}), MemoryTools(), limits)
-    fact = await finish(make_command("greedy"), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"greedy": greedy}), MemoryTools(), limits)
+    fact = await finish(make_command("greedy"), deps)
 
     assert fact.error is not None
     assert fact.error.kind == kind
 
 
-async def test_a_run_that_logs_too_much_is_stopped(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_that_logs_too_much_is_stopped() -> None:
     async def talk(api: ProgramApi, args: JsonObject) -> JsonValue:
         for _ in range(100):
             api.log("x" * 100)
         return None
 
     limits = RunLimits(max_message_bytes=1000)
-    executor = make_executor(MemoryBus(), MemoryPool({"talk": talk}), MemoryTools(), limits)
-    fact = await finish(make_command("talk"), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"talk": talk}), MemoryTools(), limits)
+    fact = await finish(make_command("talk"), deps)
 
     assert fact.error is not None
     assert fact.error.kind == "output_limit"
 
 
-async def test_a_run_that_reports_too_much_is_stopped(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_that_reports_too_much_is_stopped() -> None:
     async def forge(api: ProgramApi, args: JsonObject) -> JsonValue:
         for index in range(100):
             api.round(f"l{index}")
         return None
 
-    executor = make_executor(
+    deps = make_dependencies(
         MemoryBus(), MemoryPool({"forge": forge}), MemoryTools(), RunLimits(max_message_bytes=1000)
     )
-    fact = await finish(make_command("forge"), executor)
+    fact = await finish(make_command("forge"), deps)
 
     assert fact.error is not None
     assert fact.error.kind == "output_limit"
 
 
-async def test_an_answer_that_is_too_large_is_the_tools_failure(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_an_answer_that_is_too_large_is_the_tools_failure() -> None:
     tools = MemoryTools({"fs:read": answering("x" * 2000)})
     limits = RunLimits(max_message_bytes=1000)
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools, limits)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools, limits)
 
-    fact = await finish(make_command("read"), executor)
+    fact = await finish(make_command("read"), deps)
 
     assert fact.error is not None
     assert fact.error.kind == "tool_error"
     assert "2002 bytes" in fact.error.message
 
 
-async def test_without_a_sandbox_the_command_is_tried_again(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_without_a_sandbox_the_command_is_tried_again() -> None:
     bus, pool = MemoryBus(), MemoryPool({"": nothing})
     pool.problem = "deno cannot be started"
     command = make_command("")
 
     with pytest.raises(Retryable, match="deno cannot be started"):
-        await finish(command, make_executor(bus, pool, MemoryTools()))
+        await finish(command, make_dependencies(bus, pool, MemoryTools()))
 
     pool.problem = None
-    assert (await finish(command, make_executor(bus, pool, MemoryTools()))).success
+    assert (await finish(command, make_dependencies(bus, pool, MemoryTools()))).success
 
 
-async def test_a_program_that_takes_too_long_ends_in_a_timeout(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_program_that_takes_too_long_ends_in_a_timeout() -> None:
     async def wait(api: ProgramApi, args: JsonObject) -> JsonValue:
         await asyncio.Event().wait()
         return None
 
-    executor = make_executor(MemoryBus(), MemoryPool({"wait": wait}), MemoryTools())
-    fact = await finish(make_command("wait", timeout_s=0.05), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"wait": wait}), MemoryTools())
+    fact = await finish(make_command("wait", timeout_s=0.05), deps)
 
     assert fact.error is not None
     assert fact.error.kind == "timeout"

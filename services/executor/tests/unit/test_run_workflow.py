@@ -1,31 +1,24 @@
-"""One run from command to fact, on fakes."""
+"""One run from command to event, on fakes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
 from pml_common.contracts import ids
-from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import BranchDecision, TraceEvent
+from pml_common.contracts.trace import BranchDecision
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi, ToolFailed
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies
 from pml_executor.ports import GatewayUnreachable
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 
 
 async def ensure(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """The sources' example: read the file if it is there, else create it and write."""
+    """Read the file if it exists, else create it and write."""
     path: JsonObject = {"path": args["path"]}
     file = await api.call("n1", "fs:stat", path)
     if api.decide("d1", isinstance(file, dict) and bool(file["exists"])):
@@ -48,18 +41,15 @@ async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
     [(True, ("n1", "d1", "n2"), "true", "hello"), (False, ("n1", "d1", "n3", "n4"), "false", None)],
 )
 async def test_both_branches_of_the_example_are_told_apart(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
     exists: bool,
     path: tuple[str, ...],
     outcome: str,
     result: JsonValue,
 ) -> None:
     tools = MemoryTools({"fs:stat": answering({"exists": exists}), "fs:read": answering("hello")})
-    executor = make_executor(MemoryBus(), MemoryPool({"ensure": ensure}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"ensure": ensure}), tools)
 
-    fact = await finish(make_command("ensure", {"path": "/x"}), executor)
+    fact = await finish(make_command("ensure", {"path": "/x"}), deps)
 
     assert (fact.success, fact.result, fact.error) == (True, result, None)
     assert fact.executed_path == path
@@ -68,9 +58,7 @@ async def test_both_branches_of_the_example_are_told_apart(
     assert all(task.success for task in fact.task_results)
 
 
-async def test_a_call_is_stored_before_it_is_made_and_its_end_before_the_program_goes_on(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_call_is_stored_before_it_is_made_and_its_end_before_the_program_goes_on() -> None:
     bus, tools = MemoryBus(), MemoryTools()
     command = make_command("watch")
     seen: list[list[str]] = []
@@ -85,22 +73,20 @@ async def test_a_call_is_stored_before_it_is_made_and_its_end_before_the_program
         return None
 
     tools.tools["fs:read"] = look
-    await finish(command, make_executor(bus, MemoryPool({"watch": watch}), tools))
+    await finish(command, make_dependencies(bus, MemoryPool({"watch": watch}), tools))
 
     started = ["capability_start", "tool_start"]
     assert seen == [started, [*started, "tool_end"]]
     assert [e.type for e in await journal_of(bus, command)][-1] == "capability_end"
 
 
-async def test_a_run_handled_twice_states_the_same_fact_and_calls_nothing_again(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_run_handled_twice_states_the_same_fact_and_calls_nothing_again() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool({"ensure": ensure})
     tools.tools["fs:stat"] = answering({"exists": False})
     command = make_command("ensure", {"path": "/x"})
 
-    first = await finish(command, make_executor(bus, pool, tools))
-    second = await finish(command, make_executor(bus, pool, tools))
+    first = await finish(command, make_dependencies(bus, pool, tools))
+    second = await finish(command, make_dependencies(bus, pool, tools))
 
     assert first == second
     assert first.event_id == ids.effect_id(command.workflow_id, "run-finished")
@@ -108,9 +94,7 @@ async def test_a_run_handled_twice_states_the_same_fact_and_calls_nothing_again(
     assert tools.made == {"fs:stat": 1, "fs:create": 1, "fs:write": 1}
 
 
-async def test_a_tool_error_can_be_caught(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_tool_error_can_be_caught() -> None:
     async def careful(api: ProgramApi, args: JsonObject) -> JsonValue:
         try:
             return await api.call("n1", "fs:read")
@@ -120,7 +104,7 @@ async def test_a_tool_error_can_be_caught(
     tools = MemoryTools({"fs:read": ending(ToolOutcome(status="tool_error", message="no file"))})
     fact = await finish(
         make_command("careful"),
-        make_executor(MemoryBus(), MemoryPool({"careful": careful}), tools),
+        make_dependencies(MemoryBus(), MemoryPool({"careful": careful}), tools),
     )
 
     assert (fact.success, fact.result) == (True, "caught: no file")
@@ -138,17 +122,14 @@ async def test_a_tool_error_can_be_caught(
     ],
 )
 async def test_an_escaping_tool_error_names_tool_node_and_arguments(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
     outcome: ToolOutcome,
     kind: str,
     message: str,
 ) -> None:
     tools = MemoryTools({"fs:read": ending(outcome)})
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools)
 
-    fact = await finish(make_command("read"), executor)
+    fact = await finish(make_command("read"), deps)
 
     assert not fact.success
     assert fact.error is not None
@@ -157,18 +138,16 @@ async def test_an_escaping_tool_error_names_tool_node_and_arguments(
     assert fact.error.arguments == {"path": "/x"}
 
 
-async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_another_key(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_another_key() -> None:
     outcomes = [ToolOutcome(status="unknown"), ToolOutcome(status="ok", result="at last")]
 
     async def flaky(_: JsonObject) -> ToolOutcome:
         return outcomes.pop(0)
 
     tools = MemoryTools({"fs:read": flaky})
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools)
 
-    fact = await finish(make_command("read", repeatable_tools=["fs:read"]), executor)
+    fact = await finish(make_command("read", repeatable_tools=["fs:read"]), deps)
 
     assert (fact.success, fact.result) == (True, "at last")
     assert len({query.idempotency_key for query in tools.asked}) == 2
@@ -184,9 +163,6 @@ async def test_a_repeatable_tool_of_unknown_outcome_is_called_again_under_anothe
     ],
 )
 async def test_a_first_outcome_that_is_unknown_stands_where_the_second_tells_nothing(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    finish: Finish,
     second: ToolOutcome | GatewayUnreachable,
 ) -> None:
     outcomes = [ToolOutcome(status="unknown", message="it closed the connection"), second]
@@ -198,21 +174,19 @@ async def test_a_first_outcome_that_is_unknown_stands_where_the_second_tells_not
         return outcome
 
     tools = MemoryTools({"fs:read": flaky})
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), tools)
-    fact = await finish(make_command("read", repeatable_tools=["fs:read"]), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    fact = await finish(make_command("read", repeatable_tools=["fs:read"]), deps)
     assert fact.error is not None
     assert (fact.error.kind, fact.error.message) == ("outcome_unknown", "it closed the connection")
 
 
-async def test_an_unreachable_gateway_is_named(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_an_unreachable_gateway_is_named() -> None:
     class Nobody(MemoryTools):
         async def call(self, query: object) -> ToolOutcome:
             raise GatewayUnreachable("the gateway cannot be reached")
 
-    executor = make_executor(MemoryBus(), MemoryPool({"read": read_once}), Nobody())
-    fact = await finish(make_command("read"), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), Nobody())
+    fact = await finish(make_command("read"), deps)
 
     assert fact.error is not None
     assert (fact.error.kind, fact.error.tool) == ("internal", "fs:read")
@@ -220,9 +194,7 @@ async def test_an_unreachable_gateway_is_named(
     assert fact.task_results[0].error.kind == "outcome_unknown"
 
 
-async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is() -> None:
     async def careless(api: ProgramApi, args: JsonObject) -> JsonValue:
         calls = {asyncio.ensure_future(api.call(f"n{i}", "api:a", {"i": i})) for i in range(3)}
         await asyncio.sleep(0)
@@ -230,15 +202,13 @@ async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is(
 
     bus, tools = MemoryBus(), MemoryTools()
     command = make_command("careless")
-    fact = await finish(command, make_executor(bus, MemoryPool({"careless": careless}), tools))
+    fact = await finish(command, make_dependencies(bus, MemoryPool({"careless": careless}), tools))
 
     assert (fact.success, fact.result) == (True, 3)
     assert [task.success for task in fact.task_results] == [True, True, True]
 
 
-async def test_logs_and_branches_keep_their_order_in_the_journal(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_logs_and_branches_keep_their_order_in_the_journal() -> None:
     async def chatty(api: ProgramApi, args: JsonObject) -> JsonValue:
         api.log("before")
         api.decide("d1", True)
@@ -248,7 +218,7 @@ async def test_logs_and_branches_keep_their_order_in_the_journal(
 
     bus = MemoryBus()
     command = make_command("chatty")
-    await finish(command, make_executor(bus, MemoryPool({"chatty": chatty}), MemoryTools()))
+    await finish(command, make_dependencies(bus, MemoryPool({"chatty": chatty}), MemoryTools()))
 
     assert [entry.type for entry in await journal_of(bus, command)] == [
         "capability_start",

@@ -25,7 +25,7 @@ EVERYDAY = {"x86_64": (0, 1, 9, 11, 59, 202, 257, 281), "aarch64": (63, 64, 222,
 def verdict(
     program: bytes, machine: Machine, number: int, *args: int, arch: int | None = None
 ) -> int:
-    """What the kernel would do with a call: an interpreter of the few instructions in use."""
+    """Return the kernel's verdict on a call: an interpreter of the few instructions in use."""
     padded = [*args, 0, 0, 0, 0, 0, 0][:6]
     data = struct.pack("<iIQ6Q", number, arch or AUDIT_ARCH[machine], 0, *padded)
     lines = list(struct.iter_unpack("<HBBI", program))

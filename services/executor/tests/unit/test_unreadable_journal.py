@@ -1,7 +1,7 @@
-"""Journals that cannot be read, or lost some of what was stored: nothing is called again."""
+"""Journals that cannot be read, or lost stored entries: nothing is called again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -16,7 +16,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import StoredMessage
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, TRACE_RECORDED, MessageType
-from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -24,11 +24,9 @@ from pml_executor.adapters import bus_journal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, make_dependencies
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -45,7 +43,7 @@ POISON: dict[str, Envelope] = {
 
 
 class Held(MemoryTools):
-    """Whose `fs:write` has begun and does not end before it is let."""
+    """Tools whose `fs:write` begins and waits until it is released."""
 
     def __init__(self) -> None:
         super().__init__({"fs:write": self._write})
@@ -58,7 +56,7 @@ class Held(MemoryTools):
 
 
 class LaggingBus(MemoryBus):
-    """Whose first histories, `unseen` of them, lack the last two messages."""
+    """A bus whose first `unseen` histories lack the last two messages."""
 
     unseen = 0
 
@@ -88,27 +86,25 @@ def cancel(run: RunWorkflow) -> CancelRun:
     )
 
 
-async def interrupted(bus: MemoryBus, command: RunWorkflow, make: MakeExecutor) -> None:
-    """An executor dies in the middle of the second call."""
+async def interrupted(bus: MemoryBus, command: RunWorkflow) -> None:
+    """Run until the second call is under way, and stop the executor there."""
     tools = Held()
-    dying = asyncio.ensure_future(on_run_workflow(command, make(bus, POOL, tools)))
-    async with asyncio.timeout(10):
+    dying = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
+    async with asyncio.timeout(60):
         await tools.begun.wait()
     dying.cancel()
     await asyncio.gather(dying, return_exceptions=True)
 
 
 @pytest.mark.parametrize("kind", POISON)
-async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(
-    make_command: MakeCommand, make_executor: MakeExecutor, kind: str
-) -> None:
+async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(kind: str) -> None:
     bus, tools, command = MemoryBus(), MemoryTools(), make_command("two")
     poison(bus, command, kind)
-    executor = make_executor(bus, POOL, tools)
+    deps = make_dependencies(bus, POOL, tools)
     with pytest.raises(Unreadable, match="message 1 cannot be read") as unreadable:
-        await on_run_workflow(command, executor)
+        await on_run_workflow(command, deps)
     with pytest.raises(Unreadable):
-        await on_cancel_run(cancel(command), executor)
+        await on_cancel_run(cancel(command), deps)
     assert tools.made == {}
     tries = [dispose(unreadable.value, EXECUTOR_ON_RUN_WORKFLOW, n) for n in (1, 2, 3)]
     assert [type(one) for one in tries] == [Retry, Retry, DeadLetter]
@@ -116,11 +112,11 @@ async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(
 
 @pytest.mark.parametrize("kind", POISON)
 async def test_a_run_under_way_stops_at_the_first_append_after_what_cannot_be_read(
-    make_command: MakeCommand, make_executor: MakeExecutor, kind: str
+    kind: str,
 ) -> None:
     bus, tools, command = MemoryBus(), Held(), make_command("two")
-    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
-    async with asyncio.timeout(10):
+    running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
+    async with asyncio.timeout(60):
         await tools.begun.wait()
         poison(bus, command, kind)
         tools.release.set()
@@ -129,12 +125,10 @@ async def test_a_run_under_way_stops_at_the_first_append_after_what_cannot_be_re
     assert tools.made == {"fs:read": 1, "fs:write": 1}
 
 
-async def test_each_append_names_the_one_before_it(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_each_append_names_the_one_before_it() -> None:
     bus, command = MemoryBus(), make_command("two")
-    await interrupted(bus, command, make_executor)
-    await finish(command, make_executor(bus, POOL, MemoryTools()))
+    await interrupted(bus, command)
+    await finish(command, make_dependencies(bus, POOL, MemoryTools()))
     stored = await bus.history(command.scope, str(command.workflow_id), of=TRACE_RECORDED)
     appends = [(each.sequence, getattr(each.message, "previous", None)) for each in stored]
     assert [previous for _, previous in appends] == [0, *(sequence for sequence, _ in appends[:-1])]
@@ -142,27 +136,27 @@ async def test_each_append_names_the_one_before_it(
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
 async def test_a_run_whose_journal_lost_an_append_in_its_midst_calls_nothing_again(
-    make_command: MakeCommand, make_executor: MakeExecutor, lost: int
+    lost: int,
 ) -> None:
     bus, command = MemoryBus(), make_command("two")
-    await interrupted(bus, command, make_executor)
+    await interrupted(bus, command)
     del bus.broker.stream("evt", "executor").messages[lost]
     tools = MemoryTools()
-    executor = make_executor(bus, POOL, tools)
+    deps = make_dependencies(bus, POOL, tools)
     with pytest.raises(Unreadable, match=f"message {lost + 2} cannot be read: it was stored after"):
-        await on_run_workflow(command, executor)
+        await on_run_workflow(command, deps)
     with pytest.raises(Unreadable):
-        await on_cancel_run(cancel(command), executor)
+        await on_cancel_run(cancel(command), deps)
     assert tools.made == {}
 
 
 async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
-    make_command: MakeCommand, make_executor: MakeExecutor, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
     bus, tools, command = MemoryBus(), Held(), make_command("two")
-    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
-    async with asyncio.timeout(10):
+    running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
+    async with asyncio.timeout(60):
         await tools.begun.wait()
         gone = bus.broker.stream("evt", "executor").messages.pop()
         tools.release.set()
@@ -177,13 +171,13 @@ def test_what_is_lost_is_given_up_at_its_first_delivery() -> None:
 
 
 async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
-    make_command: MakeCommand, make_executor: MakeExecutor, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The run was taken over meanwhile: it is another's, and nothing of it is missing."""
+    """The run was taken over meanwhile, so it is fenced, and nothing of it is missing."""
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
     bus, tools, command = LaggingBus(), Held(), make_command("two")
-    running = asyncio.ensure_future(on_run_workflow(command, make_executor(bus, POOL, tools)))
-    async with asyncio.timeout(10):
+    running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
+    async with asyncio.timeout(60):
         await tools.begun.wait()
         stored = bus.broker.stream("evt", "executor").messages
         last = stored[-1].sequence

@@ -1,15 +1,15 @@
-"""What walls are made of, as data."""
+"""Walls as data: command lines, rules, limits and statuses."""
 
 import struct
 
 import pytest
 
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, descriptors, libraries
-from pml_executor.domain.cgroups import Place, killed, places, values
-from pml_executor.domain.deaths import Death, cause_of
+from pml_executor.domain.cgroups import GroupLocation, group_locations, group_settings, oom_killed
+from pml_executor.domain.endings import ProcessExit, exit_error
 from pml_executor.domain.landlock import DATA, FOLDER, PROGRAM, Right, rule, rules_for, ruleset
 from pml_executor.domain.resources import Resources, data_mib, resident_mib
-from pml_executor.domain.walls import NO_WALLS, Walls, unconfined
+from pml_executor.domain.walls import NO_WALLS, Walls, missing_confinement
 
 LDD = """\tlinux-vdso.so.1 (0x00007f5f12502000)
 \tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f5f0c520000)
@@ -83,16 +83,16 @@ def test_resident_memory_is_counted_in_pages() -> None:
 @pytest.mark.parametrize(
     ("death", "kind", "words"),
     [
-        (Death(-9, "fatal: out of memory", outgrown=True), "memory_limit", "512 MiB"),
-        (Death(-5, "fatal: JavaScript heap out of memory"), "memory_limit", "128 MiB"),
-        (Death(-24), "timeout", "processor time"),
-        (Death(-9), "internal", "killed"),
-        (Death(3), "internal", "status 3"),
-        (Death(3, "oh no"), "internal", "status 3: oh no"),
+        (ProcessExit(-9, "fatal: out of memory", exceeded_memory=True), "memory_limit", "512 MiB"),
+        (ProcessExit(-5, "fatal: JavaScript heap out of memory"), "memory_limit", "128 MiB"),
+        (ProcessExit(-24), "timeout", "processor time"),
+        (ProcessExit(-9), "internal", "killed"),
+        (ProcessExit(3), "internal", "status 3"),
+        (ProcessExit(3, "oh no"), "internal", "status 3: oh no"),
     ],
 )
-def test_a_death_is_told_as_what_it_was(death: Death, kind: str, words: str) -> None:
-    found, text = cause_of(death, max_heap_mib=128, max_rss_mib=512)
+def test_a_death_is_told_as_what_it_was(death: ProcessExit, kind: str, words: str) -> None:
+    found, text = exit_error(death, max_heap_mib=128, max_rss_mib=512)
     assert found == kind
     assert words in text
 
@@ -114,15 +114,15 @@ HELD = "Name:\tdeno\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"
 
 
 def test_the_kernel_has_the_last_word_on_what_a_process_is_held_to() -> None:
-    assert unconfined(HELD, "bubblewrap") is None
-    assert unconfined(HELD.replace("Seccomp:\t2", "Seccomp:\t0"), "landlock") == (
+    assert missing_confinement(HELD, "bubblewrap") is None
+    assert missing_confinement(HELD.replace("Seccomp:\t2", "Seccomp:\t0"), "landlock") == (
         "Seccomp is 0, not 2"
     )
-    assert unconfined("", "seccomp") == "NoNewPrivs is not told, not 1"
+    assert missing_confinement("", "seccomp") == "NoNewPrivs is not reported, not 1"
     capable = HELD.replace("0" * 16, "000001ffffffffff")
-    assert unconfined(capable, "seccomp") is None
+    assert missing_confinement(capable, "seccomp") is None
     for outer in ("bubblewrap", "landlock"):
-        assert "CapEff" in (unconfined(capable, outer) or "")
+        assert "CapEff" in (missing_confinement(capable, outer) or "")
 
 
 V1 = """9:name=systemd:/
@@ -133,21 +133,32 @@ V1 = """9:name=systemd:/
 
 
 def test_control_groups_are_found_in_both_versions() -> None:
-    assert places(V1) == {"pids": Place("pids/", 1), "memory": Place("cpu,memory/box/of: ours", 1)}
+    assert group_locations(V1) == {
+        "pids": GroupLocation("pids/", 1),
+        "memory": GroupLocation("cpu,memory/box/of: ours", 1),
+    }
     mixed = "3:memory:/a\n0::/user.slice/b\n"
-    assert places(mixed) == {"memory": Place("memory/a", 1), "pids": Place("user.slice/b", 2)}
-    assert places("0::/\n") == {"memory": Place("", 2), "pids": Place("", 2)}
-    assert places("") == {}
+    assert group_locations(mixed) == {
+        "memory": GroupLocation("memory/a", 1),
+        "pids": GroupLocation("user.slice/b", 2),
+    }
+    assert group_locations("0::/\n") == {
+        "memory": GroupLocation("", 2),
+        "pids": GroupLocation("", 2),
+    }
+    assert group_locations("") == {}
 
 
 def test_a_control_group_bounds_memory_and_threads() -> None:
     resources = Resources(max_rss_mib=256)
-    assert values("memory", Place("", 1), resources) == {"memory.limit_in_bytes": str(2**28)}
-    assert values("memory", Place("", 2), resources) == {"memory.max": str(2**28)}
-    assert values("pids", Place("", 2), resources) == {"pids.max": "128"}
+    assert group_settings("memory", GroupLocation("", 1), resources) == {
+        "memory.limit_in_bytes": str(2**28)
+    }
+    assert group_settings("memory", GroupLocation("", 2), resources) == {"memory.max": str(2**28)}
+    assert group_settings("pids", GroupLocation("", 2), resources) == {"pids.max": "128"}
 
 
 def test_whom_the_kernel_ended_for_memory_is_counted() -> None:
-    assert killed("low 0\noom 1\noom_kill 1\n")
-    assert not killed("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")
-    assert not killed("")
+    assert oom_killed("low 0\noom 1\noom_kill 1\n")
+    assert not oom_killed("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")
+    assert not oom_killed("")

@@ -1,1 +1,1 @@
-"""Deno processes, the bus and their stand-ins, behind the ports."""
+"""Adapters of the ports: Deno processes, the bus, and in-memory implementations for tests."""

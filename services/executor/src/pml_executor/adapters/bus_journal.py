@@ -5,6 +5,8 @@ import logging
 from collections.abc import Sequence
 from uuid import uuid4
 
+from typing_extensions import override
+
 from pml_common.bus import names
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced, MessageLost, StaleServer
 from pml_common.bus.port import Bus, StoredMessage
@@ -15,19 +17,21 @@ from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import parked_under
+from pml_executor.ports import JournalStore
 
 log = logging.getLogger(__name__)
 
 _RETRY_DELAYS_S = (0.1, 0.3, *(1.0,) * 23)
-"""Never far apart: once the bus is back, waiting for it is the run's time again."""
+"""Short delays: once the bus is back, waiting counts as the run's time again."""
 LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 2.0, 2.0)
-"""How long a replica of the stream may lag behind what was stored there; so many refusals of a
-server that is behind are borne, too."""
+"""Waits for a replica of the stream that lags behind what was stored; their number is also that of
+the tolerated refusals by a server that is behind."""
 
 
-class BusJournal:
-    """Appends in order, each append naming the last sequence seen; whatever is queued while one
-    is under way goes with the next. An append that was begun is finished though nobody waits."""
+class BusJournal(JournalStore):
+    """Appends in order, each append naming the last sequence seen; entries queued while one is
+    under way go with the next. An append that has begun is finished even if its caller is
+    cancelled."""
 
     def __init__(self, bus: Bus, command: RunWorkflow) -> None:
         self._bus = bus
@@ -43,8 +47,8 @@ class BusJournal:
         self._flushing: asyncio.Task[None] | None = None
         self._failure: BusError | None = None
 
+    @override
     async def open(self, first: TraceEvent) -> RunJournal:
-        """See JournalStore."""
         try:
             await self._store((first,))
         except Fenced:
@@ -54,17 +58,17 @@ class BusJournal:
         return self._journal
 
     @property
+    @override
     def sequence(self) -> int:
-        """See JournalStore."""
         return self._last
 
+    @override
     def note(self, entry: TraceEvent) -> None:
-        """See JournalStore."""
         self._queued.append(entry)
         self._total += 1
 
+    @override
     async def append(self, *entries: TraceEvent) -> None:
-        """See JournalStore."""
         self._queued += entries
         self._total += len(entries)
         target = self._total
@@ -75,8 +79,8 @@ class BusJournal:
                 self._flushing = asyncio.create_task(self._flush())
             await asyncio.shield(self._flushing)
 
+    @override
     async def mark(self, mark: ParkMark) -> None:
-        """See JournalStore."""
         await self.append()
         await self._store((), mark)
         self._journal.marks.append(mark)
@@ -86,7 +90,7 @@ class BusJournal:
         try:
             await self._store(batch)
         except BusError as error:
-            self._failure = error  # whoever waits, or appends next, is told
+            self._failure = error  # raised to those that wait, or append next
         else:
             self._stored += len(batch)
             self._journal.add(batch)
@@ -94,8 +98,9 @@ class BusJournal:
             self._flushing = None
 
     async def _take_over(self) -> None:
-        """Read what is there and append nothing to it, which refuses its earlier writer. A run that
-        has ended, or parked under this very command, is let be: what came after is another's."""
+        """Read the journal and fence its earlier writer by an empty append. A run that has ended,
+        or was parked under this same command, is not fenced: a later writer is another command's.
+        """
         records = await self._records()
         appends = [each.message for each in records if isinstance(each.message, TraceRecorded)]
         recorded = [entry for append in appends for entry in append.entries]
@@ -106,10 +111,10 @@ class BusJournal:
         if not over:
             await self._store(())
             workflow = self._command.workflow_id
-            log.info("workflow %s: taken over, %d entries are there", workflow, len(recorded))
+            log.info("workflow %s: taken over with %d entries", workflow, len(recorded))
 
     async def _store(self, entries: Sequence[TraceEvent], mark: ParkMark | None = None) -> None:
-        """One append; asks again as long as it is not known whether it was stored. Raises
+        """Append once; retry while it is not known whether it was stored. Raises
         MessageLost."""
         event, behind = self._event(entries, mark), 0
         for delay in _RETRY_DELAYS_S:
@@ -128,7 +133,7 @@ class BusJournal:
         try:
             return await self._bus.publish(event, expected_last=self._last)
         except Fenced:
-            # Perhaps by ourselves: an earlier try may have been stored and its answer lost.
+            # Perhaps by ourselves: an earlier attempt may have been stored and its reply lost.
             records = await self._records_up_to_here()
             last = records[-1] if records else None
             if (
@@ -140,24 +145,24 @@ class BusJournal:
             raise
 
     async def _records_up_to_here(self) -> Sequence[StoredMessage]:
-        """The journal, to our own last append at least. Raises MessageLost where that is gone."""
+        """Return the journal, at least to our own last append. Raises MessageLost where that is gone."""
         records = await self._records()
         for delay in LAG_DELAYS_S:
             if (records and records[-1].sequence >= self._last) or not self._last:
                 return records
             await asyncio.sleep(delay)
             records = await self._records()
-        there = records[-1].sequence if records else 0
-        if there >= self._last:
+        found = records[-1].sequence if records else 0
+        if found >= self._last:
             return records
         scope, workflow = self._command.scope, self._command.workflow_id
         subject = names.subject_of(TRACE_RECORDED, scope, str(workflow))
         raise MessageLost(
-            subject, self._last, f"it was stored, and {there} is the last one there now"
+            subject, self._last, f"it was stored, and {found} is the last one there now"
         )
 
     async def _records(self) -> Sequence[StoredMessage]:
-        """The whole journal. Raises Unreadable."""
+        """Return the whole journal. Raises Unreadable."""
         scope, workflow = self._command.scope, self._command.workflow_id
         records = await self._bus.history(scope, str(workflow), of=TRACE_RECORDED)
         require_whole(records, scope, workflow)

@@ -1,4 +1,4 @@
-"""A control group for each sandbox process, where this one may make any."""
+"""Control groups of sandbox processes, where the executor may create any."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from pml_executor.domain.cgroups import Place, killed, places, values
+from pml_executor.domain.cgroups import GroupLocation, group_locations, group_settings, oom_killed
 from pml_executor.domain.resources import Resources
 
 _MOUNT = Path("/sys/fs/cgroup")
@@ -18,10 +18,10 @@ _numbers = count()
 
 
 class Group:
-    """One process's group, in as many folders as there are hierarchies."""
+    """The control group of one process, with a folder in each hierarchy."""
 
     def __init__(self, folders: Mapping[Path, Mapping[str, str]]) -> None:
-        """Raises OSError, and then leaves nothing."""
+        """Create the group. Raises OSError, and then leaves nothing."""
         self._folders = list(folders)
         try:
             for folder, settings in folders.items():
@@ -33,21 +33,22 @@ class Group:
             raise
 
     def add(self, pid: int) -> None:
-        """Put a process in. Raises OSError."""
+        """Move a process into the group. Raises OSError."""
         for folder in self._folders:
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
-    def ran_out(self) -> bool:
-        """Whether the kernel ended the process for its memory."""
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed the process for its memory."""
         for folder in self._folders:
             for name in _EVENTS:
                 with suppress(OSError):
-                    if killed((folder / name).read_text(encoding="ascii")):
+                    if oom_killed((folder / name).read_text(encoding="ascii")):
                         return True
         return False
 
     def remove(self) -> bool:
-        """Whether it is gone; the kernel keeps it for a moment after its process has ended."""
+        """Remove the group and return whether it is gone; the kernel keeps it for a moment after
+        its process has ended."""
         for folder in self._folders:
             with suppress(OSError):
                 folder.rmdir()
@@ -56,25 +57,25 @@ class Group:
 
 @dataclass(frozen=True)
 class Groups:
-    """What makes groups; `controllers` are those that this process may use."""
+    """Creates groups; `controllers` are those that the executor may use."""
 
-    controllers: Mapping[str, Place]
+    controllers: Mapping[str, GroupLocation]
     resources: Resources
 
     def new(self) -> Group:
-        """An empty group. Raises OSError."""
+        """Create an empty group. Raises OSError."""
         name = f"{_PREFIX}-{os.getpid()}-{next(_numbers)}"
         folders: dict[Path, dict[str, str]] = {}
         for controller, place in self.controllers.items():
             settings = folders.setdefault(_MOUNT / place.folder / name, {})
-            settings.update(values(controller, place, self.resources))
+            settings.update(group_settings(controller, place, self.resources))
         return Group(folders)
 
 
 def find_groups(resources: Resources) -> Groups:
-    """The controllers under which a group can be made here; often there are none."""
+    """Return the controllers under which a group can be created here; often there are none."""
     try:
-        own = places(_OWN.read_text(encoding="utf-8"))
+        own = group_locations(_OWN.read_text(encoding="utf-8"))
     except OSError:
         own = {}
     for place in own.values():
@@ -91,7 +92,7 @@ def _sweep(parent: Path) -> None:
                 folder.rmdir()
 
 
-def _works(controller: str, place: Place, resources: Resources) -> bool:
+def _works(controller: str, place: GroupLocation, resources: Resources) -> bool:
     if place.version != 1:
         with suppress(OSError):  # a group that holds processes passes no controller on
             switch = _MOUNT / place.folder / "cgroup.subtree_control"

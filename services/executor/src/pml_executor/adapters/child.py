@@ -1,6 +1,6 @@
 """A child process with pipes on the event loop.
 
-Not asyncio's own: uvloop forks, which copies the page tables of the executor and holds its loop up
+Not asyncio's own: uvloop forks, which copies the page tables of the executor and blocks its loop
 for some 4 ms at every start; `subprocess` uses vfork and takes a tenth of that.
 """
 
@@ -22,10 +22,11 @@ _SIGNALLED = 128
 
 
 class Child:
-    """`stdout` and `stderr` are read, `write` never waits; `close` ends it all.
+    """A child process: `stdout` and `stderr` are stream readers, `write` never waits, `close` ends
+    the process and its pipes.
 
-    A process that only watches over another (bubblewrap) is told that one by `watches`: then it
-    is the other that is meant, ended and awaited, and its watcher ends with it.
+    A process that only supervises another one (bubblewrap) is given that one's id by `supervises`:
+    then `pid`, `kill` and `close` refer to the other, and its supervisor ends with it.
     """
 
     def __init__(
@@ -51,8 +52,8 @@ class Child:
         thread: Executor | None = None,
     ) -> "Child":
         """Start a program at the root folder, in a session of its own, so that a Ctrl-C at the
-        terminal is left to its parent. `inherited` descriptors stay open in it; a `thread` starts
-        it with its own restrictions. Raises OSError."""
+        terminal reaches only its parent. `inherited` descriptors stay open in it; started on a
+        `thread`, it inherits that thread's restrictions. Raises OSError."""
         pipe = subprocess.PIPE
         popen = partial(
             subprocess.Popen[bytes],
@@ -66,7 +67,7 @@ class Child:
             bufsize=0,
             pass_fds=inherited,
         )
-        # Half a millisecond either way, which the loop waits: so no start is ever cut in two.
+        # Blocks the loop for half a millisecond, so that a start cannot be cancelled halfway.
         process = popen() if thread is None else thread.submit(popen).result()
         pipes = [
             cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
@@ -84,14 +85,14 @@ class Child:
             process.wait()
             if writer is not None:
                 writer.close()
-            for pipe in pipes:  # the one that was being connected is closed already
+            for pipe in pipes:  # the one that was being connected is already closed
                 pipe.close()
             for _, transport in outputs:
                 transport.close()
             raise
 
-    def watches(self, pid: int) -> None:
-        """This process only watches over that one; which may be gone already."""
+    def supervises(self, pid: int) -> None:
+        """Make `pid`, a child of this process, the process meant; it may be gone already."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(pid)
             if _parent(pid) == self._process.pid:
@@ -110,11 +111,11 @@ class Child:
         return self._status(self._process.poll())
 
     def write(self, data: bytes) -> None:
-        """Hand data over; what a dead process no longer reads is dropped."""
+        """Queue data for stdin; dropped if the process has ended."""
         self._stdin.write(data)
 
     def kill(self) -> None:
-        """End it with SIGKILL, unless it has ended."""
+        """Send SIGKILL, unless the process has ended."""
         with suppress(ProcessLookupError):
             if self._watched_descriptor is not None:
                 signal.pidfd_send_signal(self._watched_descriptor, signal.SIGKILL)
@@ -122,12 +123,12 @@ class Child:
                 self._process.kill()
 
     async def ended(self, timeout: float) -> int:
-        """Its exit status once it has ended. Raises TimeoutError."""
+        """Wait for the end of the process and return its exit status. Raises TimeoutError."""
         if sys.platform != "linux" or self._process.poll() is not None:
             status = await asyncio.to_thread(self._wait, timeout)
         else:
             async with asyncio.timeout(timeout):
-                # A descriptor that turns readable, where subprocess would sleep between looks.
+                # The descriptor turns readable at the end, where subprocess would poll.
                 descriptor = os.pidfd_open(self._process.pid)
                 try:
                     await _readable(descriptor)
@@ -144,11 +145,11 @@ class Child:
 
     def _status(self, status: int | None) -> int | None:
         if self._watched and status is not None and status > _SIGNALLED:
-            return _SIGNALLED - status  # as a watcher passes a signal on
+            return _SIGNALLED - status  # a supervisor exits with 128 + the signal's number
         return status
 
     async def close(self, timeout: float) -> None:
-        """Kill it, wait for its end, and let go of its pipes. Raises TimeoutError."""
+        """Kill the process, wait for its end, and close its pipes. Raises TimeoutError."""
         self.kill()
         self._stdin.close()
         try:
@@ -186,7 +187,7 @@ async def _readable(descriptor: int) -> None:
 
 
 def _parent(pid: int) -> int | None:
-    """The id of a process's parent; None when it is gone."""
+    """Return the id of a process's parent; None when it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

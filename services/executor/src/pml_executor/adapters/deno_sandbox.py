@@ -1,4 +1,4 @@
-"""One Deno process that runs programs, one at a time (runtime/host.js)."""
+"""A Deno process that runs programs, one at a time (runtime/host.js)."""
 
 import asyncio
 import logging
@@ -7,25 +7,28 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from typing_extensions import override
+
 from pml_common.contracts.error import ErrorKind
 from pml_executor.adapters.cgroups import Group, Groups
 from pml_executor.adapters.child import Child
+from pml_executor.adapters.frame_channel import FrameChannel
 from pml_executor.adapters.launch import Launch, Plain
-from pml_executor.adapters.threads import (
-    Outline,
-    can_tell,
-    ends_at,
-    gone,
-    outline,
-    workers_and_outline,
+from pml_executor.adapters.process_starter import SandboxProcess
+from pml_executor.adapters.procfs import (
+    ThreadSnapshot,
+    can_inspect_threads,
+    has_default_action,
+    thread_snapshot,
+    workers_and_snapshot,
+    workers_gone,
 )
-from pml_executor.adapters.watchdog import Watchdog, hold_to, renew_processor_time
-from pml_executor.adapters.wire import Wire
-from pml_executor.domain.deaths import Death, cause_of
+from pml_executor.adapters.watchdog import Watchdog, apply_limits, extend_cpu_limit
+from pml_executor.domain.endings import ProcessExit, exit_error
 from pml_executor.domain.protocol import (
     Answer,
     Hello,
-    HostSaid,
+    HostMessage,
     Pause,
     Program,
     ProgramMessage,
@@ -36,10 +39,10 @@ from pml_executor.ports import SandboxBroken, SandboxUnavailable
 
 log = logging.getLogger(__name__)
 
-_END_PATIENCE_S = 5.0
-_RENEW_PATIENCES = 3
-"""Times as long as for its stop a host has for the next Worker's start: one that does not get the
-order must not hold up the next run."""
+_END_TIMEOUT_S = 5.0
+_RENEW_TIMEOUT_FACTOR = 3
+"""Timeout of the next Worker's start, as a multiple of that of the former one's stop: a host that
+does not receive the order must not delay the next run."""
 _LATE_MESSAGES = 1000
 _REMOVALS = 20
 _REMOVAL_INTERVAL_S = 0.01
@@ -57,59 +60,59 @@ async def _nothing() -> str:
 
 @dataclass(frozen=True)
 class DenoCommand:
-    """How a process is started, and what it is held to; `worker` has the code of its Workers."""
+    """Command line, timeouts and limits of a process; `worker` returns the code of its Workers."""
 
     argv: Sequence[str]
     max_message_bytes: int
     max_heap_mib: int
     worker: Callable[[], Awaitable[str]] = _nothing
-    start_patience_s: float = 10.0
-    stop_patience_s: float = 1.0
+    start_timeout_s: float = 10.0
+    stop_timeout_s: float = 1.0
     launch: Launch = field(default_factory=Plain)
     walls: Walls = NO_WALLS
     resources: Resources = field(default_factory=Resources)
     groups: Groups | None = None
 
 
-class DenoSandbox:
-    """See Sandbox. Made by `start`; `close` leaves nothing of it.
+class DenoSandbox(SandboxProcess):
+    """A sandbox process. Created by `start`; `close` leaves nothing of it.
 
-    A program that came to its end by itself is stopped by `finish`, and `renew` makes the process
-    ready for another, in a fresh Worker, once the kernel shows that the former one is gone.
+    `finish` stops a program that ended by itself, and `renew` makes the process ready for another,
+    in a fresh Worker, once the kernel shows that the former one is gone.
     """
 
     def __init__(self, child: Child, command: DenoCommand, secret: str) -> None:
         self._child = child
         self._command = command
-        self._wire = Wire(child, secret, command.max_message_bytes)
+        self._channel = FrameChannel(child, secret, command.max_message_bytes)
         self._watchdog = Watchdog(child.pid, command.resources, child.kill)
         self._group: Group | None = None
         self._workers: frozenset[int] = frozenset()
-        self._first: Outline | None = None
+        self._first: ThreadSnapshot | None = None
         self._runs = 0
         self._finished = False
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
-        """A process whose Worker waits for its program. Raises SandboxUnavailable."""
+        """Start a process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
             code = await command.worker()
-            async with asyncio.timeout(command.start_patience_s):
+            async with asyncio.timeout(command.start_timeout_s):
                 child = await command.launch(command.argv, ENVIRONMENT)
         except OSError as error:  # among them TimeoutError
             raise SandboxUnavailable(f"{command.argv[0]} cannot be started: {error}") from error
         secret = secrets.token_hex(16)
         sandbox = cls(child, command, secret)
         try:
-            async with asyncio.timeout(command.start_patience_s):
+            async with asyncio.timeout(command.start_timeout_s):
                 most = command.max_message_bytes
                 hello = Hello(secret=secret, max_body_bytes=most, worker=code)
-                sandbox._wire.write(hello.model_dump_json().encode())
+                sandbox._channel.write(hello.model_dump_json().encode())
                 await sandbox._started()
-            sandbox._hold()
+            sandbox._apply_limits()
         except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()
-            why = str(error) or f"not ready within {command.start_patience_s:g} s"
+            why = str(error) or f"not ready within {command.start_timeout_s:g} s"
             raise SandboxUnavailable(f"a sandbox process did not start: {why}") from error
         except BaseException:
             await sandbox.close()
@@ -122,137 +125,142 @@ class DenoSandbox:
         return self._child.pid
 
     @property
+    @override
     def alive(self) -> bool:
-        """Whether the process still runs."""
         return self._child.returncode is None
 
     @property
+    @override
     def finished(self) -> bool:
-        """Whether it may be used again, if it can be renewed."""
         return self._finished
 
+    @override
     async def run(self, program: Program) -> None:
-        """See Sandbox."""
         self._runs += 1
         self._finished = False
         if self._runs > 1:
-            renew_processor_time(self.pid, self._command.resources)
+            extend_cpu_limit(self.pid, self._command.resources)
         self._watchdog.start()
-        self._wire.write(program.model_dump_json().encode(), "program")
+        self._channel.write(program.model_dump_json().encode(), "program")
 
+    @override
     async def receive(self) -> ProgramMessage:
-        """See Sandbox."""
         message = await self._next()
-        if not isinstance(message, HostSaid):
+        if not isinstance(message, HostMessage):
             return message
         raise SandboxBroken(_HOST_ERRORS.get(message.kind, "internal"), message.message)
 
+    @override
     def answer(self, answer: Answer) -> None:
-        """See Sandbox."""
         if not self._finished:
-            self._wire.write(answer.model_dump_json().encode(), "program")
+            self._channel.write(answer.model_dump_json().encode(), "program")
 
+    @override
     def pause(self) -> None:
-        """See Sandbox."""
         if not self._finished:
-            self._wire.write(Pause().model_dump_json().encode(), "program")
+            self._channel.write(Pause().model_dump_json().encode(), "program")
 
+    @override
     def finish(self) -> None:
-        """See Sandbox."""
         if self._runs < self._command.resources.runs and len(self._workers) == 1:
             self._finished = True
-            self._wire.order("stop")
+            self._channel.send_order("stop")
         else:
             self.kill()
 
+    @override
     async def renew(self) -> bool:
-        """Whether it can run another program, as well as if it were new; the watch over the last
-        one ends with that one's Worker."""
+        """Prepare another run and return whether the process is as good as new; the watchdog of
+        the last run stops once that one's Worker is gone."""
         if not self._finished:
             return False
         try:
-            async with asyncio.timeout(self._command.stop_patience_s):
+            async with asyncio.timeout(self._command.stop_timeout_s):
                 await self._stopped()
-                nonce = await self._wire.check()
+                nonce = await self._channel.check()
             self._watchdog.stop()
-            async with asyncio.timeout(_RENEW_PATIENCES * self._command.stop_patience_s):
+            async with asyncio.timeout(_RENEW_TIMEOUT_FACTOR * self._command.stop_timeout_s):
                 await self._started(nonce)
         except (TimeoutError, SandboxBroken) as error:
             log.info("sandbox process %d is not used again: %r", self.pid, error)
             return False
-        return self.alive and self._wire.silent and self._as_new() and self._watchdog.fits
+        return (
+            self.alive and self._channel.silent and self._as_new() and self._watchdog.within_bounds
+        )
 
     def _as_new(self) -> bool:
-        """Whether the kernel sees one Worker in it, and nothing that was not there at first."""
-        now = outline(self.pid)
-        alone = len(self._workers) == 1 and now is not None and now.within(self._first)
-        # Out of processor time it gets that signal; Deno itself handles others, and late.
-        return alone and ends_at(self.pid, signal.SIGXCPU)
+        """Whether the kernel shows one Worker in it, and nothing that was not there at first."""
+        now = thread_snapshot(self.pid)
+        alone = len(self._workers) == 1 and now is not None and now.adds_nothing_to(self._first)
+        # The signal it gets when out of processor time; Deno itself handles others, and late.
+        return alone and has_default_action(self.pid, signal.SIGXCPU)
 
+    @override
     def kill(self) -> None:
-        """Stop the program now, wherever it is."""
         self._finished = False
         self._child.kill()
         self._watchdog.stop()
 
+    @override
     async def close(self) -> None:
-        """Kill the process and wait until nothing of it is left."""
         self.kill()
         try:
-            await self._child.close(_END_PATIENCE_S)
+            await self._child.close(_END_TIMEOUT_S)
         except TimeoutError:
             log.error("sandbox process %d does not end", self._child.pid)
-        await self._wire.close()
+        await self._channel.close()
         for _ in range(_REMOVALS):
             if self._group is None or self._group.remove():
                 break
             await asyncio.sleep(_REMOVAL_INTERVAL_S)
 
-    def _hold(self) -> None:
-        """Set limits, before any code but our own runs there. Raises OSError."""
-        hold_to(self.pid, self._command.resources)
+    def _apply_limits(self) -> None:
+        """Set limits, before any code but our own runs in the process. Raises OSError."""
+        apply_limits(self.pid, self._command.resources)
         if self._command.groups is not None:
             self._group = self._command.groups.new()
             self._group.add(self.pid)
 
     async def _started(self, nonce: str = "") -> None:
-        """A fresh Worker waits for its program."""
-        self._wire.order("start", nonce)
+        """Start a fresh Worker and wait until it is ready for its program."""
+        self._channel.send_order("start", nonce)
         message = await self._next()
-        if not (isinstance(message, HostSaid) and message.kind == "ready"):
-            raise SandboxBroken("internal", f"its first words were {message}")
-        if can_tell():
-            self._workers, now = workers_and_outline(self.pid)
+        if not (isinstance(message, HostMessage) and message.kind == "ready"):
+            raise SandboxBroken("internal", f"its first message was {message}")
+        if can_inspect_threads():
+            self._workers, now = workers_and_snapshot(self.pid)
             self._first = self._first or now
 
     async def _stopped(self) -> None:
-        """Nothing of the last program is left, nor to be heard."""
+        """Wait until nothing of the last program is left, and drop its late messages."""
         for _ in range(_LATE_MESSAGES):
             message = await self._next()
-            if isinstance(message, HostSaid):
+            if isinstance(message, HostMessage):
                 break
         else:
             raise SandboxBroken("output_limit", "the program goes on after its end")
         if message.kind != "stopped":
             raise SandboxBroken("internal", message.message)
-        await gone(self.pid, self._workers)
+        await workers_gone(self.pid, self._workers)
 
-    async def _next(self) -> ProgramMessage | HostSaid:
-        message = await self._wire.read()
+    async def _next(self) -> ProgramMessage | HostMessage:
+        message = await self._channel.read()
         if message is None:
             raise await self._post_mortem()
         return message
 
     async def _post_mortem(self) -> SandboxBroken:
-        """Why the process ended by itself."""
+        """Return the error that tells why the process ended by itself."""
         try:
-            status = await self._child.ended(_END_PATIENCE_S)
+            status = await self._child.ended(_END_TIMEOUT_S)
         except TimeoutError:
             return SandboxBroken("internal", "the sandbox process closed its output")
-        last_words = await self._wire.last_words(_END_PATIENCE_S)
-        outgrown = self._watchdog.outgrown or (self._group is not None and self._group.ran_out())
-        kind, text = cause_of(
-            Death(status, last_words, outgrown),
+        stderr_tail = await self._channel.stderr_tail(_END_TIMEOUT_S)
+        exceeded_memory = self._watchdog.exceeded_memory or (
+            self._group is not None and self._group.out_of_memory()
+        )
+        kind, text = exit_error(
+            ProcessExit(status, stderr_tail, exceeded_memory),
             max_heap_mib=self._command.max_heap_mib,
             max_rss_mib=self._command.resources.max_rss_mib,
         )

@@ -1,7 +1,7 @@
-"""A thread under Landlock and a system call filter: what is started on it is held to them, too.
+"""A thread under Landlock and a system call filter, which processes started on it inherit.
 
-Both hold for one thread and all that comes of it, so a sandbox process costs no launcher; the
-rest of the executor is as free as before.
+Both apply to one thread and its descendants, so a sandbox process needs no launcher, and the rest
+of the executor is not restricted.
 """
 
 import ctypes
@@ -29,12 +29,13 @@ class _FilterProgram(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """The version of Landlock in this kernel; 0 where there is none."""
+    """Return the version of Landlock in this kernel; 0 where there is none."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, _ASK_VERSION))
 
 
 def confined_thread(program: bytes, rules: Mapping[str, Right] | None) -> Executor:
-    """A thread under the filter `program` and, unless None, with `rules` alone for its files.
+    """Start a thread under the filter `program` that, unless `rules` is None, can open only the
+    files these rules allow.
 
     Raises OSError when the kernel refuses.
     """
@@ -49,7 +50,7 @@ def confined_thread(program: bytes, rules: Mapping[str, Right] | None) -> Execut
 
 def _confine(program: bytes, rules: Mapping[str, Right] | None) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    for capability in _CAPABILITIES:  # refused to whoever is not root, and has none to pass on
+    for capability in _CAPABILITIES:  # refused without root, where there are none to pass on
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _done(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     if rules is not None:

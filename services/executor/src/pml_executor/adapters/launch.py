@@ -1,4 +1,4 @@
-"""Exits to start a sandbox process: as it is, from a confined thread, or inside bubblewrap."""
+"""Launchers of sandbox processes: plain, from a confined thread, or inside bubblewrap."""
 
 import asyncio
 import json
@@ -8,10 +8,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from typing_extensions import override
+
 from pml_executor.adapters.child import Child
 from pml_executor.domain.bubblewrap import descriptors
 
-_END_PATIENCE_S = 5.0
+_END_TIMEOUT_S = 5.0
 
 
 class Launch(Protocol):
@@ -21,72 +23,72 @@ class Launch(Protocol):
 
 
 @dataclass(frozen=True)
-class Plain:
-    """With nothing around it, or with what surrounds a `thread`."""
+class Plain(Launch):
+    """Starts it without walls, or under the restrictions of a `thread`."""
 
     thread: Executor | None = None
 
+    @override
     async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
-        """See Launch."""
         return await Child.start(argv, environment, thread=self.thread)
 
 
 @dataclass(frozen=True)
-class Bubblewrap:
-    """Inside the walls that `command` builds, under the filter `program`."""
+class Bubblewrap(Launch):
+    """Starts it inside the walls that `command` builds, under the filter `program`."""
 
     command: tuple[str, ...]
     program: bytes
 
+    @override
     async def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
-        """See Launch."""
         start = asyncio.ensure_future(self._start(argv, environment))
         try:
             return await asyncio.shield(start)
         except asyncio.CancelledError:
-            # Ended before it watches over its child, bwrap would leave it behind.
-            await asyncio.wait({start}, timeout=_END_PATIENCE_S)
+            # Ended before it supervises its child, bwrap would leave that behind.
+            await asyncio.wait({start}, timeout=_END_TIMEOUT_S)
             if not start.done():
                 start.cancel()
             elif start.exception() is None:
-                await start.result().close(_END_PATIENCE_S)
+                await start.result().close(_END_TIMEOUT_S)
             raise
 
     async def _start(self, argv: Sequence[str], environment: Mapping[str, str]) -> Child:
         program, info = os.pipe(), os.pipe()
-        told = os.fdopen(info[0], "rb", buffering=0)
+        info_pipe = os.fdopen(info[0], "rb", buffering=0)
         given = (program[0], info[1])
         try:
             os.write(program[1], self.program)  # fits in the pipe
             os.close(program[1])
             command = (*self.command, *descriptors(*given), *argv)
-            # Its own end of the reading side: else bwrap, told to write when its parent is dead,
-            # would die of that and leave its child waiting for ever.
+            # It inherits the reading side, too: else bwrap, writing after its parent's death, would
+            # die of SIGPIPE and leave its child waiting for ever.
             child = await Child.start(command, environment, inherited=(*given, info[0]))
         except BaseException:
-            told.close()
+            info_pipe.close()
             raise
         finally:
             for descriptor in given:
                 os.close(descriptor)
         try:
-            pid = await _child_pid(told)
+            pid = await _child_pid(info_pipe)
         except BaseException:
-            await child.close(_END_PATIENCE_S)
+            await child.close(_END_TIMEOUT_S)
             raise
         if pid is not None:
-            child.watches(pid)
+            child.supervises(pid)
         return child
 
 
-async def _child_pid(told: IO[bytes]) -> int | None:
-    """Whom bwrap has started; None when it failed before.
+async def _child_pid(pipe: IO[bytes]) -> int | None:
+    """Return the id of the process that bwrap has started; None when it failed before.
 
     Read to the end: bwrap writes in pieces, and a pipe closed too early would end it.
     """
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), told)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     try:
         return int(json.loads(await reader.readuntil(b"}"))["child-pid"])
     except asyncio.IncompleteReadError:

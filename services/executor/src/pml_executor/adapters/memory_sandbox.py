@@ -1,4 +1,4 @@
-"""Sandboxes without a process, for tests: programs are coroutines, looked up by their code."""
+"""In-memory sandboxes for tests: programs are coroutines, looked up by their code."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ from itertools import count
 from typing import TypedDict
 
 from pydantic import JsonValue
+from typing_extensions import override
 
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -27,11 +28,11 @@ from pml_executor.domain.protocol import (
     Returned,
     Threw,
 )
-from pml_executor.ports import SandboxUnavailable
+from pml_executor.ports import Sandbox, SandboxPool, SandboxUnavailable
 
 
 class ToolFailed(Exception):
-    """A tool's error, as the program sees it."""
+    """A tool's error, as raised in the program."""
 
     def __init__(self, call: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +40,7 @@ class ToolFailed(Exception):
 
 
 class CapabilityFailed(Exception):
-    """A capability's error, as its caller sees it."""
+    """A capability's error, as raised in its caller."""
 
     def __init__(self, capability: int, message: str) -> None:
         super().__init__(message)
@@ -47,10 +48,10 @@ class CapabilityFailed(Exception):
 
 
 @dataclass
-class _Wire:
-    """What a program and the capabilities that it calls share."""
+class _Shared:
+    """State that a program and the capabilities it calls share."""
 
-    say: Callable[[ProgramMessage], None]
+    send: Callable[[ProgramMessage], None]
     capabilities: Sequence["MemoryProgram"] = ()
     waiting: dict[int, asyncio.Future[JsonValue]] = field(
         default_factory=dict[int, asyncio.Future[JsonValue]]
@@ -60,12 +61,12 @@ class _Wire:
 
 
 class ProgramApi:
-    """What a program finds bound, or one call of a capability: `within` is its number, `path`
-    heads the ids of its nodes."""
+    """Interface of a program or, where `within` is its number, of one call of a capability; `path`
+    prefixes the ids of its nodes."""
 
-    def __init__(self, wire: _Wire, within: int | None = None, path: str = "") -> None:
+    def __init__(self, wire: _Shared, within: int | None = None, path: str = "") -> None:
         self._wire = wire
-        self._say = wire.say
+        self._send = wire.send
         self._within = within
         self._path = path
 
@@ -73,7 +74,7 @@ class ProgramApi:
         """Call a tool. Raises ToolFailed."""
         number = next(self._wire.calls)
         answer = self._wire.waiting[number] = asyncio.get_running_loop().create_future()
-        self._say(
+        self._send(
             CallMade(
                 kind="call",
                 id=number,
@@ -86,8 +87,8 @@ class ProgramApi:
         return await answer
 
     def _node(self, node: str | None, tool: str) -> str | None:
-        """As the Worker names it: with the way to it, and by its tool inside a capability where
-        the call site was not seen."""
+        """Return the node id that the Worker reports: with its path prefix, and named by its tool
+        for a call site inside a capability that the analysis did not find."""
         if node is None and self._within is None:
             return None
         return self._path + (node or f"dyn:{tool}")
@@ -97,7 +98,7 @@ class ProgramApi:
     ) -> JsonValue:
         """Call a capability, by its number among those injected. Raises CapabilityFailed."""
         number, at, given = next(self._wire.entered), self._path + node, args or {}
-        self._say(
+        self._send(
             Entered(
                 kind="entered",
                 id=number,
@@ -111,9 +112,9 @@ class ProgramApi:
         try:
             value = await self._wire.capabilities[capability](inner, given)
         except Exception as error:
-            self._say(Failed(kind="failed", id=number, **_failure(error)))
+            self._send(Failed(kind="failed", id=number, **_failure(error)))
             raise CapabilityFailed(number, str(error)) from error
-        self._say(Left(kind="left", id=number, value=value))
+        self._send(Left(kind="left", id=number, value=value))
         return value
 
     def decide(self, node: str, value: bool) -> bool:
@@ -122,7 +123,7 @@ class ProgramApi:
         return value
 
     def took(self, node: str, outcome: str, counted: int = 0) -> None:
-        """Report which way a decision went."""
+        """Report the outcome of a decision."""
         note = BranchNote(
             type="decision",
             within=self._within,
@@ -130,20 +131,20 @@ class ProgramApi:
             outcome=outcome,
             counted=counted,
         )
-        self._say(Noted(kind="noted", notes=(note,)))
+        self._send(Noted(kind="noted", notes=(note,)))
 
     def round(self, node: str, counted: int = 0) -> None:
-        """Report that a round of a loop begins."""
+        """Report the start of a round of a loop."""
         note = LoopNote(type="loop", within=self._within, node=self._path + node, counted=counted)
-        self._say(Noted(kind="noted", notes=(note,)))
+        self._send(Noted(kind="noted", notes=(note,)))
 
     def log(self, message: str) -> None:
         """Write to the console."""
         note = LogNote(type="log", within=self._within, level="info", message=message)
-        self._say(Noted(kind="noted", notes=(note,)))
+        self._send(Noted(kind="noted", notes=(note,)))
 
     def settle(self, answer: Answer) -> None:
-        """A call ended."""
+        """Resolve a call with its answer."""
         future = self._wire.waiting.pop(answer.id)
         if answer.ok:
             future.set_result(answer.value)
@@ -154,45 +155,46 @@ class ProgramApi:
 MemoryProgram = Callable[[ProgramApi, JsonObject], Awaitable[JsonValue]]
 
 
-class MemorySandbox:
-    """See Sandbox."""
+class MemorySandbox(Sandbox):
+    """Runs a program as a task of the event loop."""
 
     def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
         self._programs = programs
-        self._said: asyncio.Queue[ProgramMessage] = asyncio.Queue()
-        self._wire = _Wire(self._said.put_nowait)
+        self._messages: asyncio.Queue[ProgramMessage] = asyncio.Queue()
+        self._wire = _Shared(self._messages.put_nowait)
         self._api = ProgramApi(self._wire)
         self._task: asyncio.Task[None] | None = None
 
+    @override
     async def run(self, program: Program) -> None:
-        """See Sandbox."""
         self._wire.capabilities = [self._programs[one.code] for one in program.capabilities]
         self._task = asyncio.create_task(self._run(program))
 
+    @override
     async def receive(self) -> ProgramMessage:
-        """See Sandbox."""
-        return await self._said.get()
+        return await self._messages.get()
 
+    @override
     def answer(self, answer: Answer) -> None:
-        """See Sandbox."""
         self._api.settle(answer)
 
+    @override
     def pause(self) -> None:
-        """See Sandbox. Tasks that were just made begin in the loop's next round."""
+        """Send `Paused` after the next round of the loop, in which new tasks start."""
         loop, paused = asyncio.get_running_loop(), Paused(kind="paused")
-        loop.call_soon(loop.call_soon, self._said.put_nowait, paused)
+        loop.call_soon(loop.call_soon, self._messages.put_nowait, paused)
 
+    @override
     def kill(self) -> None:
-        """Stop the program wherever it is."""
         if self._task is not None:
             self._task.cancel()
 
+    @override
     def finish(self) -> None:
-        """See Sandbox."""
         self.kill()
 
     async def close(self) -> None:
-        """Stop it and wait until it has."""
+        """Stop the program and wait until it has ended."""
         self.kill()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
@@ -201,22 +203,22 @@ class MemorySandbox:
         try:
             value = await self._programs[program.code](self._api, program.args)
         except Exception as error:  # noqa: BLE001 - a program's error is its outcome
-            self._said.put_nowait(Threw(kind="threw", **_failure(error)))
+            self._messages.put_nowait(Threw(kind="threw", **_failure(error)))
         else:
-            self._said.put_nowait(Returned(kind="returned", value=value))
+            self._messages.put_nowait(Returned(kind="returned", value=value))
 
 
-class MemoryPool:
-    """See SandboxPool; `leased` counts the sandboxes handed out."""
+class MemoryPool(SandboxPool):
+    """Leases in-memory sandboxes; `leased` counts them, and leases fail while `problem` is set."""
 
     def __init__(self, programs: Mapping[str, MemoryProgram]) -> None:
         self._programs = programs
         self.leased = 0
         self.problem: str | None = None
 
+    @override
     @asynccontextmanager
     async def lease(self, owner: Scope | None) -> AsyncGenerator[MemorySandbox]:
-        """See SandboxPool."""
         if self.problem is not None:
             raise SandboxUnavailable(self.problem)
         self.leased += 1

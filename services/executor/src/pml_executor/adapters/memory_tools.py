@@ -1,4 +1,4 @@
-"""Tools without a gateway, for tests, with the gateway's promise: one call per idempotency key."""
+"""In-memory tools for tests, with the gateway's guarantee: one call per idempotency key."""
 
 import asyncio
 from collections import Counter
@@ -6,17 +6,19 @@ from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from pydantic import JsonValue
+from typing_extensions import override
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_executor.ports import Tools
 
 MemoryTool = Callable[[JsonObject], Awaitable[ToolOutcome]]
 
 
-class MemoryTools:
-    """See Tools. `tools` says what each tool does; the others answer with their arguments.
+class MemoryTools(Tools):
+    """Calls the functions in `tools`; other tools return their arguments.
 
-    `made` counts the calls really made, by tool; `asked` holds every question in order.
+    `made` counts the calls actually made, by tool; `asked` has every query in order.
     """
 
     def __init__(self, tools: dict[str, MemoryTool] | None = None) -> None:
@@ -25,8 +27,8 @@ class MemoryTools:
         self.asked: list[CallTool] = []
         self._outcomes: dict[UUID, asyncio.Task[ToolOutcome]] = {}
 
+    @override
     async def call(self, query: CallTool) -> ToolOutcome:
-        """See Tools."""
         self.asked.append(query)
         if query.idempotency_key not in self._outcomes:
             self.made[query.tool] += 1
@@ -39,12 +41,12 @@ class MemoryTools:
 
 
 def answering(result: JsonValue) -> MemoryTool:
-    """A tool that always answers this."""
+    """Build a tool that always returns this result."""
     return ending(ToolOutcome(status="ok", result=result))
 
 
 def ending(outcome: ToolOutcome) -> MemoryTool:
-    """A tool whose calls always end so."""
+    """Build a tool whose calls always have this outcome."""
 
     async def end(_: JsonObject) -> ToolOutcome:
         return outcome

@@ -1,4 +1,4 @@
-"""Starts of sandbox processes, each in a task of its own: a slow or failing one holds up nobody."""
+"""Starts sandbox processes, each in its own task: a slow or failing start delays nothing else."""
 
 import asyncio
 import logging
@@ -13,39 +13,39 @@ _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class SandboxProcess(Sandbox, Protocol):
-    """A sandbox that can end by itself, and can be ended."""
+    """A sandbox in a process of its own, which can serve several leases in turn."""
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process still runs."""
         ...
 
     @property
     def finished(self) -> bool:
-        """Whether its program ended well, so that it may be renewed."""
+        """Whether its program ended in order, so that it may be renewed."""
         ...
 
     async def renew(self) -> bool:
-        """Make it ready for another program; whether it is."""
+        """Prepare it for another program and return whether it is ready."""
         ...
 
     async def close(self) -> None:
-        """End it and wait until nothing of it is left."""
+        """Kill the process and wait until nothing of it is left."""
         ...
 
 
-class Starts:
-    """Hands each process to `ready` and then says `over`; after a failure, that takes a while."""
+class ProcessStarter:
+    """Passes each process to `ready` and then calls `ended`, after a failure with a delay."""
 
     def __init__(
         self,
         start: Callable[[], Awaitable[SandboxProcess]],
         ready: Callable[[SandboxProcess], None],
-        over: Callable[[], None],
+        ended: Callable[[], None],
     ) -> None:
         self._start = start
         self._ready = ready
-        self._over = over
+        self._report_end = ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures = 0
         self.problem: str | None = None
@@ -54,20 +54,20 @@ class Starts:
         return len(self._tasks)
 
     def begin(self) -> None:
-        """One more."""
+        """Start one more process."""
         task = asyncio.create_task(self._start_one(), name="sandbox-start")
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    async def give_up(self) -> None:
-        """End those under way."""
+    async def cancel_all(self) -> None:
+        """Cancel the starts under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._over()
+        self._report_end()
 
     async def _start_one(self) -> None:
         try:

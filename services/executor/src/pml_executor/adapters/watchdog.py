@@ -1,4 +1,5 @@
-"""Memory outside V8's heap, buffers and WebAssembly, which no flag of Deno's bounds; and limits."""
+"""Limits of a process, and a watchdog of its memory outside V8's heap, such as buffers and
+WebAssembly, which no flag of Deno's bounds."""
 
 import asyncio
 import math
@@ -7,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from pml_executor.adapters.proc import read_proc
+from pml_executor.adapters.procfs import read_proc
 from pml_executor.domain.resources import Resources, cpu_seconds, data_mib, resident_mib
 
 _INTERVAL_S = 0.02
@@ -15,8 +16,8 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def hold_to(pid: int, resources: Resources) -> None:
-    """Lower a process's limits. Raises OSError unless it is gone."""
+def apply_limits(pid: int, resources: Resources) -> None:
+    """Lower a process's limits. Raises OSError, but not when the process is gone."""
     if sys.platform != "linux":
         return
     import resource
@@ -29,8 +30,9 @@ def hold_to(pid: int, resources: Resources) -> None:
             resource.prlimit(pid, which, (min(soft, bound), bound))
 
 
-def renew_processor_time(pid: int, resources: Resources) -> None:
-    """As much for the next run as for the first. Raises OSError unless the process is gone."""
+def extend_cpu_limit(pid: int, resources: Resources) -> None:
+    """Grant the next run as much processor time as the first. Raises OSError, but not when the
+    process is gone."""
     if sys.platform != "linux":
         return
     import resource
@@ -45,7 +47,7 @@ def renew_processor_time(pid: int, resources: Resources) -> None:
 
 
 class Watchdog:
-    """Looks at a process's memory while a run is under way, and kills it when that is too much."""
+    """Polls a process's memory while a run is under way, and kills the process above its limit."""
 
     def __init__(self, pid: int, resources: Resources, kill: Callable[[], None]) -> None:
         self._pid = pid
@@ -54,50 +56,50 @@ class Watchdog:
         self._first_mib: float | None = None
         self._first_data_mib: float | None = None
         self._watch: asyncio.Task[None] | None = None
-        self.outgrown = False
+        self.exceeded_memory = False
 
     @property
-    def fits(self) -> bool:
-        """Whether the process holds little more than before its first run, and has taken little
-        more: what is left of its limit is the next run's."""
+    def within_bounds(self) -> bool:
+        """Whether the process's resident and allocated memory have grown little since its first
+        run: the rest of its limit is the next run's."""
         grown, taken = self._grown_mib(), self._taken_mib()
         most = self._resources
-        return grown <= most.most_growth_mib and taken <= most.most_taken_mib
+        return grown <= most.max_growth_mib and taken <= most.max_data_growth_mib
 
     def start(self) -> None:
-        """A run begins, which has as much to itself as any other."""
+        """Watch a run, which may take as much memory as any other."""
         if self._first_mib is None:
-            self._first_mib = _held_mib(self._pid)
-            self._first_data_mib = _held_mib(self._pid, data_mib)
+            self._first_mib = _memory_mib(self._pid)
+            self._first_data_mib = _memory_mib(self._pid, data_mib)
         if self._watch is None:
             most = self._resources.rss_for(self._grown_mib())
             self._watch = asyncio.create_task(self._look(most), name=f"watchdog-{self._pid}")
 
     def stop(self) -> None:
-        """It is over."""
+        """Stop watching."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
 
     async def _look(self, most_mib: float) -> None:
-        while (held := _held_mib(self._pid)) is not None:
+        while (held := _memory_mib(self._pid)) is not None:
             if held > most_mib:
-                self.outgrown = True
+                self.exceeded_memory = True
                 self._kill()
                 return
             await asyncio.sleep(_INTERVAL_S)
 
     def _grown_mib(self) -> float:
-        held = _held_mib(self._pid)
+        held = _memory_mib(self._pid)
         return 0.0 if held is None or self._first_mib is None else held - self._first_mib
 
     def _taken_mib(self) -> float:
-        taken, first = _held_mib(self._pid, data_mib), self._first_data_mib
+        taken, first = _memory_mib(self._pid, data_mib), self._first_data_mib
         return 0.0 if taken is None or first is None else taken - first
 
 
-def _held_mib(pid: int, of: Callable[[str, int], float] = resident_mib) -> float | None:
-    """None once the process has ended, when its file is empty, and where nobody can tell."""
+def _memory_mib(pid: int, of: Callable[[str, int], float] = resident_mib) -> float | None:
+    """Return memory in MiB; None once the process has ended, and where there is no /proc."""
     with suppress(OSError, IndexError):
         return of(read_proc(f"/proc/{pid}/statm"), _PAGE_BYTES)
     return None

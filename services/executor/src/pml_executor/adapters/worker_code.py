@@ -1,15 +1,15 @@
-"""The JavaScript that every Worker begins with (runtime/build.ts)."""
+"""The JavaScript that every Worker starts with (runtime/build.ts)."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
-_PATIENCE_S = 20.0
+_TIMEOUT_S = 20.0
 _FLAGS = ("--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--no-check")
 
 
 class WorkerCode:
-    """Built of one folder's sources when it is first wanted, once."""
+    """Code built from one folder's sources, once, at the first call."""
 
     def __init__(self, deno: str, runtime: Path) -> None:
         self._argv = (deno, "run", *_FLAGS, str(runtime / "build.ts"))
@@ -17,10 +17,10 @@ class WorkerCode:
         self._building = asyncio.Lock()
 
     async def __call__(self) -> str:
-        """The code. Raises OSError."""
+        """Return the code. Raises OSError."""
         async with self._building:
             if self._built is None:
-                async with asyncio.timeout(_PATIENCE_S):
+                async with asyncio.timeout(_TIMEOUT_S):
                     self._built = await self._build()
         return self._built
 

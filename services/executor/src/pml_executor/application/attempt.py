@@ -1,4 +1,4 @@
-"""One attempt at one run: a conversation between a program, the journal and the tools."""
+"""One attempt at one run: connects the program with the journal and the tools."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,17 +11,22 @@ from pml_common.contracts.executor import RunWorkflow, WantedCall
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import ToolEnd, ToolStart
+from pml_executor.application.pending_calls import PendingCalls
 from pml_executor.application.run_dependencies import RunDependencies
-from pml_executor.application.waiting import Waiting
 from pml_executor.domain import events
-from pml_executor.domain.capabilities import Nesting, injected
+from pml_executor.domain.capabilities import CapabilityCalls, injected
 from pml_executor.domain.deadline import RunTime
-from pml_executor.domain.dry_run import mock_of
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Call, CallKey, RunJournal
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.limits import Allowance
-from pml_executor.domain.outcomes import after_unknown, ends_run, question, within
+from pml_executor.domain.outcomes import (
+    after_unknown,
+    bounded_outcome,
+    call_query,
+    ended_by_call,
+    mock_of,
+)
 from pml_executor.domain.parking import Parking, most_at_once
 from pml_executor.domain.protocol import (
     Answer,
@@ -47,31 +52,31 @@ from pml_executor.ports import (
 
 @dataclass
 class Attempt:
-    """One attempt at one run: the program on one side, journal and tools on the other."""
+    """One attempt at one run."""
 
     command: RunWorkflow
-    executor: RunDependencies
+    deps: RunDependencies
     store: JournalStore
     journal: RunJournal
     sandbox: Sandbox
     time: RunTime
 
     def __post_init__(self) -> None:
-        self._allowance = Allowance(self.executor.limits)
+        self._allowance = Allowance(self.deps.limits)
         self._calls: dict[int, Call] = {}
-        self._asked_as: dict[CallKey, int] = {}
+        self._message_ids: dict[CallKey, int] = {}
         self._failed: dict[int, ToolEnd] = {}
-        self._nesting = Nesting(self.command, self.journal)
+        self._capability_calls = CapabilityCalls(self.command, self.journal)
         self._binding = Binding(self.command.grant, self.command.args)
         self._grant_digest = self.command.grant.digest()
-        self._waiting = Waiting(self.command, self.journal, self.sandbox)
+        self._pending = PendingCalls(self.command, self.journal, self.sandbox)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._over = False
-        self._in_order = False
+        self._is_over = False
+        self._completed = False
 
-    async def conduct(self) -> Ending | tuple[WantedCall, ...]:
-        """Until the program has ended, or must wait for a person, and every call it made has
-        ended."""
+    async def run(self) -> Ending | tuple[WantedCall, ...]:
+        """Run until the program has ended, or must wait for approval, and every call it made has
+        ended. Return the ending, or the calls to be approved."""
         program = Program(
             code=self.command.instrumented,
             capabilities=injected(self.command.injected),
@@ -83,26 +88,26 @@ class Attempt:
         async with asyncio.TaskGroup() as calls:
             await self.sandbox.run(program)
             try:
-                ending = await self._converse(calls)
+                ending = await self._handle_messages(calls)
             except RunEnded as ended:
                 ending = Ending(error=ended.error)
             except Parking as parking:
                 ending = parking.wanted
             finally:
-                self._over = True
-                if self._in_order and not self._under_way:  # else it would go on as long as they
+                self._is_over = True
+                if self._completed and not self._under_way:  # else it would run as long as they
                     self.sandbox.finish()
                 else:
                     self.sandbox.kill()
-        if self._waiting.wanted and (self._in_order or isinstance(ending, tuple)):
-            return most_at_once(self._waiting.wanted)  # the gateway may have wanted more meanwhile
+        if self._pending.wanted and (self._completed or isinstance(ending, tuple)):
+            return most_at_once(self._pending.wanted)  # the gateway may have asked about more calls
         return ending
 
-    async def _converse(self, calls: asyncio.TaskGroup) -> Ending:
+    async def _handle_messages(self, calls: asyncio.TaskGroup) -> Ending:
         while True:
             self._deliver()
             try:
-                message = await self._waiting.receive()
+                message = await self._pending.receive()
             except SandboxBroken as broken:
                 return Ending(error=WorkflowError(kind=broken.kind, message=str(broken)))
             match message:
@@ -112,8 +117,8 @@ class Attempt:
                     self._on_notes(message)
                 case Entered() | Left() | Failed():
                     self._on_capability(message)
-                case Returned() | Threw() | Paused() if self._waiting.wanted:
-                    raise Parking(self._waiting.wanted)
+                case Returned() | Threw() | Paused() if self._pending.wanted:
+                    raise Parking(self._pending.wanted)
                 case Paused():
                     pass
                 case Returned():
@@ -122,9 +127,10 @@ class Attempt:
                     return self._ended(Ending(error=self._failure(message)))
 
     def _ended(self, ending: Ending) -> Ending:
-        """The program came to its end by itself, and replay to that of the journal."""
+        """Mark the run as completed: the program ended by itself, and replayed the whole
+        journal."""
         self.journal.complete()
-        self._in_order = True
+        self._completed = True
         return ending
 
     def _on_call(self, message: CallMade, calls: asyncio.TaskGroup) -> None:
@@ -139,24 +145,24 @@ class Attempt:
             raise RunEnded(refused)
         self._hold(node_id, call.tool, call.args)
         self._calls[message.id] = call
-        self._asked_as[call.key] = message.id
+        self._message_ids[call.key] = message.id
         if call.ended:
             return
-        why = self._misfit(call)
+        why = self._mismatch(call)
         if why is not None:
-            self._waiting.add(call, message, why)
+            self._pending.add(call, message, why)
             return
         start = call.start
-        if start is None:  # noted here, so that the journal tells what happens in its order
-            parent = self._nesting.trace_of(message.within)
-            start = events.call_started(self.command, call, parent, self.executor.now())
+        if start is None:  # queued here, so that the journal has entries in the program's order
+            parent = self._capability_calls.trace_of(message.within)
+            start = events.call_started(self.command, call, parent, self.deps.now())
             self.store.note(start)
         making = calls.create_task(self._make(call, start, message))
         self._under_way.add(making)
         making.add_done_callback(self._under_way.discard)
 
-    def _misfit(self, call: Call) -> str | None:
-        """Why a call is not what was approved; a mock answers whatever is asked."""
+    def _mismatch(self, call: Call) -> str | None:
+        """Return how a call differs from what was approved, or None; a mock answers any call."""
         if call.tool in self.command.mocks:
             return None
         return self._binding.mismatch(call.made, self.journal.results)
@@ -165,75 +171,77 @@ class Attempt:
         hold_before_layer(self.command, self.journal.marks, node_id, tool, args)
 
     def _on_capability(self, message: Entered | Left | Failed) -> None:
-        now = self.executor.now()
+        now = self.deps.now()
         match message:
             case Entered():
                 self._allowance.nested(message.node, len(to_json(message.args)))
-                entry = self._nesting.enter(message, now)
+                entry = self._capability_calls.enter(message, now)
                 called = self.command.injected[message.capability]
                 self._hold(message.node, f"cap:{called.name}", message.args)
             case Left():
                 self._allowance.store(len(to_json(message.value)))
-                entry = self._nesting.leave(message.id, Ending(result=message.value), now)
+                entry = self._capability_calls.leave(message.id, Ending(result=message.value), now)
             case Failed():
                 ending = Ending(error=self._failure(message, message.id))
-                entry = self._nesting.leave(message.id, ending, now)
+                entry = self._capability_calls.leave(message.id, ending, now)
         if entry is not None:
             self.store.note(entry)
 
     def _on_notes(self, message: Noted) -> None:
-        now = self.executor.now()
+        now = self.deps.now()
         for note in message.notes:
             self._allowance.note(len(to_json(note)))
-            trace = self._nesting.trace_of(note.within)
+            trace = self._capability_calls.trace_of(note.within)
             entry = events.noted(trace, self.journal, note, now)
             if entry is not None:
                 self.store.note(entry)
 
     async def _make(self, call: Call, start: ToolStart, message: CallMade) -> None:
-        """Start stored, call made, end stored: in this order, whatever happens in between. A call
-        that the gateway wants a person to be asked about was not made and has no end."""
+        """Store the start, make the call, store the end, in this order. A call that the gateway
+        wants approved was not made and has no end."""
         await self.store.append()
         mock = mock_of(self.command, start, self.journal.entries)
-        outcome = mock or await self._ask(call, start)
+        outcome = mock or await self._call_tool(call, start)
         if outcome.status == "ask":
-            self._waiting.add(call, message, outcome.message or "")
+            self._pending.add(call, message, outcome.message or "")
             return
-        outcome, size = within(outcome, self.executor.limits.max_message_bytes)
+        outcome, size = bounded_outcome(outcome, self.deps.limits.max_message_bytes)
         self._allowance.store(size)
-        ended = events.call_ended(start, outcome, self.executor.now(), mocked=mock is not None)
+        ended = events.call_ended(start, outcome, self.deps.now(), mocked=mock is not None)
         await self.store.append(ended)
         self._deliver()
 
-    async def _ask(self, call: Call, start: ToolStart) -> ToolOutcome:
-        outcome = await self._ask_once(call, start)
+    async def _call_tool(self, call: Call, start: ToolStart) -> ToolOutcome:
+        outcome = await self._request_call(call, start)
         if outcome.status == "unknown" and call.tool in self.command.repeatable_tools:
-            outcome = after_unknown(outcome, await self._ask_once(call, start, again=True))
+            outcome = after_unknown(outcome, await self._request_call(call, start, again=True))
         if outcome.status == "unknown":
-            why = outcome.message or f"{call.tool} was called and nobody knows how that ended"
-            raise ends_run("outcome_unknown", call, why)
+            why = outcome.message or f"{call.tool} was called and its outcome is unknown"
+            raise ended_by_call("outcome_unknown", call, why)
         return outcome
 
-    async def _ask_once(self, call: Call, start: ToolStart, *, again: bool = False) -> ToolOutcome:
-        timeout_s = min(self.time.left(), self.executor.limits.tool_timeout_s)
-        asked = question(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
+    async def _request_call(
+        self, call: Call, start: ToolStart, *, again: bool = False
+    ) -> ToolOutcome:
+        timeout_s = min(self.time.remaining(), self.deps.limits.tool_timeout_s)
+        asked = call_query(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
         try:
-            return await self.executor.tools.call(asked)
+            return await self.deps.tools.call(asked)
         except GatewayUnreachable as error:
             if again:
                 return ToolOutcome(status="unknown", message=str(error))
-            raise ends_run("internal", call, str(error)) from error
+            raise ended_by_call("internal", call, str(error)) from error
 
     def _deliver(self) -> None:
-        """Hand the program what is due, in the journal's order."""
+        """Send the program the answers that are due, in the journal's order."""
         for end in self.journal.due():
-            asked_as = self._asked_as[end.node_id or "", end.occurrence]
+            asked_as = self._message_ids[end.node_id or "", end.occurrence]
             message = end.error.message if end.error else ""
             if end.error is not None:
                 if end.error.kind == "denied":
-                    raise ends_run("denied", self._calls[asked_as], message)
+                    raise ended_by_call("denied", self._calls[asked_as], message)
                 self._failed[asked_as] = end
-            if self._over:
+            if self._is_over:
                 continue
             answer = Answer(
                 id=asked_as, ok=end.success, value=end.result, message=message, now=int(end.ts)
@@ -241,7 +249,7 @@ class Attempt:
             self.sandbox.answer(answer)
 
     def _failure(self, failure: Failure, of: int | None = None) -> WorkflowError:
-        """What escaped from the program, or from call `of` of a capability."""
+        """Return the error that escaped from the program, or from call `of` of a capability."""
         end = None if failure.call is None else self._failed.get(failure.call)
         origin = None if failure.call is None or end is None else (self._calls[failure.call], end)
-        return self._nesting.failure(failure, origin, of)
+        return self._capability_calls.failure(failure, origin, of)

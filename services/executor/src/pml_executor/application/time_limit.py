@@ -1,4 +1,4 @@
-"""The end of a run's time, which moves while the bus is away."""
+"""Timeout of a run, whose deadline moves while the bus is unavailable."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,30 +6,30 @@ from contextlib import asynccontextmanager
 
 from pml_executor.domain.deadline import RunTime
 
-_SOONEST_S = 0.01
+_MIN_CHECK_S = 0.01
 
 
 class TimeIsUp(Exception):
-    """The run took longer than it may."""
+    """The run exceeded its timeout."""
 
 
 @asynccontextmanager
 async def time_limit(time: RunTime) -> AsyncGenerator[None]:
-    """Stop the block once no time is left. Raises TimeIsUp."""
+    """Cancel the body once no time remains. Raises TimeIsUp."""
     loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
     alarm: asyncio.TimerHandle | None = None
 
-    def look() -> None:
+    def check() -> None:
         nonlocal alarm
-        left = time.left()
-        if left <= 0:
+        remaining = time.remaining()
+        if remaining <= 0:
             limit.reschedule(loop.time())
         else:
-            alarm = loop.call_later(max(left, _SOONEST_S), look)
+            alarm = loop.call_later(max(remaining, _MIN_CHECK_S), check)
 
     try:
         async with limit:
-            look()
+            check()
             try:
                 yield
             finally:

@@ -1,1 +1,1 @@
-"""Pure rules of a run: what it may do, what its journal means, how it ends."""
+"""Pure rules of a run: permissions, journal and replay, endings, and the sandbox's limits."""

@@ -1,11 +1,12 @@
-"""A root with nothing in it but Deno, its libraries and our runtime, in namespaces of its own."""
+"""Command line of bubblewrap: a root with only Deno, its libraries and our runtime, in its own
+namespaces."""
 
 import re
 from collections.abc import Iterable
 
 DENO = "/sandbox/deno"
 RUNTIME = "/sandbox/runtime"
-"""Where the sandbox sees them: it learns nothing of the machine's folders."""
+"""Paths inside the sandbox, which reveal nothing of the machine's folders."""
 
 _ENCLOSED = (
     "--unshare-all",
@@ -26,12 +27,12 @@ _LIBRARY = re.compile(r"(/\S+) \(0x", re.MULTILINE)
 
 
 def libraries(ldd: str) -> tuple[str, ...]:
-    """The files that `ldd` says a program loads; none for a static one."""
+    """Return the files that `ldd` lists for a program; none for a static one."""
     return tuple(_LIBRARY.findall(ldd))
 
 
 def bubblewrap(bwrap: str, deno: str, runtime: str, shared: Iterable[str]) -> tuple[str, ...]:
-    """The command that what runs inside is appended to, after `descriptors`.
+    """Return the command to which `descriptors` and then the inner command are appended.
 
     Deno asks glibc where its stack is, which reads /proc/self/maps: the /proc is that of its own
     process namespace.
@@ -49,5 +50,6 @@ def bubblewrap(bwrap: str, deno: str, runtime: str, shared: Iterable[str]) -> tu
 
 
 def descriptors(seccomp: int, info: int) -> tuple[str, ...]:
-    """Where bwrap reads the filter from, and tells its child's process id."""
+    """Return the options for the descriptors from which bwrap reads the filter, and to which it
+    writes its child's process id."""
     return ("--seccomp", str(seccomp), "--info-fd", str(info), "--")

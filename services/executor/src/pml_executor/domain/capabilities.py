@@ -1,6 +1,6 @@
-"""Calls of capabilities inside one run: their traces, their places in the journal, their errors.
+"""Calls of capabilities inside one run: their traces, journal entries and errors.
 
-The sandbox numbers them; node ids come with the way that led to them (`n2/n1`).
+The sandbox numbers the calls; node ids include the path that leads to them (`n2/n1`).
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from pml_executor.domain.journal import Call, RunJournal
 from pml_executor.domain.protocol import Entered, Failure, Injected
 
 DEEPEST: Final = 3
-"""How many may stand inside one another; the sandbox refuses the next (runtime/worker)."""
+"""Maximum nesting of calls; the sandbox, too, refuses a deeper one (runtime/worker)."""
 
 Origin = tuple[Call, ToolEnd]
-"""A call of a tool whose error an error is, and its end."""
+"""The tool call that an error comes from, and its end."""
 
 
 def injected(capabilities: Sequence[InjectedCapability]) -> tuple[Injected, ...]:
-    """The capabilities as the sandbox is told of them. The names that programs call them by were
-    resolved when they were analysed; names that only the run can tell are the shared ones."""
+    """Return the capabilities in the sandbox's form. The names by which programs call them were
+    resolved by the analysis; the shared names serve calls that only the run can resolve."""
     named: dict[str, UUID] = {}
     for one in capabilities:
         named |= dict.fromkeys(one.called_as, one.capability_id)
@@ -46,16 +46,16 @@ def injected(capabilities: Sequence[InjectedCapability]) -> tuple[Injected, ...]
 
 @dataclass(frozen=True)
 class _Nested:
-    """One call of a capability; `start` is its entry, recorded or new."""
+    """One call of a capability; `start` is its journal entry, recorded or new."""
 
     index: int
     start: CapabilityStart
     depth: int
 
 
-class Nesting:
-    """The calls of capabilities in one attempt at one run. Raises RunEnded for messages that no
-    well-behaved sandbox sends, and Diverged."""
+class CapabilityCalls:
+    """The calls of capabilities in one attempt at one run. Raises RunEnded for messages that
+    violate the protocol, and Diverged."""
 
     def __init__(self, command: RunWorkflow, journal: RunJournal) -> None:
         self._command = command
@@ -64,13 +64,13 @@ class Nesting:
         self._failed: dict[int, WorkflowError] = {}
 
     def trace_of(self, within: int | None) -> UUID:
-        """The trace of a call, or the program's own."""
+        """Return the trace id of a call, or of the program itself."""
         if within is None:
             return ids.root_trace_id(self._command.workflow_id)
         return self._call(within).start.trace_id
 
     def enter(self, message: Entered, ts: float) -> CapabilityStart | None:
-        """A capability is called; its entry if that is new."""
+        """Record the start of a call; return its journal entry if that is new."""
         depth = 1 if message.within is None else self._call(message.within).depth + 1
         known = range(len(self._command.injected))
         if depth > DEEPEST or message.id in self._calls or message.capability not in known:
@@ -91,7 +91,7 @@ class Nesting:
         return start if recorded is None else None
 
     def leave(self, number: int, ending: Ending, ts: float) -> CapabilityEnd | None:
-        """That call ended; its entry if that is new."""
+        """Record the end of a call; return its journal entry if that is new."""
         start = self._call(number).start
         if ending.error is not None:
             self._failed[number] = ending.error
@@ -113,20 +113,21 @@ class Nesting:
     def failure(
         self, failure: Failure, origin: Origin | None, number: int | None = None
     ) -> WorkflowError:
-        """What escaped from the program, or from call `number` of a capability, in its author's
-        words and places; an error of a capability that it called keeps that one's name and line."""
+        """Build the error that escaped from the program, or from call `number` of a capability, in
+        terms of its author's text; an error of a called capability keeps that one's name and
+        line."""
         of = None if number is None else self._call(number).index
         error = failure_of(failure, origin, self._text(failure.module))
         inner = None if failure.capability is None else self._failed.get(failure.capability)
         if failure.capability is not None and inner is not None:
             name = self._name(self._call(failure.capability).index)
             placed = {"line": error.line, "column": error.column}
-            told = {"message": _told(name, inner.line, inner.message)}
-            error = inner.model_copy(update=placed | told)
+            located = {"message": _located(name, inner.line, inner.message)}
+            error = inner.model_copy(update=placed | located)
         if failure.module is None or failure.module == of:
             return error
-        # It arose in what nobody waited for, of a capability that the run called.
-        message = _told(self._name(failure.module), error.line, error.message)
+        # It arose in a promise that was not awaited, in a capability that the run called.
+        message = _located(self._name(failure.module), error.line, error.message)
         return error.model_copy(update={"message": message, "line": None, "column": None})
 
     def _call(self, number: int) -> _Nested:
@@ -147,7 +148,7 @@ class Nesting:
         return self._command.injected[module].name
 
 
-def _told(name: str, line: int | None, message: str) -> str:
+def _located(name: str, line: int | None, message: str) -> str:
     return f"{name}{'' if line is None else f', line {line}'}: {message}"
 
 

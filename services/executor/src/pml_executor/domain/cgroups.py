@@ -1,4 +1,4 @@
-"""Control groups: where a process's own are, and what a sandbox's are set to."""
+"""Control groups: the locations of a process's own, and the settings of a sandbox's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,37 +11,39 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Place:
-    """A folder below the mount of control groups, and the version that rules there."""
+class GroupLocation:
+    """A folder below the mount of control groups, and the version of control groups there."""
 
     folder: str
     version: int
 
 
-def places(own: str) -> dict[str, Place]:
-    """Where each controller has the process's own group, of the text of /proc/self/cgroup."""
-    found: dict[str, Place] = {}
+def group_locations(own: str) -> dict[str, GroupLocation]:
+    """Parse /proc/self/cgroup: the location of the process's own group, by controller."""
+    found: dict[str, GroupLocation] = {}
     for line in own.splitlines():
         _, names, path = line.split(":", 2)
         for name in CONTROLLERS:
             if name in names.split(","):
-                found[name] = Place(f"{names}{path}", 1)
+                found[name] = GroupLocation(f"{names}{path}", 1)
             elif not names:
-                found.setdefault(name, Place(path.lstrip("/"), 2))
+                found.setdefault(name, GroupLocation(path.lstrip("/"), 2))
     return found
 
 
-def values(controller: str, place: Place, resources: Resources) -> Mapping[str, str]:
-    """What is written to which file of a new group."""
+def group_settings(
+    controller: str, place: GroupLocation, resources: Resources
+) -> Mapping[str, str]:
+    """Return the contents to write to a new group's files, by file name."""
     if controller == "pids":
         return {"pids.max": str(_THREADS)}
     name = "memory.limit_in_bytes" if place.version == 1 else "memory.max"
-    most = resources.rss_for(resources.most_growth_mib)
+    most = resources.rss_for(resources.max_growth_mib)
     return {name: str(int(most * _MIB))}
 
 
-def killed(events: str) -> bool:
-    """Whether the kernel ended somebody for lack of memory, of the text of memory.events (or
-    memory.oom_control, in version 1)."""
+def oom_killed(events: str) -> bool:
+    """Whether the kernel killed a process for lack of memory, by the text of memory.events
+    (memory.oom_control in version 1)."""
     counts = dict(line.split(" ", 1) for line in events.splitlines() if " " in line)
     return int(counts.get("oom_kill", "0")) > 0

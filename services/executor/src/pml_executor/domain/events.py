@@ -1,4 +1,4 @@
-"""The journal's entries, made in one place; `ts` is Unix time in milliseconds."""
+"""Builders of the journal's entries; `ts` is Unix time in milliseconds."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from pml_executor.domain.protocol import BranchNote, LogNote, LoopNote, Note
 
 
 def run_started(command: RunWorkflow, ts: float) -> CapabilityStart:
-    """The first entry; fixes the run's clock and its deadline."""
+    """Build the first entry, which determines the run's clock and its deadline."""
     return CapabilityStart(
         trace_id=ids.root_trace_id(command.workflow_id),
         ts=ts,
@@ -33,7 +33,7 @@ def run_started(command: RunWorkflow, ts: float) -> CapabilityStart:
 
 
 def run_ended(command: RunWorkflow, ending: Ending, started: float, ts: float) -> CapabilityEnd:
-    """The last entry."""
+    """Build the last entry."""
     return CapabilityEnd(
         trace_id=ids.root_trace_id(command.workflow_id),
         ts=ts,
@@ -46,7 +46,7 @@ def run_ended(command: RunWorkflow, ending: Ending, started: float, ts: float) -
 
 
 def call_started(command: RunWorkflow, call: Call, parent: UUID, ts: float) -> ToolStart:
-    """Stored before the call is made; `parent` is the trace of what makes it."""
+    """Build the entry stored before the call is made; `parent` is the trace of its caller."""
     return ToolStart(
         trace_id=ids.call_trace_id(command.workflow_id, *call.key),
         parent_trace_id=parent,
@@ -62,7 +62,7 @@ def call_started(command: RunWorkflow, call: Call, parent: UUID, ts: float) -> T
 def call_ended(
     start: ToolStart, outcome: ToolOutcome, ts: float, *, mocked: bool = False
 ) -> ToolEnd:
-    """Stored before the program sees the outcome."""
+    """Build the entry stored before the program receives the outcome."""
     return ToolEnd(
         trace_id=start.trace_id,
         parent_trace_id=start.parent_trace_id,
@@ -79,8 +79,8 @@ def call_ended(
 
 
 def noted(trace: UUID, journal: RunJournal, note: Note, ts: float) -> TraceEvent | None:
-    """What a note adds to the journal; None where it is recorded. `trace` is that of the program
-    or the capability that it comes from."""
+    """Build the entry for a note; None where it is already recorded. `trace` is that of the program
+    or the capability that sent it."""
     if isinstance(note, BranchNote):
         return _branch_taken(trace, journal, note, ts)
     if isinstance(note, LoopNote):

@@ -1,8 +1,8 @@
-"""The executed path: what a run reported, folded until it can be read and compared.
+"""The executed path: the reports of a run, folded so that they can be read and compared.
 
-Calls, decisions and rounds of loops, in the order they were reported, are a way through the
-structure (forks, joins and a loop's last look report nothing), but one as long as the run. Leaving
-out a whole round, from one report of its loop to the next, leaves a way through the structure.
+Calls, decisions and rounds of loops, in the order they were reported, are a path through the
+structure (forks, joins and a loop's last test report nothing), but one as long as the run. Leaving
+out a whole round, from one report of its loop to the next, leaves a path through the structure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from pml_common.contracts.trace import (
 )
 
 MAX_LENGTH = 1_000
-"""Nodes of a path; what follows is named once, in the order of its first time."""
+"""Nodes of a path; of the rest, each new node is appended once, in order of first occurrence."""
 
 
 _Report = ToolStart | CapabilityStart | DecisionTaken | LoopPassed
@@ -27,7 +27,7 @@ _REPORTS = (ToolStart, CapabilityStart, DecisionTaken, LoopPassed)
 
 
 class Step(NamedTuple):
-    """One report; `begins` tells a round of a loop from the rest."""
+    """One report; `begins` is true for the start of a round of a loop."""
 
     node_id: str
     begins: bool = False
@@ -38,30 +38,31 @@ Round = tuple[Step, ...]
 
 @dataclass
 class _Loop:
-    """A loop under way: its rounds so far, each once, and the round that is going on."""
+    """A loop under way: its distinct ended rounds, and the current one."""
 
     node_id: str | None
     ended: dict[Round, None] = field(default_factory=dict[Round, None])
     current: list[Step] = field(default_factory=list[Step])
 
     def begin(self, step: Step) -> None:
-        """The next round."""
+        """Start the next round."""
         self.ended[tuple(self.current)] = None
         self.current = [step]
 
     def folded(self) -> list[Step]:
-        """All rounds; one that the last goes through, or goes beyond, is not told twice."""
+        """Return the steps of all distinct rounds; one that is a prefix of the last is left
+        out."""
         last = tuple(self.current)
         others = (each for each in self.ended if last[: len(each)] != each)
         return [*chain.from_iterable(others), *last]
 
 
 def executed_path(entries: Iterable[TraceEvent]) -> tuple[str, ...]:
-    """The way a run took: equal rounds of a loop once; `MAX_LENGTH` nodes, then new ones only.
-    `entries` are what the program, or one call of a capability, did itself.
+    """Return the path of a run: equal rounds of a loop once; `MAX_LENGTH` nodes, then new ones
+    only. `entries` are those of the program, or of one call of a capability, itself.
 
-    Once a hot loop's reports are only counted, nobody knows their order any more: from there on
-    each node stands at its first time.
+    Once a hot loop's reports are only counted, their order is unknown: from there on each node
+    appears once, at its first occurrence.
     """
     reported = [entry for entry in entries if isinstance(entry, _REPORTS)]
     ordered = [*takewhile(lambda entry: not _is_counted(entry), reported)]
@@ -71,14 +72,14 @@ def executed_path(entries: Iterable[TraceEvent]) -> tuple[str, ...]:
 
 
 def bounded(path: Sequence[str], rest: Iterable[str]) -> tuple[str, ...]:
-    """The path, and of `rest` the nodes that are not yet in it."""
+    """Return the path, and the nodes of `rest` that are not yet in it."""
     known = set(path)
     return (*path, *(node for node in dict.fromkeys(rest) if node not in known))
 
 
 def folded(steps: Iterable[Step]) -> list[Step]:
-    """Each distinct round of a loop once, where it was gone through first, innermost loops first;
-    the last round stands last, because what follows begins in it."""
+    """Keep each distinct round of a loop once, at its first occurrence, innermost loops first; the
+    last round comes last, because what follows starts from it."""
     loops = [_Loop(None)]
     for step in _without_strands(steps):
         if not step.begins:
@@ -99,8 +100,8 @@ def _end_loops_within(node_id: str | None, loops: list[_Loop]) -> None:
 
 
 def _without_strands(steps: Iterable[Step]) -> Iterable[Step]:
-    """One strand for many: what comes again although no round has begun in between was passed by
-    several at once (or by a function that others call)."""
+    """Merge parallel strands into one: a step repeated without the start of a round in between was
+    passed by several strands (or by a function called several times)."""
     passed: set[Step] = set()
     for step in steps:
         if step.begins:

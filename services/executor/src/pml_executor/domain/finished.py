@@ -1,10 +1,11 @@
-"""What a closed journal says about its run; any executor states the same."""
+"""Results of a run derived from its journal; every executor derives the same."""
 
 from collections.abc import Sequence
 
+from pml_common.calls_made import calls_made
 from pml_common.contracts import ids
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, RunWorkflow
+from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow
 from pml_common.contracts.trace import (
     CapabilityEnd,
     TaskResult,
@@ -12,6 +13,7 @@ from pml_common.contracts.trace import (
     ToolStart,
     TraceEvent,
 )
+from pml_executor.domain.endings import Ending
 from pml_executor.domain.executed_path import executed_path
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
@@ -19,8 +21,8 @@ from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 def finished(
     command: RunWorkflow, entries: Sequence[TraceEvent], sequence: int | None = None
 ) -> RunFinished:
-    """The fact that ends a run. `entries` are a whole journal: its first and last entries are the
-    start and the end of the outermost capability; `sequence` is that of its last append."""
+    """Build the event that ends a run. `entries` are a whole journal: its first and last entries
+    are the start and the end of the outermost capability; `sequence` is that of its last append."""
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
@@ -48,7 +50,7 @@ def finished(
 
 
 def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:
-    """One result per call that was started, in that order."""
+    """Return one result per started call, in order of the starts."""
     ends = {entry.trace_id: entry for entry in entries if isinstance(entry, ToolEnd)}
     last = entries[-1].ts if entries else 0.0
     return tuple(
@@ -56,6 +58,13 @@ def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:
         for entry in entries
         if isinstance(entry, ToolStart)
     )
+
+
+def cancelled(command: CancelRun, entries: Sequence[TraceEvent]) -> Ending:
+    """Build the ending of a cancelled run: an error with the reason, the calls made, and those of
+    unknown outcome."""
+    message = f"{command.why}. {calls_made(task_results(entries))}"
+    return Ending(error=WorkflowError(kind="cancelled", message=message))
 
 
 def _task_result(start: ToolStart, end: ToolEnd | None, run_end: float) -> TaskResult:
@@ -79,7 +88,7 @@ def _task_result(start: ToolStart, end: ToolEnd | None, run_end: float) -> TaskR
 def _unknown(start: ToolStart) -> WorkflowError:
     return WorkflowError(
         kind="outcome_unknown",
-        message=f"the run ended before {start.tool} did; nobody waited for its outcome",
+        message=f"the run ended before {start.tool} did; its outcome was not awaited",
         node_id=start.node_id,
         tool=start.tool,
     )

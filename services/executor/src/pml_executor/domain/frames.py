@@ -1,9 +1,9 @@
-"""The wire between executor and sandbox process, without I/O (the other end: runtime/frames.js).
+"""Frames between executor and sandbox process, without I/O (the other end: runtime/frames.js).
 
 A frame is four bytes of big-endian length and a body. The first inbound body is JSON, each later
-one has a byte before that tells for whom it is; every outbound one is the process's secret, one
-byte of origin, and JSON. A program can write on its process's stdout
-but does not know the secret, so nothing it writes there passes for a frame.
+one is one byte of addressee and JSON; every outbound one is the process's secret, one byte of
+origin, and JSON. A program can write to its process's stdout but does not know the secret, so
+nothing it writes there passes for a frame.
 """
 
 import hmac
@@ -20,25 +20,25 @@ _OVERHEAD = 1024
 
 
 class ForgedOutput(Exception):
-    """The process wrote something that its host did not sign."""
+    """The process wrote something without its host's secret."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One authenticated body and whose words it holds; a program's are still not to be trusted."""
+    """One authenticated body and its origin; a program's is still not to be trusted."""
 
     origin: Origin
     body: bytes
 
 
 def encode(body: bytes, to: Origin | None = None) -> bytes:
-    """One inbound frame; only the first is for nobody in particular."""
+    """Encode one inbound frame; only the first one has no addressee."""
     mark = b"" if to is None else _MARKS[to]
     return _LENGTH.pack(len(mark) + len(body)) + mark + body
 
 
 class FrameDecoder:
-    """Bytes in, authenticated frames out."""
+    """Decodes a stream of bytes into authenticated frames."""
 
     def __init__(self, secret: str, max_body_bytes: int) -> None:
         self._secret = secret.encode()
@@ -46,7 +46,8 @@ class FrameDecoder:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Every frame that `data` completes. Raises ForgedOutput at the first unsigned byte."""
+        """Return the frames that `data` completes. Raises ForgedOutput at the first frame without
+        the secret."""
         self._pending += data
         frames: list[Frame] = []
         while (body := self._next_body()) is not None:
@@ -55,7 +56,7 @@ class FrameDecoder:
 
     @property
     def midway(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """Whether a frame is incomplete."""
         return bool(self._pending)
 
     def _next_body(self) -> bytes | None:

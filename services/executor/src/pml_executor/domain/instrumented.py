@@ -1,7 +1,7 @@
-"""From the text that runs back to the text its author wrote: places and words in errors.
+"""Translation of errors from the instrumented text to the author's: positions and quotations.
 
-The analyzer states what it put in. V8 knows the instrumented text alone: its places count in it,
-and some of its messages quote it (`__pml.at(...) is not a function`).
+The analyzer reports its insertions. V8 knows the instrumented text alone: its positions count in
+it, and some of its messages quote it (`__pml.at(...) is not a function`).
 """
 
 import re
@@ -16,9 +16,9 @@ Span = tuple[int, int]
 """`[start, end)` in code points."""
 
 _LINE_END = re.compile("\r\n|[\n\r]")
-"""As the sandbox counts lines."""
+"""Line ends by which the sandbox counts lines."""
 _AUTHORS_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
-"""As JavaScript does, and the analyzer with it."""
+"""Line ends of JavaScript, by which the analyzer counts lines."""
 
 _LAST_WORD = re.compile(r"[\w$#]+[)!\s]*\Z")
 _LAST_BRACKETS = re.compile(r"[)!\s]*")
@@ -30,11 +30,12 @@ _NO_CODE = re.compile(
 )
 _MAX_WORDS = 80
 _NEAR = 2_000
-"""Characters between a call and an error about it: programs may be large and must not be slow."""
+"""Maximum characters between a call and an error about it, which bounds the time of a search in a
+large program."""
 
 
 class _Wrap(NamedTuple):
-    """Two insertions that belong together, round a part of the author's."""
+    """Two insertions that belong together, around a part of the author's text."""
 
     opening: Span
     closing: Span
@@ -43,19 +44,20 @@ class _Wrap(NamedTuple):
 
 @dataclass(frozen=True)
 class Instrumented:
-    """A program as it runs, and the spans of it that its author did not write, in order."""
+    """The text of a program that runs, and the spans of it that its author did not write, in
+    order."""
 
     text: str
     insertions: Sequence[Span] = ()
 
     @classmethod
     def of(cls, command: RunWorkflow) -> "Instrumented":
-        """The program of a run."""
+        """Return the program of a run."""
         return cls(command.instrumented, command.insertions)
 
     def offset(self, line: int, column: int) -> int | None:
-        """Where a place of the sandbox's is; both count from 1, columns in UTF-16 units. None for
-        a line that is not there."""
+        """Return the offset in `text` of a position from the sandbox; line and column count from 1,
+        columns in UTF-16 units. None for a line that does not exist."""
         ends = [0, *(match.end() for match in _LINE_END.finditer(self.text)), len(self.text)]
         if not 1 <= line < len(ends):
             return None
@@ -67,30 +69,29 @@ class Instrumented:
             units += 2 if ord(character) > 0xFFFF else 1
         return ends[line]
 
-    def place(self, offset: int | None) -> tuple[int, int] | tuple[None, None]:
-        """The author's line and column, from 1, in code points; of the end of a callee that was
-        put into a call, the callee's last word, where V8 sees the author's own call."""
+    def author_position(self, offset: int | None) -> tuple[int, int] | tuple[None, None]:
+        """Return the author's line and column, from 1, in code points. The end of a callee that an
+        insertion wraps becomes the callee's last word, where V8 would report the author's call."""
         if offset is None:
             return None, None
-        before = self._authors((0, offset))
+        before = self._author_text((0, offset))
         if any(self._ends_callee(wrap, offset) for wrap in self._wraps):
             before = _LAST_WORD.sub("", before)
         starts = [0, *(match.end() for match in _AUTHORS_LINE_END.finditer(before))]
         return len(starts), len(before) - starts[-1] + 1
 
-    def in_authors_words(self, message: str, offset: int | None) -> str:
-        """A message with what it quotes of the insertions put as the author did; `offset` is where
-        the error arose, if that is known."""
-
+    def author_message(self, message: str, offset: int | None) -> str:
+        """Return a message in which quoted insertions are replaced by the author's text; `offset`
+        is where the error arose, if that is known."""
         methods = {match[1] for match in _QUOTED.finditer(message)}
         words = {method: self._words(self._quoted(method, offset)) for method in methods}
         return _QUOTED.sub(lambda match: words[match[1]] or match[0], message)
 
     def _words(self, wrap: _Wrap | None) -> str | None:
-        """What the author wrote within a wrap, on one line."""
+        """Return the author's text within a wrap, on one line."""
         if wrap is None:
             return None
-        words = " ".join(self._authors((wrap.opening[1], wrap.closing[0])).split())
+        words = " ".join(self._author_text((wrap.opening[1], wrap.closing[0])).split())
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
     def _ends_callee(self, wrap: _Wrap, offset: int) -> bool:
@@ -98,8 +99,8 @@ class Instrumented:
             return False
         return _LAST_BRACKETS.fullmatch(self.text, offset, wrap.closing[0]) is not None
 
-    def _authors(self, span: Span) -> str:
-        """What the author wrote in a span."""
+    def _author_text(self, span: Span) -> str:
+        """Return the author's text in a span."""
         parts: list[str] = []
         position, end = span
         for start, stop in self.insertions:
@@ -125,7 +126,7 @@ class Instrumented:
         return wraps
 
     def _quoted(self, method: str, offset: int | None) -> _Wrap | None:
-        """Which of the calls of a method an error at `offset` is about: the innermost round it,
+        """Return the call of a method that an error at `offset` is about: the innermost around it,
         else the last before it in the same brackets, else the next one."""
         wraps = [wrap for wrap in self._wraps if wrap.method == method]
         if offset is None:
@@ -145,7 +146,7 @@ class Instrumented:
 
 
 def _balances(text: str) -> Sequence[int]:
-    """How many brackets are open, at the start and after each bracket."""
+    """Return the number of open brackets, at the start and after each bracket."""
     balances = [0]
     for character in _NO_CODE.sub("", text):
         if character in "([{":

@@ -1,9 +1,9 @@
-"""A run's journal as the run itself sees it: what happened before, what happens now, in one order.
+"""A run's journal and its replay: recorded entries and new ones, in one order.
 
-A program is deterministic once the order is fixed in which it gets its answers: its clock and its
-chance are (runtime/worker). So answers are handed out in the journal's order, each one only after
-everything that stands before it there has come about again. A first run is the case in which
-nothing stands before.
+A program is deterministic once the order of its answers is fixed: its clock and its random numbers
+are (runtime/worker). So answers are released in the journal's order, each one only after the
+program has reached everything that precedes it there. A first run is the case without recorded
+entries.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from pml_common.contracts.trace import (
 CallKey = tuple[str, int]
 """Node id and occurrence."""
 
-_PATIENCE_MS = 5_000.0
+_REPLAY_GRACE_MS = 5_000.0
 _KINDS = {
     "loop": "a round",
     "decision": "a decision",
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 class Diverged(Exception):
-    """The program does not do what its own journal says it did."""
+    """The program deviates from its journal."""
 
     def __init__(self, message: str, node_id: str | None) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class Diverged(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of one node; `start` is its entry if an earlier executor stored it."""
+    """One call of one node; `start` is its journal entry if an earlier executor stored it."""
 
     node_id: str
     occurrence: int
@@ -61,20 +61,20 @@ class Call:
 
     @property
     def key(self) -> CallKey:
-        """What identifies it within its run."""
+        """The key of the call within its run."""
         return self.node_id, self.occurrence
 
     @property
     def made(self) -> ActualCall:
-        """The call as it is compared with what was approved."""
+        """The call in the form that is compared with what was approved."""
         return ActualCall(self.node_id, self.occurrence, self.tool, self.args, self.args_hash)
 
 
 class RunJournal:
-    """Numbers what the program does, matches it with what is recorded, and releases answers.
+    """Numbers the program's actions, matches them with the recorded entries, and releases answers.
 
-    `recorded` is what earlier executors stored, `add` takes what this one stores; `marks` tell when
-    it was parked and when it went on. Raises Diverged.
+    `recorded` are the entries that earlier executors stored, `add` takes those that this one
+    stores; `marks` record when the run was parked and when it went on. Raises Diverged.
     """
 
     def __init__(self, recorded: Sequence[TraceEvent] = (), marks: Sequence[ParkMark] = ()) -> None:
@@ -101,12 +101,12 @@ class RunJournal:
 
     @property
     def closed(self) -> bool:
-        """Whether the run has ended: the outermost capability has."""
+        """Whether the run has ended, by the end of the outermost capability."""
         last = self.entries[-1] if self.entries else None
         return isinstance(last, CapabilityEnd) and last.parent_trace_id is None
 
     def call(self, node_id: str, tool: str, args: JsonObject) -> Call:
-        """The program called a tool."""
+        """Number and match a tool call of the program."""
         key = node_id, self._called[node_id]
         self._called[node_id] += 1
         digest = args_hash(args)
@@ -119,7 +119,8 @@ class RunJournal:
     def enter(
         self, node_id: str, capability: UUID, args: JsonObject
     ) -> tuple[int, CapabilityStart | None]:
-        """The program called a capability; the occurrence, and its entry if it was recorded."""
+        """Number and match a call of a capability; return its occurrence, and its entry if that is
+        recorded."""
         key = node_id, self._entered[node_id]
         self._entered[node_id] += 1
         known = self._entrances.get(key)
@@ -129,13 +130,13 @@ class RunJournal:
         return key[1], known
 
     def leave(self, trace_id: UUID) -> bool:
-        """A call of a capability ended; whether that is new."""
+        """Register the end of a call of a capability; return whether that is new."""
         self._left.add(trace_id)
         return trace_id not in self._exits
 
     def decide(self, node_id: str, outcome: str, times: int = 1) -> int | None:
-        """The program took a branch; its occurrence (the last one's) if that is new, None if it
-        was recorded."""
+        """Number and match a decision; return its occurrence (of the last of `times`) if that is
+        new, None if it is recorded."""
         self._decided[node_id] += times
         key = node_id, self._decided[node_id] - 1
         known = self._branches.get(key)
@@ -148,33 +149,34 @@ class RunJournal:
         return None
 
     def begin_round(self, node_id: str, times: int = 1) -> int | None:
-        """The program began a round; its number (the last one's) if that is new, else None."""
+        """Number a round of a loop; return its number (of the last of `times`) if that is new, None
+        if it is recorded."""
         self._begun[node_id] += times
         begun = self._begun[node_id]
         return None if (node_id, begun - 1) in self._rounds else begun
 
     def log(self) -> bool:
-        """The program wrote a line; whether it is new."""
+        """Count a log line; return whether it is new."""
         self._logged += 1
         return self._logged > self._old_logs
 
     def add(self, entries: Sequence[TraceEvent]) -> None:
-        """These are stored now, after all others."""
+        """Add entries that are now stored, after all others."""
         self.entries += entries
         for entry in entries:
             if isinstance(entry, ToolEnd) and entry.success:
                 self._results.setdefault(entry.node_id or "", []).append(entry.result)
 
     def results(self, node_id: str) -> Sequence[JsonValue]:
-        """The results of the calls of a node that succeeded so far."""
+        """Return the results of the successful calls of a node so far."""
         return self._results.get(node_id, ())
 
     def due(self) -> list[ToolEnd]:
-        """The outcomes that may now be handed to the program, in order."""
+        """Release the outcomes that the program may now receive, in order."""
         released: list[ToolEnd] = []
         while self._cursor < len(self.entries):
             entry = self.entries[self._cursor]
-            if not self._came_about(entry):
+            if not self._was_reached(entry):
                 break
             self._cursor += 1
             if isinstance(entry, ToolEnd):
@@ -182,21 +184,22 @@ class RunJournal:
         return released
 
     def awaited(self) -> tuple[TraceEvent, float] | None:
-        """The recorded entry that must come about next, and for how many milliseconds to wait:
-        twice as long as it took the first time, and some more."""
+        """Return the recorded entry that the program must reach next, and the milliseconds to wait
+        for it: twice as long as it took the first time, and some more."""
         if not 0 < self._cursor < self._recorded:
             return None
         entry = self.entries[self._cursor]
         took = max(0.0, entry.ts - self.entries[self._cursor - 1].ts)  # by clocks that may differ
-        return entry, 2 * took + _PATIENCE_MS
+        return entry, 2 * took + _REPLAY_GRACE_MS
 
     def complete(self) -> None:
-        """The program ended. Raises Diverged if it left out what the journal says it did."""
+        """Check the journal at the program's end. Raises Diverged if a recorded entry was not
+        reached."""
         for entry in self.entries[self._cursor : self._recorded]:
-            if not self._came_about(entry):
-                raise left_out(entry)
+            if not self._was_reached(entry):
+                raise not_reached(entry)
 
-    def _came_about(self, entry: TraceEvent) -> bool:
+    def _was_reached(self, entry: TraceEvent) -> bool:
         if isinstance(entry, ToolStart):
             return self._called[entry.node_id or ""] > entry.occurrence
         if isinstance(entry, DecisionTaken):
@@ -210,8 +213,8 @@ class RunJournal:
         return True
 
 
-def left_out(entry: TraceEvent) -> Diverged:
-    """The program does not come to `entry`, which its journal holds."""
+def not_reached(entry: TraceEvent) -> Diverged:
+    """Build the error for a recorded entry that the program does not reach."""
     what = entry.tool if isinstance(entry, ToolStart) else _KINDS[entry.type]
     return Diverged(
         f"the journal holds {_name(_key(entry))} ({what}), which the program no longer reaches",

@@ -1,8 +1,8 @@
-"""Runs of DAGs that wait for a person between two layers (B8).
+"""Approval checkpoints between two layers of a DAG (B8).
 
 The calls of a layer begin only after all those of the layer before have ended. So at its first call
-nothing is under way; and once the marks of the journal tell that the run went on from there, the
-layer is let pass for good.
+nothing is under way; and once the journal's marks show that the run went on from there, the layer
+is approved for good.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from pml_executor.domain.parking import Parking
 def hold_before_layer(
     command: RunWorkflow, marks: Sequence[ParkMark], node_id: str, tool: str, args: JsonObject
 ) -> None:
-    """Raises Parking at the first call of a layer that nobody has let pass yet; `tool` is
-    `cap:<name>` where a capability is called."""
+    """Raise Parking at the first call of a layer that is not approved yet; `tool` is `cap:<name>`
+    for a call of a capability."""
     layers = (each.layer for each in command.checkpoints if node_id in each.node_ids)
     layer = next(layers, None)
     if layer is None or layer in _passed(marks):
@@ -38,7 +38,7 @@ def hold_before_layer(
 
 
 def _passed(marks: Sequence[ParkMark]) -> set[int | None]:
-    """The layers before which the run was parked and from where it went on."""
+    """Return the layers before which the run was parked and from which it went on."""
     return {
         parked.wanted.layer
         for parked, after in pairwise(marks)
@@ -47,6 +47,6 @@ def _passed(marks: Sequence[ParkMark]) -> set[int | None]:
 
 
 def _definition_hash(command: RunWorkflow, tool: str) -> str:
-    """Of a tool, or the code hash of a capability."""
+    """Return the definition hash of a tool, or the code hash of a capability."""
     hashes = {f"cap:{one.name}": one.code_hash for one in command.injected} | command.grant.tools
     return hashes.get(tool, "")

@@ -1,4 +1,4 @@
-"""How much one run may do, and what it has done of that."""
+"""Limits of one run, and its use of them."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ _MIB = 1024 * 1024
 class RunLimits:
     """Bounds of one run, sizes in bytes of JSON.
 
-    `max_message_bytes` holds for the arguments of a call, an answer to it, the result of the run,
-    and for all its log and branch entries together; `max_journal_bytes` for all of that at once. Up
-    to `max_outage_s` without the bus are no time of the run's.
+    `max_message_bytes` applies to the arguments of a call, an answer to it, the result of the run,
+    and all its log and branch entries together; `max_journal_bytes` to all of that together. Up to
+    `max_outage_s` without the bus do not count as time of the run.
     """
 
     max_tool_calls: int = 1000
@@ -26,7 +26,7 @@ class RunLimits:
 
 
 class Allowance:
-    """Counts against the limits. Raises RunEnded at the first that is passed."""
+    """Counts against the limits. Raises RunEnded at the first that is exceeded."""
 
     def __init__(self, limits: RunLimits) -> None:
         self._limits = limits
@@ -36,7 +36,7 @@ class Allowance:
         self._bytes = 0
 
     def call(self, node_id: str, size: int) -> None:
-        """One more call, with arguments of `size`."""
+        """Count a tool call with arguments of `size` bytes."""
         self._calls += 1
         most = self._limits.max_tool_calls
         if self._calls > most:
@@ -44,7 +44,7 @@ class Allowance:
         self.store(size)
 
     def nested(self, node_id: str, size: int) -> None:
-        """One more call of a capability, with arguments of `size`."""
+        """Count a call of a capability with arguments of `size` bytes."""
         self._nested += 1
         most = self._limits.max_capability_calls
         if self._nested > most:
@@ -53,14 +53,14 @@ class Allowance:
         self.store(size)
 
     def note(self, size: int) -> None:
-        """One more log line or branch."""
+        """Count a log line or branch of `size` bytes."""
         self._noted += size
         most = self._limits.max_message_bytes
         if self._noted > most:
             raise _ended("output_limit", f"the run logged more than {most} bytes")
 
     def store(self, size: int) -> None:
-        """So much more in the journal."""
+        """Count `size` more bytes in the journal."""
         self._bytes += size
         most = self._limits.max_journal_bytes
         if self._bytes > most:

@@ -1,4 +1,4 @@
-"""A run's journal as a tree: what the program did itself, and each capability that it called."""
+"""A run's journal as a tree: the program's own entries, and those of each call of a capability."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -19,12 +19,12 @@ from pml_common.contracts.trace import (
 from pml_executor.domain.executed_path import executed_path
 
 _CALLS = (ToolStart, ToolEnd, CapabilityStart, CapabilityEnd)
-"""What has a trace of its own, and happens in that of its parent."""
+"""Entries with a trace of their own, which belong to that of their parent."""
 
 
 def by_trace(entries: Sequence[TraceEvent]) -> dict[UUID | None, list[TraceEvent]]:
-    """The entries by the trace of the program or the capability that they happen in, in order;
-    those of the program's own start and end by None."""
+    """Group the entries by the trace of the program or the capability that they belong to, in
+    order; the program's own start and end under None."""
     found: dict[UUID | None, list[TraceEvent]] = {}
     for entry in entries:
         owner = entry.parent_trace_id if isinstance(entry, _CALLS) else entry.trace_id
@@ -33,7 +33,7 @@ def by_trace(entries: Sequence[TraceEvent]) -> dict[UUID | None, list[TraceEvent
 
 
 def nested_runs(command: RunWorkflow, entries: Sequence[TraceEvent]) -> tuple[NestedRun, ...]:
-    """Each call of a capability, in the order they began."""
+    """Return the calls of capabilities, in order of their starts."""
     hashes = {one.capability_id: one.code_hash for one in command.injected}
     ends = {entry.trace_id: entry for entry in entries if isinstance(entry, CapabilityEnd)}
     inside = by_trace(entries)
@@ -53,7 +53,7 @@ def nested_runs(command: RunWorkflow, entries: Sequence[TraceEvent]) -> tuple[Ne
 
 
 def decisions(entries: Sequence[TraceEvent]) -> tuple[BranchDecision, ...]:
-    """The ways decisions went, in order; the same way several times in a row is one."""
+    """Return the outcomes of decisions, in order; equal ones in a row are merged."""
     taken = [entry for entry in entries if isinstance(entry, DecisionTaken)]
     return tuple(
         BranchDecision(
@@ -72,9 +72,9 @@ def _nested_run(
     end: CapabilityEnd,
     inside: Mapping[UUID | None, Sequence[TraceEvent]],
 ) -> NestedRun:
-    way = f"{start.node_id}/"
+    prefix = f"{start.node_id}/"
     own = [
-        entry.model_copy(update={"node_id": (entry.node_id or "").removeprefix(way)})
+        entry.model_copy(update={"node_id": (entry.node_id or "").removeprefix(prefix)})
         for entry in inside.get(start.trace_id, ())
     ]
     return NestedRun(
@@ -95,7 +95,7 @@ def _nested_run(
 
 
 def _unended(start: CapabilityStart, run_end: float) -> CapabilityEnd:
-    """What stands for the end of a call that the run ended before."""
+    """Build the end of a call that had not ended when the run did."""
     return CapabilityEnd(
         trace_id=start.trace_id,
         ts=run_end,

@@ -1,5 +1,6 @@
-"""One tool call: the question to the gateway, and what its answer means for the run."""
+"""One tool call: the query to the gateway, and the consequences of its outcome for the run."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pydantic_core import to_json
@@ -7,11 +8,12 @@ from pydantic_core import to_json
 from pml_common.contracts.error import ErrorKind, WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.trace import ToolStart, TraceEvent
 from pml_executor.domain.endings import RunEnded
 from pml_executor.domain.journal import Call
 
 
-def question(
+def call_query(
     command: RunWorkflow,
     call: Call,
     grant_digest: str,
@@ -20,11 +22,12 @@ def question(
     *,
     again: bool = False,
 ) -> CallTool:
-    """What the gateway is asked; `again` where the first outcome of a repeatable call is unknown.
+    """Build the query to the gateway; `again` where the first outcome of a repeatable call is
+    unknown.
 
-    A call whose start was stored by this executor has been asked for by nobody else, unless the
-    executor stood still since then: it counts from when the call `started`, in Unix milliseconds,
-    before that was stored.
+    If this executor stored the call's start, no other has requested it, unless the executor was
+    suspended since: `asked_first_at` is when the call `started`, in Unix milliseconds, before that
+    was stored.
     """
     is_first = call.start is None and not again
     return CallTool(
@@ -42,13 +45,13 @@ def question(
 
 
 def after_unknown(first: ToolOutcome, again: ToolOutcome) -> ToolOutcome:
-    """The outcome of a call that was made again because that of the first was unknown, which
-    stands unless the second one's is known."""
+    """Return the outcome of a call that was repeated because its first outcome was unknown: the
+    second one if that is known, else the first."""
     return again if again.status in ("ok", "tool_error", "ask") else first
 
 
-def within(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, int]:
-    """The outcome and its size; one that no run can take is the tool's failure."""
+def bounded_outcome(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, int]:
+    """Return the outcome and its size in bytes of JSON; an oversize one becomes a tool error."""
     size = len(to_json(outcome.result))
     if size <= max_bytes:
         return outcome, size
@@ -56,8 +59,8 @@ def within(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, int]:
     return ToolOutcome(status="tool_error", message=message), 0
 
 
-def ends_run(kind: ErrorKind, call: Call, message: str) -> RunEnded:
-    """This call is where the run ends."""
+def ended_by_call(kind: ErrorKind, call: Call, message: str) -> RunEnded:
+    """Build the error that ends the run at this call."""
     return RunEnded(
         WorkflowError(
             kind=kind,
@@ -67,3 +70,23 @@ def ends_run(kind: ErrorKind, call: Call, message: str) -> RunEnded:
             arguments=call.args,
         )
     )
+
+
+def mock_of(
+    command: RunWorkflow, start: ToolStart, entries: Sequence[TraceEvent]
+) -> ToolOutcome | None:
+    """Return the mock that answers this call in a dry run (B10), or None: the call is made.
+
+    `entries` is the journal with `start` in it. The choice among the tool's mocks depends only on
+    the tool's earlier calls there, so that a replay gets the same.
+    """
+    mocks = command.mocks.get(start.tool)
+    if not mocks:
+        return None
+    calls = [each.trace_id for each in entries if _calls(each, start.tool)]
+    turn = min(calls.index(start.trace_id), len(mocks) - 1)
+    return ToolOutcome(status="ok", result=mocks[turn])
+
+
+def _calls(entry: TraceEvent, tool: str) -> bool:
+    return isinstance(entry, ToolStart) and entry.tool == tool

@@ -1,8 +1,8 @@
-"""Runs that wait for a person at calls that nobody approved before (B7), or at the first of a layer
-(`layers`).
+"""Parking: runs that wait for approval of calls that are not approved yet (B7), or of a layer's
+first call (`layers`).
 
-Marks in the journal tell when a run was parked and when it went on; what lies between is no time
-of the run's.
+Marks in the journal record when a run was parked and when it went on; the time between does not
+count as the run's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,11 @@ from pml_executor.domain.nested_runs import nested_runs
 from pml_executor.domain.protocol import CallMade
 
 MOST_AT_ONCE = 1000
-"""Calls that one question is about; what waits beyond them is asked about next."""
+"""Calls in one request for approval; further pending calls follow in the next one."""
 
 
 class Parking(Exception):
-    """The run can go on only once a person has agreed to `wanted`, in the order of the calls."""
+    """The run must wait for approval of the calls `wanted`, which are in order."""
 
     def __init__(self, wanted: Sequence[WantedCall]) -> None:
         super().__init__(", ".join(sorted({call.tool for call in wanted})))
@@ -30,12 +30,12 @@ class Parking(Exception):
 
 
 def most_at_once(wanted: Sequence[WantedCall]) -> tuple[WantedCall, ...]:
-    """The calls of one question."""
+    """Return the calls of one request for approval."""
     return tuple(wanted[:MOST_AT_ONCE])
 
 
 def wanted_call(command: RunWorkflow, call: Call, made: CallMade, why: str) -> WantedCall:
-    """A call that a person is asked about; `why` tells how it differs from what was approved."""
+    """Build a call to be approved; `why` says how it differs from what was approved."""
     line, column = _place(command, made)
     return WantedCall(
         node_id=call.node_id,
@@ -50,39 +50,40 @@ def wanted_call(command: RunWorkflow, call: Call, made: CallMade, why: str) -> W
 
 
 def _place(command: RunWorkflow, made: CallMade) -> tuple[int, int] | tuple[None, None]:
-    """The author's line and column; a call in a capability has none in the program."""
+    """Return the author's line and column; None for a call in a capability, which has no position
+    in the program."""
     if made.line is None or made.column is None or made.module is not None:
         return None, None
     program = Instrumented.of(command)
-    return program.place(program.offset(made.line, made.column))
+    return program.author_position(program.offset(made.line, made.column))
 
 
 def park_mark(command: RunWorkflow, wanted: Sequence[WantedCall], ts: float) -> ParkMark:
-    """The journal's word that the run waits for these calls."""
+    """Build the journal's mark that the run waits for approval of these calls."""
     first, *beside = wanted
     return ParkMark(command_id=command.command_id, ts=ts, wanted=first, beside=tuple(beside))
 
 
 def parked_under(command: RunWorkflow, marks: Sequence[ParkMark]) -> tuple[WantedCall, ...]:
-    """The calls at which this command's run was parked; none where it was not. The command may
-    have gone on from an earlier one before."""
+    """Return the calls at which the run was parked under this command; none if it was not. Earlier
+    marks may belong to earlier commands."""
     own = (mark for mark in reversed(marks) if mark.command_id == command.command_id)
     last = next(own, None)
     return () if last is None or last.wanted is None else (last.wanted, *last.beside)
 
 
 def is_parked(marks: Sequence[ParkMark]) -> bool:
-    """Whether the run waits for a person."""
+    """Whether the run waits for approval."""
     return bool(marks) and marks[-1].wanted is not None
 
 
 def parked_ms(marks: Sequence[ParkMark]) -> float:
-    """For how many milliseconds the run was parked, up to when it went on last."""
+    """Return the milliseconds for which the run was parked, until it last went on."""
     return sum(end - start for start, end in parked_spans(marks))
 
 
 def parked_spans(marks: Sequence[ParkMark]) -> Iterator[tuple[float, float]]:
-    """From when to when the run was parked; Unix milliseconds, in order."""
+    """Yield start and end of each time in which the run was parked; Unix milliseconds, in order."""
     for parked, went_on in pairwise(marks):
         if parked.wanted is not None:
             yield parked.ts, max(parked.ts, went_on.ts)
@@ -94,8 +95,8 @@ def workflow_parked(
     entries: Sequence[TraceEvent],
     sequence: int | None = None,
 ) -> WorkflowParked:
-    """The fact that a run waits; stated again, it is the same. `sequence` is that of the journal's
-    last append."""
+    """Build the event that a run is parked; built again, it is the same. `sequence` is that of the
+    journal's last append."""
     first, *beside = wanted
     waiting = {(call.node_id, call.occurrence) for call in wanted}
     return WorkflowParked(

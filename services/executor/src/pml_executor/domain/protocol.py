@@ -1,4 +1,4 @@
-"""What executor and sandbox say to each other (the other end: runtime/worker/main.ts)."""
+"""Messages between executor and sandbox (the other end: runtime/worker/main.ts)."""
 
 from typing import Annotated, Literal
 
@@ -9,12 +9,12 @@ from pml_common.contracts.tool import JsonObject
 from pml_executor.domain.frames import Frame
 
 _NodeId = Annotated[str, StringConstraints(min_length=1, max_length=1200)]
-"""With the way that leads to it through calls of capabilities."""
+"""Includes the path that leads to the node through calls of capabilities."""
 
 
 class Hello(Contract):
-    """First words to a new process, before any code but our own exists in it; `worker` is the
-    JavaScript that each of its Workers begins with."""
+    """First message to a new process, before any code but our own exists in it; `worker` is the
+    JavaScript that each of its Workers starts with."""
 
     secret: str
     max_body_bytes: int
@@ -22,7 +22,7 @@ class Hello(Contract):
 
 
 class Injected(Contract):
-    """A capability that the program may call, by every name in `called_as`."""
+    """A capability that the program may call by any name in `called_as`."""
 
     name: str
     called_as: tuple[str, ...]
@@ -30,20 +30,20 @@ class Injected(Contract):
 
 
 class Pause(Contract):
-    """Asks the Worker to say when it has come to the end of what it does now."""
+    """Requests a `Paused` message once the Worker has finished its current work."""
 
     kind: Literal["pause"] = "pause"
 
 
 Order = Literal["start", "stop", "check"]
-"""What the main isolate is told to do: with its Worker (one at a time, each for one program), and
-to show that nobody else reads the process's input: `check` has a nonce, which it returns with one
-of its own, and the `start` that follows has that one."""
+"""Orders to the main isolate: `start` and `stop` its Worker (one at a time, each for one program),
+and `check` that nothing else reads the process's input: `check` carries a nonce, which the host
+returns with one of its own, and the `start` that follows carries that one."""
 
 
 class Program(Contract):
-    """The one program a Worker runs. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
-    milliseconds: when the run began, and until when an earlier executor has carried it."""
+    """The only program of a Worker. `seed` is 32 hexadecimal digits; `now` and `past` are Unix
+    milliseconds: the run's start, and the last entry of an earlier executor."""
 
     kind: Literal["run"] = "run"
     code: str
@@ -55,7 +55,7 @@ class Program(Contract):
 
 
 class Answer(Contract):
-    """How a call ended; `now` is when, and sets the program's clock."""
+    """Outcome of a call; `now` is the time of its end, and sets the program's clock."""
 
     kind: Literal["answer"] = "answer"
     id: int
@@ -66,9 +66,9 @@ class Answer(Contract):
 
 
 class CallMade(Contract):
-    """The program called a tool; `node` is None where the call site was not seen beforehand,
-    `within` the call of a capability that it did so in. Line and column, of the text that runs, are
-    told where `node` is not; `module` is the number of the capability whose text that is."""
+    """The program called a tool. `node` is None for a call site that the analysis did not find;
+    then line and column, in the text that runs, are given, and `module` is the number of the
+    capability whose text that is. `within` is the call of a capability that made the call."""
 
     kind: Literal["call"]
     id: int = Field(ge=0)
@@ -93,7 +93,7 @@ class Entered(Contract):
 
 
 class Left(Contract):
-    """That call of a capability returned this value."""
+    """A call of a capability returned this value."""
 
     kind: Literal["left"]
     id: int
@@ -101,7 +101,7 @@ class Left(Contract):
 
 
 class BranchNote(Contract):
-    """A decision went one way; `counted`, unless 0, stands for so many times at once."""
+    """Outcome of a decision; `counted`, unless 0, is the number of decisions it stands for."""
 
     type: Literal["decision"]
     within: int | None = None
@@ -111,7 +111,7 @@ class BranchNote(Contract):
 
 
 class LoopNote(Contract):
-    """A round of a loop began; `counted`, unless 0, stands for so many at once."""
+    """Start of a round of a loop; `counted`, unless 0, is the number of rounds it stands for."""
 
     type: Literal["loop"]
     within: int | None = None
@@ -132,7 +132,7 @@ Note = Annotated[BranchNote | LoopNote | LogNote, Field(discriminator="type")]
 
 
 class Noted(Contract):
-    """What needs no answer, in the order it happened."""
+    """Reports that need no answer, in order."""
 
     kind: Literal["noted"]
     notes: tuple[Note, ...]
@@ -146,15 +146,15 @@ class Returned(Contract):
 
 
 class Paused(Contract):
-    """The Worker was asked to pause and has said before this all that it was about to say."""
+    """Reply to `Pause`, after all messages that the Worker was about to send."""
 
     kind: Literal["paused"]
 
 
 class Failure(Contract):
-    """What was thrown; `call` and `capability` are the calls of a tool and of a capability whose
-    error it is, if it is one's. `module` is the capability in whose text the place is, None for
-    the program's."""
+    """A thrown error; `call` or `capability` is the call of a tool or of a capability that it comes
+    from, if any. `module` is the capability in whose text the position is, None for the
+    program's."""
 
     phase: Literal["load", "run"] = "run"
     call: int | None
@@ -179,8 +179,8 @@ class Threw(Failure):
     kind: Literal["threw"]
 
 
-class HostSaid(Contract):
-    """What the process's main isolate reports of itself."""
+class HostMessage(Contract):
+    """Report of the process's main isolate about itself."""
 
     kind: Literal["ready", "stopped", "checked", "breach", "oversize", "lost", "ended"]
     message: str = ""
@@ -192,25 +192,28 @@ _PROGRAM: TypeAdapter[ProgramMessage] = TypeAdapter(
 )
 
 
-class Breach(Exception):
-    """A frame says nothing that a well-behaved sandbox would."""
+class ProtocolViolation(Exception):
+    """A frame is no valid message of the protocol."""
 
 
-def host_nonce(nonce: str, said: ProgramMessage | HostSaid | None) -> str:
-    """The host's own nonce, in its answer to a `check` with this one. Raises Breach."""
-    if isinstance(said, HostSaid) and said.kind == "checked":
+def host_nonce(nonce: str, said: ProgramMessage | HostMessage | None) -> str:
+    """Return the host's own nonce from its reply to a `check` with this nonce. Raises
+    ProtocolViolation."""
+    if isinstance(said, HostMessage) and said.kind == "checked":
         returned, _, own = said.message.partition(" ")
         if returned == nonce and own:
             return own
-    raise Breach(f"a check was answered with {said}")
+    raise ProtocolViolation(f"a check was answered with {said}")
 
 
-def read(frame: Frame) -> list[ProgramMessage | HostSaid]:
-    """The messages in an authenticated frame, one a line. Raises Breach."""
+def parse_frame(frame: Frame) -> list[ProgramMessage | HostMessage]:
+    """Parse the messages in an authenticated frame, one per line. Raises ProtocolViolation."""
     try:
         if frame.origin == "host":
-            return [HostSaid.model_validate_json(frame.body)]
+            return [HostMessage.model_validate_json(frame.body)]
         return [_PROGRAM.validate_json(line) for line in frame.body.split(b"\n")]
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise Breach(f"the program sent what its interface cannot send: {problem}") from error
+        raise ProtocolViolation(
+            f"the program sent what its interface cannot send: {problem}"
+        ) from error

@@ -1,4 +1,4 @@
-"""What a grant does not cover (B7); the gateway checks again."""
+"""Checks of a run and its calls against the grant (B7); the gateway checks again."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from pml_executor.domain.journal import Call
 
 
 def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
-    """Why this run must not start under its grant, or None."""
+    """Return the error if this run must not start under its grant, else None."""
     grant = command.grant
     if grant.scope != command.scope or grant.workflow_id != command.workflow_id:
         return _denied("the grant belongs to another workflow")
@@ -32,16 +32,16 @@ def refused_run(command: RunWorkflow, now: datetime) -> WorkflowError | None:
 
 
 def unsigned() -> WorkflowError:
-    """The grant is not as a gateway signed it."""
+    """Build the error for a grant without a gateway's valid signature."""
     return _denied("the grant's signature is no gateway's")
 
 
 def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError | None:
-    """Why this call ends the run though nobody has been asked about it, or None: capabilities that
-    the grant does not cover are not there, and in a dry run nobody is asked."""
+    """Return the error if this call ends the run without a request for approval, else None: that is
+    so for a capability that the grant does not cover, and in a dry run."""
     grant = command.grant
     if tool.startswith("cap:"):
-        message = f"{tool} was not seen when the program was analysed, so nobody has allowed it"
+        message = f"{tool} was not seen when the program was analysed, so it is not allowed"
         return WorkflowError(kind="denied", message=message, tool=tool, node_id=node_id)
     if grant.dry_run and tool not in grant.tools:
         granted = ", ".join(sorted(grant.tools)) or "none"
@@ -50,9 +50,9 @@ def refused_call(command: RunWorkflow, tool: str, node_id: str) -> WorkflowError
     return None
 
 
-def refused_unasked(command: RunWorkflow, call: Call, why: str) -> WorkflowError | None:
-    """Why a call that is not what was approved ends the run, or None: a person is asked about it.
-    In a dry run nobody is."""
+def refused_in_dry_run(command: RunWorkflow, call: Call, why: str) -> WorkflowError | None:
+    """Return the error if a call that differs from what was approved ends the run: in a dry run.
+    Else None, and approval is requested."""
     if not command.grant.dry_run:
         return None
     return WorkflowError(

@@ -1,4 +1,4 @@
-"""What a process may take of the machine, beyond what V8 counts as its heap."""
+"""Resource limits of a process, beyond what V8 counts as its heap."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ _GROWTH = 8
 
 @dataclass(frozen=True)
 class Resources:
-    """`max_rss_mib`: resident memory at which a run ends. `max_cpu_s`: processor seconds of one
-    run, in case nobody is there to keep its deadline. `runs`: how many, one after the other, a
-    process may serve."""
+    """Limits of one process. `max_rss_mib`: resident memory at which a run ends. `max_cpu_s`:
+    processor seconds of one run, in case no executor is left to enforce its deadline. `runs`:
+    number of runs that a process may serve, one after the other."""
 
     max_rss_mib: int = 512
     max_cpu_s: int = 3600
@@ -19,11 +19,11 @@ class Resources:
 
     @property
     def rlimits(self) -> dict[str, tuple[int, int]]:
-        """Soft and hard limits by name in `resource`.
+        """Soft and hard limits, by their names in `resource`.
 
         Address space cannot be limited: V8 reserves many GB and uses little. Data can: Deno maps
-        some 600 MB of it without touching them. What is left above bounds a process between two
-        looks at its memory.
+        some 600 MB of it without touching them. The rest bounds a process between two checks of
+        its memory.
         """
         data = 8 * self.max_rss_mib * _MIB + 2 * _GIB
         return {
@@ -36,33 +36,33 @@ class Resources:
         }
 
     def rss_for(self, grown_mib: float) -> float:
-        """Resident memory at which the next run ends, in a process that holds so much more than
-        it did when new: each run has as much to itself."""
+        """Return the resident memory at which the next run ends, in a process that has grown by
+        `grown_mib` since it was new: each run may take the same amount."""
         return self.max_rss_mib + max(0.0, grown_mib)
 
     @property
-    def most_growth_mib(self) -> float:
-        """How much more than when new a process may hold and serve another run."""
+    def max_growth_mib(self) -> float:
+        """Growth of resident memory since the start with which a process may serve another run."""
         return self.max_rss_mib / _GROWTH if self.runs > 1 else 0.0
 
     @property
-    def most_taken_mib(self) -> float:
-        """How much more it may have taken, whether it holds it or not: of what RLIMIT_DATA allows,
-        seven times what a run may hold is left."""
+    def max_data_growth_mib(self) -> float:
+        """The same for allocated memory, touched or not: of what RLIMIT_DATA allows, seven times
+        the resident memory of a run is left."""
         return float(self.max_rss_mib) if self.runs > 1 else 0.0
 
 
 def cpu_seconds(stat: str, ticks: int) -> float:
-    """Processor time used, of the text of /proc/<pid>/stat."""
+    """Parse the processor time used from the text of /proc/<pid>/stat."""
     fields = stat.rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / ticks
 
 
 def resident_mib(statm: str, page_bytes: int) -> float:
-    """Resident memory, of the text of /proc/<pid>/statm."""
+    """Parse the resident memory from the text of /proc/<pid>/statm."""
     return int(statm.split()[1]) * page_bytes / _MIB
 
 
 def data_mib(statm: str, page_bytes: int) -> float:
-    """Memory taken and perhaps never touched, as RLIMIT_DATA counts it, of the same text."""
+    """Parse the allocated memory, touched or not, from the same text, as RLIMIT_DATA counts it."""
     return int(statm.split()[5]) * page_bytes / _MIB

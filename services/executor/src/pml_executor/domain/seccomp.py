@@ -1,4 +1,4 @@
-"""The system call filter of a sandbox process, as the classic BPF that seccomp(2) takes.
+"""The system call filter of a sandbox process, in the classic BPF that seccomp(2) takes.
 
 Reads `struct seccomp_data`: the call's number at byte 0, the architecture at 4, argument i at
 16 + 8 i (both machines are little-endian, so its lower half comes first).
@@ -41,7 +41,7 @@ class Instruction(NamedTuple):
 
 
 def seccomp_filter(machine: Machine, *, forks: bool) -> bytes:
-    """The filter; `forks` where what is filtered has yet to start the sandbox process."""
+    """Build the filter; `forks` if the filtered process has yet to start the sandbox process."""
     clone = (_CLONE_NAMESPACES, REFUSE, ALLOW) if forks else (_CLONE_THREAD, ALLOW, REFUSE)
     program = [
         _load(4),
@@ -74,5 +74,5 @@ def _return(verdict: int) -> Instruction:
 
 
 def _answer(compare: int, value: int, verdict: int) -> tuple[Instruction, Instruction]:
-    """If what is loaded compares so, this is the verdict; else the next line."""
+    """Return `verdict` if the loaded value compares so, else continue with the next line."""
     return Instruction(compare, 0, 1, value), _return(verdict)

@@ -96,10 +96,10 @@ DENIED: dict[str, tuple[int, int | None]] = {
     "clock_adjtime": (305, 266),
     "adjtimex": (159, 171),
 }
-"""The same; each is refused with EPERM."""
+"""Name to numbers, likewise, of the calls that are refused with EPERM."""
 
 
 def numbers(calls: dict[str, tuple[int, int | None]], machine: Machine) -> list[int]:
-    """The calls' numbers on a machine, in order."""
+    """Return the calls' numbers on a machine, in order."""
     column = MACHINES.index(machine)
     return sorted(n for pair in calls.values() if (n := pair[column]) is not None)

@@ -1,4 +1,4 @@
-"""What a sandbox process is started with, and what stands around it."""
+"""Command line and environment of a sandbox process, and the walls around it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ _V8_FLAGS = (
     "--single-threaded",
     "--max-lazy",
     "--disallow-code-generation-from-strings",
-    # too small for any module that does something: who imports one has WebAssembly, shared memory
+    # too small for any real module: importing one would give access to WebAssembly, shared memory
     "--wasm-max-module-size=16",
 )
 
 ENVIRONMENT = {
-    # Modules that programs are loaded as would be kept on disk; nothing of a run outlives it.
+    # Else the modules of programs would be cached on disk; nothing of a run outlives it.
     "DENO_DIR": "/dev/null/none",
     "DENO_EMIT_CACHE_MODE": "disable",
     "DENO_CACHE_DB_MODE": "memory",
@@ -35,13 +35,13 @@ ENVIRONMENT = {
 
 
 def sandbox_argv(
-    deno: str, runtime: str, *, max_heap_mib: int, leash: Sequence[str] = ()
+    deno: str, runtime: str, *, max_heap_mib: int, prefix: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The command of one process: `leash` (what ends it with its parent), Deno with no permission
+    """Build the command of one process: `prefix` (ends it with its parent), Deno with no permission
     at all and none of Node's modules, and the host in the folder `runtime`."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
-    held = (f"--import-map={runtime}/imports.json", f"--v8-flags={v8_flags}")
-    return (*leash, deno, "run", *_FLAGS, *held, f"{runtime}/host.js")
+    fixed = (f"--import-map={runtime}/imports.json", f"--v8-flags={v8_flags}")
+    return (*prefix, deno, "run", *_FLAGS, *fixed, f"{runtime}/host.js")
 
 
 Outer = Literal["bubblewrap", "landlock", "seccomp", "none"]
@@ -56,7 +56,7 @@ ADVICE = (
 
 @dataclass(frozen=True)
 class Walls:
-    """What stands outside of Deno's own permissions; `refused` says why nothing better does."""
+    """Confinement besides Deno's own permissions; `refused` lists why better walls are missing."""
 
     outer: Outer
     further: tuple[str, ...] = ()
@@ -68,15 +68,15 @@ class Walls:
         return self.outer in ("bubblewrap", "landlock")
 
     def __str__(self) -> str:
-        standing = ", ".join((self.outer, *self.further))
-        return f"{standing} ({'; '.join(self.refused)})" if self.refused else standing
+        walls = ", ".join((self.outer, *self.further))
+        return f"{walls} ({'; '.join(self.refused)})" if self.refused else walls
 
 
 NO_WALLS = Walls("none")
 
 
-def unconfined(status: str, outer: Outer) -> str | None:
-    """What the kernel says is missing, by the text of /proc/<pid>/status; None if nothing is."""
+def missing_confinement(status: str, outer: Outer) -> str | None:
+    """Return the confinement that is missing by the text of /proc/<pid>/status; None if none is."""
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     wanted = {"NoNewPrivs": "1", "Seccomp": "2"}
     if outer != "seccomp":  # with some capabilities, others' memory is read through /proc
@@ -84,5 +84,5 @@ def unconfined(status: str, outer: Outer) -> str | None:
     for name, value in wanted.items():
         found = fields.get(name, "").strip()
         if found != value:
-            return f"{name} is {found or 'not told'}, not {value}"
+            return f"{name} is {found or 'not reported'}, not {value}"
     return None

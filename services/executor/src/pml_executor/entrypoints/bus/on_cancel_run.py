@@ -1,4 +1,4 @@
-"""Ends a run wherever it stands."""
+"""Handler of `cancel-run`: ends a run in any state."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,20 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import CancelRun
 from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.domain import events
-from pml_executor.domain.cancellation import cancelled
-from pml_executor.domain.deadline import began
-from pml_executor.domain.finished import finished
+from pml_executor.domain.deadline import effective_start
+from pml_executor.domain.finished import cancelled, finished
 
 
-async def on_cancel_run(command: CancelRun, executor: RunDependencies) -> Sequence[Message]:
-    """Close the journal, which also stops an executor that does not hear of it; a run that has
-    ended states its end again. Raises Retryable where another executor was faster."""
-    run, store = command.run, executor.open_journal(command.run)
+async def on_cancel_run(command: CancelRun, deps: RunDependencies) -> Sequence[Message]:
+    """Close the journal, which also stops an executor that has not received the command. Return
+    `run-finished`; for a run that has ended, the same again. Raises Retryable where another
+    executor has appended to the journal meanwhile."""
+    run, store = command.run, deps.open_journal(command.run)
     try:
-        journal = await store.open(events.run_started(run, executor.now()))
+        journal = await store.open(events.run_started(run, deps.now()))
         if not journal.closed:
             ending = cancelled(command, journal.entries)
-            await store.append(events.run_ended(run, ending, began(journal), executor.now()))
+            await store.append(events.run_ended(run, ending, effective_start(journal), deps.now()))
     except Fenced as error:
         raise Retryable(str(error)) from error
     return [finished(run, journal.entries, store.sequence)]

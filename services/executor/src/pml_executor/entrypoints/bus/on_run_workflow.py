@@ -1,4 +1,4 @@
-"""Runs a program to its end, or takes a run over where another executor left it."""
+"""Handler of `run-workflow`: runs a program, or takes over the run of another executor."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,10 +9,10 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_executor.application.attempt import Attempt
-from pml_executor.application.run_dependencies import RunDependencies as RunDependencies
+from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.application.time_limit import TimeIsUp, time_limit
 from pml_executor.domain import events
-from pml_executor.domain.deadline import began
+from pml_executor.domain.deadline import effective_start
 from pml_executor.domain.endings import Ending, ending_of, first_cause
 from pml_executor.domain.finished import finished, task_results
 from pml_executor.domain.journal import RunJournal
@@ -22,7 +22,7 @@ from pml_executor.domain.parking import (
     parked_under,
     workflow_parked,
 )
-from pml_executor.domain.process_owner import process_owner
+from pml_executor.domain.pool import process_owner
 from pml_executor.domain.refusal import refused_run, unsigned
 from pml_executor.ports import (
     JournalStore,
@@ -30,22 +30,22 @@ from pml_executor.ports import (
 )
 
 
-async def on_run_workflow(command: RunWorkflow, executor: RunDependencies) -> Sequence[Message]:
-    """Run the program, or replay and finish it; a finished run states its end again, one that was
-    parked under this very command that it is.
+async def on_run_workflow(command: RunWorkflow, deps: RunDependencies) -> Sequence[Message]:
+    """Run the program, or replay and finish it. Return `run-finished` or `workflow-parked`; for a
+    run that has ended, or was parked under this same command, the same message again.
 
-    Raises Fenced when another executor has taken the run over: then it is theirs to finish.
+    Raises Fenced when another executor has taken the run over and will finish it.
     """
-    store = executor.open_journal(command)
-    journal = await store.open(events.run_started(command, executor.now()))
+    store = deps.open_journal(command)
+    journal = await store.open(events.run_started(command, deps.now()))
     wanted = parked_under(command, journal.marks)
     if not wanted and not journal.closed:
         if is_parked(journal.marks):
-            await store.mark(ParkMark(command_id=command.command_id, ts=executor.now()))
-        ending = await _ending(command, executor, store, journal)
-        now = executor.now()
+            await store.mark(ParkMark(command_id=command.command_id, ts=deps.now()))
+        ending = await _ending(command, deps, store, journal)
+        now = deps.now()
         if isinstance(ending, Ending):
-            await store.append(events.run_ended(command, ending, began(journal), now))
+            await store.append(events.run_ended(command, ending, effective_start(journal), now))
         else:
             wanted = ending
             await store.mark(park_mark(command, wanted, now))
@@ -55,18 +55,18 @@ async def on_run_workflow(command: RunWorkflow, executor: RunDependencies) -> Se
 
 
 async def _ending(
-    command: RunWorkflow, executor: RunDependencies, store: JournalStore, journal: RunJournal
+    command: RunWorkflow, deps: RunDependencies, store: JournalStore, journal: RunJournal
 ) -> Ending | tuple[WantedCall, ...]:
-    """How the run ended, or the calls at which it parks."""
-    refused = refused_run(command, datetime.fromtimestamp(executor.now() / 1000, UTC))
-    if refused is None and not executor.is_signed(command.grant):
+    """Run the program and return the run's ending, or the calls at which it parks."""
+    refused = refused_run(command, datetime.fromtimestamp(deps.now() / 1000, UTC))
+    if refused is None and not deps.is_signed(command.grant):
         refused = unsigned()
     if refused is not None:
         return Ending(error=refused)
-    time = executor.time_of(command, journal)
+    time = deps.time_of(command, journal)
     try:
-        async with time_limit(time), executor.pool.lease(process_owner(command)) as sandbox:
-            return await Attempt(command, executor, store, journal, sandbox, time).conduct()
+        async with time_limit(time), deps.pool.lease(process_owner(command)) as sandbox:
+            return await Attempt(command, deps, store, journal, sandbox, time).run()
     except TimeIsUp:
         await store.append()
         done = calls_made(task_results(journal.entries))

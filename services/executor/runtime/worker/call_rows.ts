@@ -1,6 +1,6 @@
 /**
- * By which of its calls a function was entered: `via` says it at the call, `entered` asks for it
- * first thing in the function's body. A row is the number that stands for a way.
+ * Tracks the call site by which a function is entered: `via` sets it at the call, `entered` reads
+ * it at the start of the function's body. A row is the number of a call site.
  */
 import { apply, freeze } from "./primordials.ts";
 
@@ -10,15 +10,15 @@ interface Passage {
   entered: boolean;
 }
 
-export interface Exits {
-  /** `callee`, which is told, whenever it is called, that this is the way. */
+export interface CallRows {
+  /** Wraps `callee` so that each of its calls has this row. */
   via(row: number, key: string, callee: unknown): unknown;
-  /** The row of the call that leads here; `otherwise` when the function was entered by none. */
+  /** Returns the row of the call that entered the function; `otherwise` if there is none. */
   entered(key: string, otherwise: number): number;
 }
 
-export function waysOf(): Exits {
-  let innermost: Passage | null = null; // the call by a known way that is being made right now
+export function callRowsOf(): CallRows {
+  let innermost: Passage | null = null; // the tracked call that is being made
 
   const via = (row: number, key: string, callee: unknown): unknown => {
     if (typeof callee !== "function") return callee; // the call fails by itself, as the author's
@@ -34,7 +34,7 @@ export function waysOf(): Exits {
   };
 
   const entered = (key: string, otherwise: number): number => {
-    // A function that was entered has its row; whatever its body calls comes by another way.
+    // Once a function has taken its row, calls in its body do not have that row.
     if (innermost === null || innermost.entered || innermost.key !== key) return otherwise;
     innermost.entered = true;
     return innermost.row;

@@ -1,4 +1,4 @@
-"""Each construct of the language as the analyzer instruments it, its «insertions» marked."""
+"""Each construct of the language in its instrumented form, with «insertions» marked."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from pml_common.contracts.tool import JsonObject
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its insertions marked; what it reports, as node or node:outcome, and its path."""
+    """A program with marked insertions; its reports, as node or node:outcome, and its path."""
 
     code: str
     reported: str

@@ -1,16 +1,16 @@
-"""Where a real program stands that waits for a person."""
+"""Position of the call at which a real program waits for approval."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunWorkflow, WorkflowParked
+from pml_common.contracts.executor import WorkflowParked
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -24,8 +24,6 @@ return await say("mail:send", "y".repeat(1000));
 
 @pytest.mark.parametrize(("loud", "line", "column"), [(True, 3, 31), (False, 1, 33)])
 async def test_a_call_that_nobody_saw_is_told_with_its_place(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
     loud: bool,
     line: int,
@@ -33,8 +31,8 @@ async def test_a_call_that_nobody_saw_is_told_with_its_place(
 ) -> None:
     tools = MemoryTools()
     command = make_command(PROGRAM, {"loud": loud})
-    async with asyncio.timeout(20):
-        (fact,) = await on_run_workflow(command, make_executor(MemoryBus(), deno_pool, tools))
+    async with asyncio.timeout(60):
+        (fact,) = await on_run_workflow(command, make_dependencies(MemoryBus(), deno_pool, tools))
     assert isinstance(fact, WorkflowParked)
     assert (fact.wanted.line, fact.wanted.column) == (line, column)
     assert fact.wanted.args == {"text": "x" if loud else "y" * 1000}

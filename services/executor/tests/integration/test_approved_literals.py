@@ -1,14 +1,13 @@
-"""What a person approved is what is called: no program speaks in the place of its literals."""
-
-from collections.abc import Callable
+"""Calls are those that a person approved: no program changes the meaning of its literals."""
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.executor import RunWorkflow
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -60,25 +59,21 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 async def test_the_tool_gets_what_the_literal_says_or_nothing(
     attack: str,
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools = MemoryTools()
-    executor = make_executor(MemoryBus(), deno_pool, tools)
+    deps = make_dependencies(MemoryBus(), deno_pool, tools)
     swallowed = f"try {{ {attack} }} catch {{}}"
-    await on_run_workflow(make_command(f"{swallowed} {CALL}", tools=("fs:write",)), executor)
+    await on_run_workflow(make_command(f"{swallowed} {CALL}", tools=("fs:write",)), deps)
     assert [query.args for query in tools.asked] == [APPROVED]
     assert [query.node_id for query in tools.asked] == ["n1"]
 
 
 async def test_a_tojson_of_the_literals_own_has_no_say(
-    make_command: Callable[..., RunWorkflow],
-    make_executor: Callable[..., RunDependencies],
     deno_pool: DenoPool,
 ) -> None:
     tools = MemoryTools()
-    executor = make_executor(MemoryBus(), deno_pool, tools)
+    deps = make_dependencies(MemoryBus(), deno_pool, tools)
     code = f'await __pml.at("n1", mcp.fs.write)({{ path: "ok", toJSON() {{ return {EVIL}; }} }});'
-    await on_run_workflow(make_command(code, tools=("fs:write",)), executor)
+    await on_run_workflow(make_command(code, tools=("fs:write",)), deps)
     assert [query.args for query in tools.asked] == [{"path": "ok"}]

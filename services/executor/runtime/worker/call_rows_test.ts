@@ -1,11 +1,11 @@
 import { deepStrictEqual, strictEqual, throws } from "node:assert";
-import { waysOf } from "./ways.ts";
+import { callRowsOf } from "./call_rows.ts";
 
 // deno-lint-ignore no-explicit-any
 type Any = (...args: any[]) => any;
 
 function stage() {
-  const { via, entered } = waysOf();
+  const { via, entered } = callRowsOf();
   return { via: via as (row: number, key: string, f: unknown) => Any, entered };
 }
 
@@ -45,7 +45,7 @@ Deno.test("a default value that calls does not take the row", () => {
   deepStrictEqual(rows, [["g", 5, 1], ["f", 3, 1], ["again", 1, 0, 0], ["again", 2, 1, 3]]);
 });
 
-Deno.test("a row that nobody took is gone when the call is", () => {
+Deno.test("a row that is not taken ends with its call", () => {
   const { via, entered } = stage();
   throws(() =>
     via(3, "f", () => {
@@ -98,7 +98,7 @@ Deno.test("this, arguments, results and errors pass through", () => {
   throws(() => via(1, "f", thrower)(), (error: Error) => /^\s+at thrower/m.test(error.stack!));
 });
 
-Deno.test("what is no function passes through and fails as the author's would", () => {
+Deno.test("a value that is no function passes through and fails as the author's would", () => {
   const { via } = stage();
   strictEqual(via(1, "f", undefined), undefined);
   throws(() => via(1, "f", 7)(), TypeError);

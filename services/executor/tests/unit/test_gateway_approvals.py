@@ -1,33 +1,26 @@
-"""Calls that the executor's grant covers and the gateway wants a person to be asked about."""
+"""Calls that the executor's grant covers and the gateway wants approved."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import RunDependencies, on_run_workflow
-from pml_executor.ports import Tools
-from services.executor.tests.asking import agreed, parked, waiting
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import agreed, make_command, waiting
+from services.executor.tests.support.fakes import crashing
+from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
 
-MakeCommand = Callable[..., RunWorkflow]
-MakeExecutor = Callable[..., RunDependencies]
-Finish = Callable[[RunWorkflow, RunDependencies], Awaitable[RunFinished]]
-JournalOf = Callable[[Bus, RunWorkflow | RunFinished], Awaitable[list[TraceEvent]]]
-ShortLife = Callable[[MemoryBus, MemoryTools, int, bool], tuple[Bus, Tools, Callable[[], bool]]]
 WHY = "the policy asks for fs:write since"
 
 
 class Gateway(MemoryTools):
-    """Makes calls of fs:write only under a grant that a person gave them in: `agreed_in`."""
+    """A gateway that makes calls of fs:write only under a grant of a person: `agreed_in`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +50,7 @@ async def one_after_the_other(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 async def side_by_side(api: ProgramApi, args: JsonObject) -> JsonValue:
-    """What only the run can tell, what the gateway asks about, and what needs no question."""
+    """Make a call that the analysis missed, one that the gateway wants approved, a granted one."""
     calls = (
         api.call("n1", "fs:read"),
         api.call("n2", "fs:write", {"n": 1}),
@@ -76,19 +69,17 @@ async def leaves_it(api: ProgramApi, args: JsonObject) -> JsonValue:
 POOL = {"one": one_after_the_other, "side": side_by_side, "leaves": leaves_it}
 
 
-async def test_a_run_parks_where_the_gateway_says_so_and_makes_the_call_once(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish, journal_of: JournalOf
-) -> None:
+async def test_a_run_parks_where_the_gateway_says_so_and_makes_the_call_once() -> None:
     bus, gateway, command = MemoryBus(), Gateway(), make_command("one")
-    executor = make_executor(bus, MemoryPool(POOL), gateway)
-    fact = await parked(command, executor)
+    deps = make_dependencies(bus, MemoryPool(POOL), gateway)
+    fact = await parked(command, deps)
     assert (fact.wanted.tool, fact.wanted.node_id, fact.wanted.why) == ("fs:write", "n2", WHY)
     assert fact.wanted.args == {"path": "/b", "what": {"path": "/a"}}
     assert [each.tool for each in fact.task_results] == ["fs:read"]  # it was not made
     starts = [each.type for each in await journal_of(bus, command)]
     assert starts == ["capability_start", "tool_start", "tool_end", "tool_start"]
 
-    end = await finish(gateway.agreed(fact, command), executor)
+    end = await finish(gateway.agreed(fact, command), deps)
     assert end.success, end.error
     assert [each.tool for each in end.task_results] == ["fs:read", "fs:write", "fs:stat"]
     assert gateway.made == {"fs:read": 1, "fs:write": 1, "fs:stat": 1}
@@ -97,27 +88,23 @@ async def test_a_run_parks_where_the_gateway_says_so_and_makes_the_call_once(
     assert len({query.idempotency_key for query in asked}) == 1
 
 
-async def test_a_gateway_that_asks_again_is_asked_about_again(
-    make_command: MakeCommand, make_executor: MakeExecutor
-) -> None:
+async def test_a_gateway_that_asks_again_is_asked_about_again() -> None:
     gateway, command = Gateway(), make_command("one")
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), gateway)
-    first = await parked(command, executor)
-    second = await parked(agreed(first, command), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
+    first = await parked(command, deps)
+    second = await parked(agreed(first, command), deps)
     assert waiting(second) == waiting(first)
     assert second.event_id != first.event_id
     assert gateway.made == {"fs:read": 1}
 
 
-async def test_one_question_tells_what_executor_and_gateway_ask_about(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
-    """The gateway's answers may come after the program has paused: they are waited for."""
+async def test_one_question_tells_what_executor_and_gateway_ask_about() -> None:
+    """Calls under way are awaited, since the gateway's answers may follow the program's pause."""
     gateway, command = Gateway(), make_command("side")
     gateway.hears.clear()
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), gateway)
-    running = asyncio.create_task(parked(command, executor))
-    async with asyncio.timeout(30):
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
+    running = asyncio.create_task(parked(command, deps))
+    async with asyncio.timeout(60):
         await gateway.unheard.wait()
     assert not running.done()
     gateway.hears.set()
@@ -128,29 +115,25 @@ async def test_one_question_tells_what_executor_and_gateway_ask_about(
         "{'to': 'ann'}",
     ]
     assert [each.tool for each in fact.task_results] == ["fs:read"]
-    end = await finish(gateway.agreed(fact, command), executor)
+    end = await finish(gateway.agreed(fact, command), deps)
     assert end.result == [{}, {"n": 1}, {"to": "ann"}, {"n": 2}]
     assert gateway.made == {"fs:read": 1, "fs:write": 2, "mail:send": 1}
 
 
-async def test_a_call_that_the_program_did_not_wait_for_is_asked_about_after_its_end(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_call_that_the_program_did_not_wait_for_is_asked_about_after_its_end() -> None:
     gateway, command = Gateway(), make_command("leaves")
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), gateway)
-    fact = await parked(command, executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
+    fact = await parked(command, deps)
     assert fact.wanted.node_id == "n2"
-    end = await finish(gateway.agreed(fact, command), executor)
+    end = await finish(gateway.agreed(fact, command), deps)
     assert (end.result, gateway.made) == ("done", {"fs:write": 1})
 
 
-async def test_a_dry_run_asks_nobody_for_the_gateway_either(
-    make_command: MakeCommand, make_executor: MakeExecutor, finish: Finish
-) -> None:
+async def test_a_dry_run_asks_nobody_for_the_gateway_either() -> None:
     gateway, command = Gateway(), make_command("one")
     grant = command.grant.model_copy(update={"dry_run": True})
-    executor = make_executor(MemoryBus(), MemoryPool(POOL), gateway)
-    fact = await finish(command.model_copy(update={"grant": grant}), executor)
+    deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
+    fact = await finish(command.model_copy(update={"grant": grant}), deps)
     assert fact.error is not None
     assert (fact.error.kind, fact.error.message, fact.error.node_id) == ("denied", WHY, "n2")
 
@@ -158,27 +141,23 @@ async def test_a_dry_run_asks_nobody_for_the_gateway_either(
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("code", list(POOL))
 async def test_an_executor_may_die_anywhere_around_such_a_park(
-    make_command: MakeCommand,
-    make_executor: MakeExecutor,
-    short_life: ShortLife,
-    journal_of: JournalOf,
     code: str,
     after: bool,
 ) -> None:
-    """Every life ends at its n-th effect and another executor takes over."""
+    """Crash every executor at its n-th effect, and have another take over."""
     pool = MemoryPool(POOL)
     for effects in range(1, 40):
         bus, gateway, command, deaths = MemoryBus(), Gateway(), make_command(code), 0
         for _ in range(9):
-            mortal_bus, mortal_tools, died = short_life(bus, gateway, effects, after)
+            mortal_bus, mortal_tools, died = crashing(bus, gateway, effects, after)
             try:
                 facts = await on_run_workflow(
-                    command, make_executor(mortal_bus, pool, mortal_tools)
+                    command, make_dependencies(mortal_bus, pool, mortal_tools)
                 )
             except (RuntimeError, ExceptionGroup):
                 assert died()
                 deaths += 1
-                facts = await on_run_workflow(command, make_executor(bus, pool, gateway))
+                facts = await on_run_workflow(command, make_dependencies(bus, pool, gateway))
             (fact,) = facts
             if isinstance(fact, RunFinished):
                 break

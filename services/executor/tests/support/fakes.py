@@ -1,0 +1,140 @@
+"""Fakes: sandbox processes in memory, and an executor that crashes at a given effect."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Bus
+from pml_common.contracts.base import Message
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
+from pml_executor.adapters.deno_pool import DenoPool, PoolSize
+from pml_executor.adapters.memory_sandbox import MemorySandbox
+from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.ports import SandboxUnavailable, Tools
+
+T = TypeVar("T")
+
+ACME = Scope(org="acme", project="webapp")
+OTHER = Scope(org="acme", project="shop")
+THIRD = Scope(org="beta", project="webapp")
+
+
+class Process(MemorySandbox):
+    """A fake process; a renewal waits for `renewable` and succeeds if `fit`."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.alive = True
+        self.finished = False
+        self.fit = True
+        self.renewable = asyncio.Event()
+        self.renewable.set()
+
+    def finish(self) -> None:
+        self.finished = True
+
+    def kill(self) -> None:
+        super().kill()
+        self.finished = False
+
+    async def renew(self) -> bool:
+        await self.renewable.wait()
+        return self.fit
+
+    async def close(self) -> None:
+        await super().close()
+        self.alive = False
+
+
+class Factory:
+    """Starts fake processes; `moods` lists what each start does, in order."""
+
+    def __init__(self, *moods: str) -> None:
+        self.moods = list(moods)
+        self.started: list[Process] = []
+        self.released = asyncio.Event()
+
+    async def __call__(self) -> Process:
+        mood = self.moods.pop(0) if self.moods else "quick"
+        if mood == "stuck":
+            await self.released.wait()
+        if mood == "broken":
+            raise SandboxUnavailable("deno is not there")
+        if mood == "buggy":
+            raise ValueError("a bug")
+        self.started.append(Process())
+        return self.started[-1]
+
+    @property
+    def living(self) -> int:
+        return sum(process.alive for process in self.started)
+
+
+@asynccontextmanager
+async def pool_of(
+    factory: Factory,
+    spares: int = 2,
+    max_processes: int = 10,
+    lease_timeout_s: float = 30.0,
+    idle_s: float = 60.0,
+) -> AsyncGenerator[DenoPool]:
+    size = PoolSize(spares, max_processes, lease_timeout_s, idle_s)
+    async with asyncio.timeout(60), DenoPool(factory, size) as pool:
+        yield pool
+
+
+async def once(pool: DenoPool, owner: Scope | None = ACME) -> Process:
+    """Run a program that ends in order, and return the process that served it."""
+    async with pool.lease(owner) as sandbox:
+        sandbox.finish()
+    assert isinstance(sandbox, Process)
+    return sandbox
+
+
+class _Life:
+    """Counts an executor's effects and crashes it at one of them, before it or just after."""
+
+    def __init__(self, effects: int, after: bool) -> None:
+        self.left = effects
+        self._after = after
+
+    async def effect(self, do: Callable[[], Awaitable[T]]) -> T:
+        self.left -= 1
+        if self.left > 0:
+            return await do()
+        if self.left == 0 and self._after:
+            await do()
+        raise RuntimeError("the executor died here")
+
+
+class _MortalBus(MemoryBus):
+    def __init__(self, bus: MemoryBus, life: _Life) -> None:
+        super().__init__(bus.broker)
+        self._life = life
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        publish = partial(super().publish, message, expected_last=expected_last)
+        return await self._life.effect(publish)
+
+
+class _MortalTools(MemoryTools):
+    def __init__(self, tools: MemoryTools, life: _Life) -> None:
+        super().__init__()
+        self._shared = tools
+        self._life = life
+
+    async def call(self, query: CallTool) -> ToolOutcome:
+        return await self._life.effect(partial(self._shared.call, query))
+
+
+def crashing(
+    bus: MemoryBus, tools: MemoryTools, effects: int, after: bool
+) -> tuple[Bus, Tools, Callable[[], bool]]:
+    """Build the bus and the tools of an executor that crashes (RuntimeError) at its n-th append or
+    call, before it or just `after` it; and a function that returns whether it did."""
+    life = _Life(effects, after)
+    return _MortalBus(bus, life), _MortalTools(tools, life), lambda: life.left <= 0

@@ -1,0 +1,66 @@
+"""Handles commands with a bus, a pool and tools of the tests."""
+
+import asyncio
+import time
+from functools import partial
+
+from pml_common.bus.port import Bus
+from pml_common.contracts.catalog import TRACE_RECORDED
+from pml_common.contracts.executor import (
+    RunFinished,
+    RunWorkflow,
+    TraceRecorded,
+    WorkflowParked,
+)
+from pml_common.contracts.trace import TraceEvent
+from pml_executor.adapters.bus_journal import BusJournal
+from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.domain.limits import RunLimits
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool, Tools
+
+FORGED = "forged"
+"""A signature that `make_dependencies` rejects."""
+
+
+def make_dependencies(
+    bus: Bus, pool: SandboxPool, tools: Tools, limits: RunLimits | None = None
+) -> RunDependencies:
+    """Build the dependencies of runs on a bus."""
+    return RunDependencies(
+        pool=pool,
+        open_journal=partial(BusJournal, bus),
+        tools=tools,
+        now=lambda: time.time() * 1000,
+        limits=limits or RunLimits(),
+        is_signed=lambda grant: grant.signature != FORGED,
+    )
+
+
+async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
+    """Handle a command until its run has ended, in bounded time."""
+    async with asyncio.timeout(60):
+        (fact,) = await on_run_workflow(command, deps)
+    assert isinstance(fact, RunFinished)
+    return fact
+
+
+async def parked(command: RunWorkflow, deps: RunDependencies) -> WorkflowParked:
+    """Handle a command until its run is parked, in bounded time."""
+    async with asyncio.timeout(60):
+        (fact,) = await on_run_workflow(command, deps)
+    assert isinstance(fact, WorkflowParked), fact
+    return fact
+
+
+async def journal_of(bus: Bus, command: RunWorkflow | RunFinished) -> list[TraceEvent]:
+    """Return the entries of a run's journal."""
+    entity = str(command.workflow_id)
+    records = await bus.history(command.scope, entity, of=TRACE_RECORDED)
+    messages = [record.message for record in records]
+    return [
+        entry
+        for message in messages
+        if isinstance(message, TraceRecorded)
+        for entry in message.entries
+    ]

@@ -86,8 +86,8 @@ class Receiver:
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
             span.set_attribute("messaging.consumer.group.name", consumer.durable)
             try:
-                for fact in await handler(await self.open_signed(consumer.message, envelope)):
-                    await self.publish(fact)
+                for message in await handler(await self.open_signed(consumer.message, envelope)):
+                    await self.publish(message)
             except Exception as error:
                 tracing.mark_failed(span, error)
                 outcome = dispose(error, consumer, deliveries)
@@ -123,10 +123,10 @@ class Receiver:
         ) as span:
             try:
                 try:
-                    question = await self.open(query_type.model, envelope)
+                    query = await self.open(query_type.model, envelope)
                 except Rejected as error:
                     raise QueryFailed("invalid", str(error)) from error
-                return codec.encode(await handler(question))
+                return codec.encode(await handler(query))
             except QueryFailed as failure:
                 tracing.mark_failed(span, failure)
                 raise

@@ -62,7 +62,7 @@ class MemoryBus(Bus):
         subject = names.query_subject(query_type)
         with tracing.requesting(query_type) as headers:
             try:
-                self._require("ask")
+                self._require(f"request {query_type.name}")
                 data = await codec.check_in(codec.encode(query), headers, self._payloads)
                 reply = await self._reply(query_type, Envelope(subject, data, headers), timeout)
                 return await self._receiver.open_reply(query_type, reply)
@@ -70,14 +70,14 @@ class MemoryBus(Bus):
                 raise no_reply(query_type, str(error)) from error
 
     async def _reply(
-        self, query_type: QueryType[Query, Contract], question: Envelope, timeout: float
+        self, query_type: QueryType[Query, Contract], request: Envelope, timeout: float
     ) -> Envelope:
-        servers = self.broker.servers[question.subject]
+        servers = self.broker.servers[request.subject]
         if not servers:
             raise NoResponder(f"{query_type.owner} {query_type.name}")
         servers.rotate(-1)
         reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
-        servers[-1](question, reply)
+        servers[-1](request, reply)
 
         def expire() -> None:
             if not reply.done():
@@ -180,13 +180,13 @@ class MemoryBus(Bus):
         self._require(f"listen to {message_type.name}")
         queue: BoundedQueue[Envelope] = BoundedQueue()
 
-        async def hear() -> None:
+        async def handle_all() -> None:
             async for envelope in queue:
                 if names.is_wanted(envelope.subject, wants):
                     await self._receiver.handle_broadcast(message_type, handler, envelope)
 
         self._subscribe(f"{names.prefix_of(message_type)}.", "", queue)
-        self._spawn(hear())
+        self._spawn(handle_all())
 
     @override
     async def serve(
@@ -194,10 +194,10 @@ class MemoryBus(Bus):
     ) -> None:
         self._require(f"serve {query_type.name}")
 
-        async def answer(question: Envelope, reply: asyncio.Future[Envelope]) -> None:
+        async def answer(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
             headers: dict[str, str] = {}
             try:
-                data = await self._receiver.answer(query_type, handler, question)
+                data = await self._receiver.answer(query_type, handler, request)
                 data = await codec.check_in(data, headers, self._payloads)
             except QueryFailed as failure:
                 if not reply.done():
@@ -206,8 +206,8 @@ class MemoryBus(Bus):
                 if not reply.done():
                     reply.set_result(Envelope("", data, headers))
 
-        def receive(question: Envelope, reply: asyncio.Future[Envelope]) -> None:
-            self._spawn(answer(question, reply))
+        def receive(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
+            self._spawn(answer(request, reply))
 
         servers = self.broker.servers[names.query_subject(query_type)]
         servers.append(receive)

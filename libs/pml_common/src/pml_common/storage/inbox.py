@@ -66,8 +66,8 @@ def encode_facts(facts: Sequence[Message]) -> str:
     """Encode the column `facts`, for a store that claims and concludes in its own statement."""
     return json.dumps(
         [
-            {"message": catalog.type_of(fact).name, "content": fact.model_dump(mode="json")}
-            for fact in facts
+            {"message": catalog.type_of(each).name, "content": each.model_dump(mode="json")}
+            for each in facts
         ]
     )
 

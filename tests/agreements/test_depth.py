@@ -11,4 +11,4 @@ WORKER = Path(__file__).parents[2] / "services/executor/runtime/worker/capabilit
 
 def test_analyzer_executor_and_sandbox_allow_the_same_depth() -> None:
     (deepest,) = re.findall(r"DEEPEST = (\d+);", WORKER.read_text(encoding="utf-8"))
-    assert int(deepest) == executor.DEEPEST == analyzer.DEEPEST
+    assert int(deepest) == executor.DEEPEST == analyzer.MAX_DEPTH

@@ -135,19 +135,19 @@ def _too_much(
         case TooManyNodes():
             message = (
                 f"More than {limits.nodes:,} calls and decisions, those of functions counted once "
-                "for each way they are invoked: nobody can approve that; split it."
+                "for each way they are invoked: that is too many to approve; split it."
             )
             return Problem(error.offset, message)
         case ArgumentsTooLarge():
             message = (
                 f"The arguments of all calls have more than {limits.argument_characters:,} "
-                "characters, those in names and functions counted for each call: nobody can "
-                "approve that; hand data in as args."
+                "characters, those in names and functions counted for each call: that is too much "
+                "to approve; pass data as args."
             )
             return Problem(error.offset, message)
         case _:
             message = (
-                f"There are more ways through this than {limits.edges:,} edges can draw: split it."
+                f"There are more paths through this than {limits.edges:,} edges can show: split it."
             )
             return Problem(0, message)
 

@@ -52,7 +52,7 @@ def took_too_long(seconds: float) -> Rejection:
     """Reject a program whose analysis takes too long."""
     return _unplaced(
         f"Reading the program took more than {seconds:g} s of processor time: make it simpler, "
-        "or hand data in as args."
+        "or pass data as args."
     )
 
 

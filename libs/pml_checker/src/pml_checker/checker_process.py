@@ -125,7 +125,7 @@ class CheckerProcess:
         self._declared.move_to_end(declared)
         if len(self._declared) > _MAX_DECLARED:
             self._close(self._declared.popitem(last=False)[0])
-        # A name of its own: what was said of a name is remembered beyond its closing.
+        # A unique name: the checker caches diagnostics of a name beyond its closing.
         self.checks += 1
         name = f"program{self.checks}.ts"
         self._open(name, module)
@@ -151,7 +151,7 @@ class CheckerProcess:
     async def _initialize(self) -> None:
         folder = _FOLDER.as_uri()
         parameters: Json = {
-            "processId": os.getpid(),  # it ends itself when this process has ended
+            "processId": os.getpid(),  # it exits after this process
             "rootUri": folder,
             "workspaceFolders": [{"uri": folder, "name": "compiler_options"}],
             "capabilities": _CAPABILITIES,
@@ -177,7 +177,7 @@ class CheckerProcess:
         while True:
             message = await self._read()
             if "method" in message:
-                if "id" in message:  # a request of its own: nothing here is needed
+                if "id" in message:  # a request by the server: none is needed
                     refusal = {"code": _NO_METHOD, "message": method}
                     self._write({"id": message["id"], "error": refusal})
             elif message.get("id") == self._requests:

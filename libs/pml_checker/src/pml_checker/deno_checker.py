@@ -110,7 +110,7 @@ class DenoChecker(TypeChecker):
     ) -> Sequence[Finding]:
         try:
             return await self._check_once(module, name, text)
-        except CheckerEnded:  # perhaps long ago
+        except CheckerEnded:  # possibly before this request
             return await self._check_once(module, name, text)
 
     async def _check_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
@@ -167,7 +167,7 @@ class _DeclarationCache:
 
 @dataclass(frozen=True)
 class _Declarations:
-    tools: Sequence[ToolDefinition]  # held on to: what is alive keeps its identity
+    tools: Sequence[ToolDefinition]  # referenced, so that its id is not reused
     capabilities: Mapping[str, ToolDefinition]
     name: str
     text: str

@@ -1,6 +1,6 @@
-// Loads programs as the sandbox does and runs them against tools that record their calls and
-// answer by what they are called with. Reads a list of programs a line, as JSON; writes for each
-// list what its programs did, and for one that does not load why.
+// Loads programs like the sandbox and runs them against tools that record their calls and answer
+// by their arguments. Reads one list of programs per line, as JSON; writes for each list the
+// behaviour of its programs, and for one that does not load the reason.
 const FUEL = 300;
 const ARGS = { a: "A", free: "F", s: "fs", n: 2, list: [1, 2], none: null, o: { k: 1, field: [0] } };
 const ANSWERS = [null, { a: 1 }, [1, 2], "s", 0, { field: [1], a: null }, true, 3, ""];
@@ -27,7 +27,7 @@ async function answer(tool, given) {
   return structuredClone(ANSWERS[(sum >>> 5) % ANSWERS.length]);
 }
 
-/** What one run does: calls, the path reported, and how it ends. */
+/** One run: its calls, the reported path, and its end. */
 class Run {
   calls = [];
   ended = []; // which call, how many had begun by then, with what
@@ -62,7 +62,7 @@ class Run {
     this.spent.resolve({ stopped: why });
   }
 
-  /** A function that calls, given the node to call for. */
+  /** Returns a function that calls for a given node. */
   callable(make) {
     const plain = make(null);
     this.noting.set(plain, make);
@@ -87,7 +87,7 @@ class Run {
     );
   }
 
-  /** What instrumented programs report through. */
+  /** The interface that instrumented programs report to. */
   pml() {
     const open = new Map();
     let pending = null;
@@ -135,7 +135,7 @@ class Run {
   }
 }
 
-/** Name and message; the line where the program's own text made the error. */
+/** Name and message; the line of the program's own text that threw the error. */
 function described(error) {
   if (!(error instanceof Error)) return { thrown: JSON.stringify(error) ?? "undefined" };
   const [frame] = error.stack.split("\n").filter((line) => /^ +at .*:\d+:\d+\)?$/.test(line));

@@ -187,7 +187,7 @@ def test_only_so_many_capabilities_may_be_reached() -> None:
 
 CANNOT = {
     "its text": ("return (;", '1 of its program: "(" is never closed.'),
-    "its size": ("\0", "1 of its program: A NUL character"),
+    "its size": ("\0", "1 of its program: A program cannot"),
     "its depth": (f"\nreturn {'[' * 600}{']' * 600};", "2 of its program: It nests too deep"),
     "what is forbidden": ("const x = 1;\neval(x);", "2 of its program: eval is not allowed"),
     "its arguments": (

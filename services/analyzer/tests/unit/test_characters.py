@@ -7,25 +7,40 @@ from pml_common.contracts.decision import Policy
 from services.analyzer.tests.programs import TOOLS, analysed, complaints, rejected, tool, warnings
 
 IN_CODE = {
-    "a zero-width space": ("const a\u200b = 1;", "1:8 U+200B ZERO WIDTH SPACE stands in the code"),
-    "a zero-width joiner in a name": ("const a\u200db = 1;", "1:8 U+200D ZERO WIDTH JOINER stands"),
-    "a filler as a name": ("const \u3164 = 1;", "1:7 U+3164 HANGUL FILLER stands in the code"),
+    "a zero-width space": (
+        "const a\u200b = 1;",
+        "1:8 U+200B ZERO WIDTH SPACE is invisible in the code",
+    ),
+    "a zero-width joiner in a name": (
+        "const a\u200db = 1;",
+        "1:8 U+200D ZERO WIDTH JOINER is invisible",
+    ),
+    "a filler as a name": (
+        "const \u3164 = 1;",
+        "1:7 U+3164 HANGUL FILLER is invisible in the code",
+    ),
     "a variation selector in a name": ("mcp.f\ufe0fs.read({});", "1:6 U+FE0F VARIATION SELECTOR"),
-    "a tag": ("return 1;\U000e0041", "1:10 U+E0041 TAG LATIN CAPITAL LETTER A stands"),
+    "a tag": ("return 1;\U000e0041", "1:10 U+E0041 TAG LATIN CAPITAL LETTER A is invisible"),
     "a byte order mark inside": ("return 1;\ufeff", "1:10 U+FEFF ZERO WIDTH NO-BREAK SPACE"),
-    "a control character": ("return\x7f 1;", "1:7 U+007F CONTROL CHARACTER stands in the code"),
-    "an override in code": ("return \u202e1;", "1:8 U+202E RIGHT-TO-LEFT OVERRIDE stands"),
+    "a control character": (
+        "return\x7f 1;",
+        "1:7 U+007F CONTROL CHARACTER is invisible in the code",
+    ),
+    "an override in code": ("return \u202e1;", "1:8 U+202E RIGHT-TO-LEFT OVERRIDE is invisible"),
     "a line separator": ("return 1;\u2028f();", "1:10 U+2028 LINE SEPARATOR ends this line"),
     "a separator that ends a comment": ("// a\u2029mcp.fs.read({});", "1:5 U+2029 PARAGRAPH"),
 }
 UNCLOSED = {
     "in a comment": (
         "/* \u202e } \u2066if (a)\u2069 \u2066 */ return 1;",
-        "1:4 U+202E RIGHT-TO-LEFT OVERRIDE makes what follows it look like something else: remove",
+        "1:4 U+202E RIGHT-TO-LEFT OVERRIDE makes the text after it look different: remove",
     ),
-    "in a line comment": ("return 1; // \u2067", "1:14 U+2067 RIGHT-TO-LEFT ISOLATE makes what"),
-    "in a text": ("return 'a\u202e';", "1:10 U+202E RIGHT-TO-LEFT OVERRIDE makes what follows"),
-    "with its remedy": ("return '\u2066';", "1:9 U+2066 LEFT-TO-RIGHT ISOLATE makes what"),
+    "in a line comment": (
+        "return 1; // \u2067",
+        "1:14 U+2067 RIGHT-TO-LEFT ISOLATE makes the text",
+    ),
+    "in a text": ("return 'a\u202e';", "1:10 U+202E RIGHT-TO-LEFT OVERRIDE makes the text"),
+    "with its remedy": ("return '\u2066';", "1:9 U+2066 LEFT-TO-RIGHT ISOLATE makes the text"),
     "over a substitution": (
         "return `\u202b${args.a}\u202c`;",
         "1:9 U+202B RIGHT-TO-LEFT EMBEDDING",
@@ -106,29 +121,29 @@ def test_honest_characters_are_left_alone(code: str) -> None:
 NO_NAMES = {
     "curly quotes": (
         "return \u201chello\u201d;",
-        '1:8 U+201C LEFT DOUBLE QUOTATION MARK cannot stand in a name: write ".',
+        '1:8 U+201C LEFT DOUBLE QUOTATION MARK is not allowed in a name: write ".',
     ),
-    "a year sign": ("const \u0bf5 = 1;", "1:7 U+0BF5 TAMIL YEAR SIGN cannot stand in a name"),
-    "a digit first": ("const \u0663 = 1;", "1:7 U+0663 ARABIC-INDIC DIGIT THREE cannot stand"),
-    "a tilde": ("const \u2e2f = 1;", "1:7 U+2E2F VERTICAL TILDE cannot stand in a name"),
+    "a year sign": ("const \u0bf5 = 1;", "1:7 U+0BF5 TAMIL YEAR SIGN is not allowed in a name"),
+    "a digit first": ("const \u0663 = 1;", "1:7 U+0663 ARABIC-INDIC DIGIT THREE is not allowed"),
+    "a tilde": ("const \u2e2f = 1;", "1:7 U+2E2F VERTICAL TILDE is not allowed in a name"),
     "single curly quotes": ("return \u2018a\u2019;", "1:8 U+2018 LEFT SINGLE QUOTATION MARK"),
     "full-width parentheses": (
         "f\uff081\uff09;",
-        "1:1 U+FF08 FULLWIDTH LEFT PARENTHESIS cannot stand in a name: write (.",
+        "1:1 U+FF08 FULLWIDTH LEFT PARENTHESIS is not allowed in a name: write (.",
     ),
-    "a dash": ("return a\u2013b;", "1:8 U+2013 EN DASH cannot stand in a name: write -."),
+    "a dash": ("return a\u2013b;", "1:8 U+2013 EN DASH is not allowed in a name: write -."),
     "an arrow": (
         "return a\u2192b;",
-        "1:8 U+2192 RIGHTWARDS ARROW cannot stand in a name: remove it.",
+        "1:8 U+2192 RIGHTWARDS ARROW is not allowed in a name: remove it.",
     ),
-    "a picture as a property": ("return args.\U0001f389;", "1:13 U+1F389 PARTY POPPER cannot"),
-    "an escaped space": ("const a\\u0020b = 1;", "1:7 a\\u0020b is no name: it stands for what"),
+    "a picture as a property": ("return args.\U0001f389;", "1:13 U+1F389 PARTY POPPER is not"),
+    "an escaped space": ("const a\\u0020b = 1;", "1:7 a\\u0020b is no name: its escapes decode"),
     "an escaped word": ("const \\u0069f = 1;", "1:7 if is a word of the language"),
     "a word of modules": ("const await = 1;", "1:7 await is a word of the language"),
     "a word of strict code": ("function f(package) {}", "1:12 package is a word of the language"),
     "eval as a name": ("function f(eval) {}", "1:12 eval cannot be a name of yours"),
     "arguments as a name": ("let arguments = 1;", "1:5 arguments cannot be a name of yours"),
-    "a private name": ("class A { #a\u2192b; }", "1:11 U+2192 RIGHTWARDS ARROW cannot stand"),
+    "a private name": ("class A { #a\u2192b; }", "1:11 U+2192 RIGHTWARDS ARROW is not allowed"),
 }
 
 
@@ -182,7 +197,7 @@ LOOK_ALIKES = {
     ),
     "what nobody sees": (
         "mcp.call('fs:re\u200bad', {});",
-        '1:1 "fs" has no tool "re\\u200bad": it has U+200B ZERO WIDTH SPACE, which nobody sees.',
+        '1:1 "fs" has no tool "re\\u200bad": it has U+200B ZERO WIDTH SPACE, which is invisible.',
     ),
     "mcp": (
         "mc\u0440.fs.read({});",

@@ -52,7 +52,7 @@ GLOBAL_OBJECT = {
     ),
     "a key of the run's": (
         "return globalThis[name];",
-        "1:8 globalThis is not allowed: dynamic global access, here to what only the run can tell",
+        "1:8 globalThis is not allowed: dynamic global access, here to a name known only at",
     ),
     "under a cast": ("(globalThis as any)['x'];", "1:2 globalThis is not allowed: dynamic global"),
     "optional": ("globalThis?.['x'];", "1:1 globalThis is not allowed: dynamic global access"),
@@ -74,9 +74,9 @@ NAMES = {
     "mcp assigned": ("mcp = 1;", "1:1 mcp cannot be assigned: give yours another name"),
     "args assigned by a pattern": ("[args] = [1];", "1:2 args cannot be assigned"),
     "declared twice": ("let a = 1; const a = 2;", "1:18 a is already declared in this block"),
-    "data that is called": ("helper(1);", "1:1 helper is called but declared nowhere"),
-    "data that is constructed": ("new Helper();", "1:5 Helper is called but declared nowhere"),
-    "data that is inherited": ("class A extends B {}", "1:17 B is called but declared nowhere"),
+    "data that is called": ("helper(1);", "1:1 helper is called but not declared"),
+    "data that is constructed": ("new Helper();", "1:5 Helper is called but not declared"),
+    "data that is inherited": ("class A extends B {}", "1:17 B is called but not declared"),
 }
 SYNTAX = {
     "with": ("with (args) {}", "1:1 with is not allowed"),

@@ -20,13 +20,13 @@ from services.analyzer.tests.programs import (
 
 def test_a_program_over_the_limit_is_refused_with_the_limit_named() -> None:
     (told,) = complaints("x" * (256 * 1024 + 1))
-    assert told.startswith("1:1 The program has 262,145 bytes; the limit is 262,144: hand data in")
+    assert told.startswith("1:1 The program has 262,145 bytes; the limit is 262,144: pass data")
 
 
 def test_a_program_of_very_many_signs_is_refused_with_the_limit_named() -> None:
     (told,) = complaints("a;" * 60_000)
     assert told == (
-        "1:1 The program has 180,001 words and signs; the limit is 150,000: hand data in as args, "
+        "1:1 The program has 180,001 words and signs; the limit is 150,000: pass data as args, "
         "or split it."
     )
 
@@ -34,7 +34,7 @@ def test_a_program_of_very_many_signs_is_refused_with_the_limit_named() -> None:
 @pytest.mark.parametrize("code", ["{a:" * 50_000, "a:{" * 50_000, "f(" * 2_001 + ")" * 2_001])
 def test_brackets_that_would_end_the_parser_are_refused_before_it_runs(code: str) -> None:
     (told,) = complaints(code)
-    assert "This stands too deep inside other code" in told
+    assert "This is nested too deeply" in told
 
 
 def test_many_brackets_side_by_side_are_no_depth() -> None:
@@ -91,7 +91,7 @@ def test_the_limit_counts_bytes() -> None:
 def test_deep_nesting_is_a_clear_error_and_no_crash(code: str) -> None:
     outcome = analyze(code, tools=TOOLS, policy=Policy())
     assert isinstance(outcome, Rejection)
-    assert outcome.diagnostics[0].message.startswith("This stands too deep inside other code")
+    assert outcome.diagnostics[0].message.startswith("This is nested too deeply")
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_more_nodes_than_a_person_can_approve_are_refused() -> None:
     (told,) = complaints("mcp.fs.read({});\n" * 1_001)
     assert told == (
         "1001:1 More than 1,000 calls and decisions, those of functions counted once for each way "
-        "they are invoked: nobody can approve that; split it."
+        "they are invoked: that is too many to approve; split it."
     )
 
 
 def test_more_ways_than_can_be_drawn_are_refused() -> None:
     (told,) = complaints("a?.b(mcp.fs.read({}));\n" * 200)
-    assert "more ways through this than 10,000 edges" in told
+    assert "more paths through this than 10,000 edges" in told
 
 
 def test_ways_back_count_too() -> None:
@@ -163,7 +163,7 @@ def test_arguments_that_multiply_are_refused_with_the_limit_named() -> None:
         (told,) = complaints(code)
         assert told.endswith(
             "The arguments of all calls have more than 1,048,576 characters, those in names and "
-            "functions counted for each call: nobody can approve that; hand data in as args."
+            "functions counted for each call: that is too much to approve; pass data as args."
         )
         assert told.startswith("7:")
 
@@ -173,7 +173,7 @@ def test_results_that_feed_more_calls_than_can_be_drawn_are_refused() -> None:
     fed = "await mcp.fs.read({ path: [a, b] });" * 2
     outcome = analyze(feeding + fed, tools=TOOLS, policy=Policy(), limits=Limits(edges=3))
     assert isinstance(outcome, Rejection)
-    assert "more ways through this than 3 edges" in outcome.diagnostics[0].message
+    assert "more paths through this than 3 edges" in outcome.diagnostics[0].message
 
 
 def test_results_are_followed_through_many_names_but_not_endlessly() -> None:

@@ -190,9 +190,9 @@ def test_parameters_are_listed_as_they_are_met() -> None:
 
 def test_a_name_that_is_called_is_no_parameter() -> None:
     assert complaints("helper(1);\nnew Thing();") == [
-        "1:1 helper is called but declared nowhere: what the caller hands in is data; "
+        "1:1 helper is called but not declared: the caller's arguments are data; "
         "declare a function of that name, or call a tool under mcp.",
-        "2:5 Thing is called but declared nowhere: what the caller hands in is data; "
+        "2:5 Thing is called but not declared: the caller's arguments are data; "
         "declare a function of that name, or call a tool under mcp.",
     ]
 

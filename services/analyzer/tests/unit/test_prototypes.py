@@ -117,11 +117,11 @@ CHANGED = {
     "removed": ("Reflect.deleteProperty(Map.prototype, 'get');", "1:24 prototype cannot be"),
     "handed on": (
         "const f = (p) => p; f(Array.prototype);",
-        "1:29 prototype cannot be handed on",
+        "1:29 prototype cannot be passed on",
     ),
     "handed to a class": (
         "class A {} new A(Array.prototype);",
-        "1:24 prototype cannot be handed on",
+        "1:24 prototype cannot be passed on",
     ),
 }
 TRICKS = {

@@ -78,7 +78,7 @@ UNREADABLE = {
     "empty": ("", "1:1 The program is empty: write at least one statement."),
     "blank": (" \n\t\r\n", "1:1 The program is empty: write at least one statement."),
     "comments only": ("// nothing\n/* at all */", "1:1 The program is empty"),
-    "a NUL": ("return 1;\n\0", "2:1 A NUL character cannot stand in a program: write \\0."),
+    "a NUL": ("return 1;\n\0", "2:1 A program cannot contain a NUL character: write \\0."),
     "half a character": (
         "return '\ud800';",
         "1:9 This is half a character, a lone surrogate: write it as an escape, \\ud800.",
@@ -143,7 +143,7 @@ def test_other_problems_hide_that_only_tools_are_missing() -> None:
 
 def test_errors_that_take_long_to_find_are_told_as_too_many() -> None:
     told = complaints("\u00e9;" + "case 1:" * 2_000)
-    assert "Too much before this is no TypeScript" in told[0]
+    assert "The text before this has too many syntax errors" in told[0]
     assert rejected("case 1:" * 2_000).kind == "syntax"
     capability = read_capability(described("fs:broken", "case 1:" * 2_000))
-    assert "Too much before this" in (capability.fault or "")
+    assert "The text before this" in (capability.fault or "")

@@ -86,7 +86,7 @@ TOO_EARLY = {
 UNREACHABLE = {
     "after return": (
         f"return 1;\nawait {READ};",
-        "2:7 This is never reached: what begins on line 1 always leaves before it.",
+        "2:7 This is never reached: the statement on line 1 always leaves before it.",
     ),
     "after throw": (f"throw 1; await {READ};", "1:16 This is never reached"),
     "after break": (f"for (;;) {{ break; await {READ}; }}", "1:25 This is never reached"),
@@ -122,23 +122,23 @@ UNREACHABLE = {
     ),
 }
 SLIPS = {
-    "two letters swapped": ("const result = 1; return reslut;", "1:26 reslut is declared nowhere"),
+    "two letters swapped": ("const result = 1; return reslut;", "1:26 reslut is not declared"),
     "one letter left out": (
         "const path = 1; return pth;",
-        "1:24 pth is declared nowhere here, the caller has to hand it in: is path meant?",
+        "1:24 pth is not declared here, so the caller has to pass it: is path meant?",
     ),
-    "one letter too many": ("const path = 1; return paath;", "1:24 paath is declared nowhere"),
-    "a last letter twice": ("const path = 1; return pathh;", "1:24 pathh is declared nowhere"),
-    "another case": ("const userId = 1; return userID;", "1:26 userID is declared nowhere here"),
-    "args": ("return arg.a;", "1:8 arg is declared nowhere here, the caller has to hand it in"),
-    "args swapped": ("return agrs.a;", "1:8 agrs is declared nowhere here"),
-    "context": ("return contxt.a;", "1:8 contxt is declared nowhere here"),
-    "mcp": ("return mpc.fs;", "1:8 mpc is declared nowhere here"),
-    "a built-in": ("return Promsie;", "1:8 Promsie is declared nowhere here"),
-    "told once": ("const path = 1; return pth + pth;", "1:24 pth is declared nowhere"),
+    "one letter too many": ("const path = 1; return paath;", "1:24 paath is not declared"),
+    "a last letter twice": ("const path = 1; return pathh;", "1:24 pathh is not declared"),
+    "another case": ("const userId = 1; return userID;", "1:26 userID is not declared here"),
+    "args": ("return arg.a;", "1:8 arg is not declared here, so the caller has to pass it"),
+    "args swapped": ("return agrs.a;", "1:8 agrs is not declared here"),
+    "context": ("return contxt.a;", "1:8 contxt is not declared here"),
+    "mcp": ("return mpc.fs;", "1:8 mpc is not declared here"),
+    "a built-in": ("return Promsie;", "1:8 Promsie is not declared here"),
+    "told once": ("const path = 1; return pth + pth;", "1:24 pth is not declared"),
     "a name of another block": (
         "for (const a of args.a) {\n  const b = a;\n}\nreturn b;",
-        "4:8 b is declared nowhere here, the caller has to hand it in: the one of line 2 is known "
+        "4:8 b is not declared here, so the caller has to pass it: the one of line 2 is known "
         "in its own block only.",
     ),
 }

@@ -105,13 +105,13 @@ class ArgumentReader:
         if given is not None and not given.path:
             node, at = given.value, given.at
         found = list(self._opened(node, at))
-        # What stands before a spread or a computed key may be overwritten by it.
+        # A spread or a computed key may overwrite the entries before it.
         unsure = max((i for i, (entry, _) in enumerate(found) if entry.key is None), default=-1)
         fields: dict[str, Argument] = {}
         for i, (entry, where) in enumerate(found):
             key, argument = self._entry(entry, where, depth, is_certain=i > unsure)
             if unsure >= 0:
-                fields.pop(key, None)  # in the order in which they are set
+                fields.pop(key, None)  # dicts keep the order of assignment
             if argument is None:
                 fields.pop(key, None)
             else:
@@ -136,7 +136,7 @@ class ArgumentReader:
         key = self._key(entry)
         if entry.key is None:
             return key, self._spread(entry, at)
-        if key != entry.key:  # it looks like one
+        if key != entry.key:  # it looks like a spread
             reference = self._reference(entry.value, at)
             return key, reference.model_copy(update={"keys": (entry.key,)})
         if not is_certain:

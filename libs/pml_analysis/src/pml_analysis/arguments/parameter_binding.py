@@ -101,7 +101,7 @@ class ParameterBindings:
         unit, place, caller = instance.unit, instance.place, instance.caller
         if unit is None or place is None or caller is None or not instance.is_invoked:
             return {}
-        if instance.number in self._expansion.loops:  # it gives itself others
+        if instance.number in self._expansion.loops:  # recursive calls pass others
             return {}
         bound: dict[int, BoundArgument] = {}
         given = arguments_of(self._origins.tree, place)
@@ -130,7 +130,7 @@ class ParameterBindings:
         for target in targets(self._origins.tree, pattern, (part,)):
             binding = self._origins.scopes.binding(target.node)
             given = target.parts[0]
-            is_whole = len(target.parts) == 1  # else its own default may hold
+            is_whole = len(target.parts) == 1  # else its own default may apply
             if (
                 binding is not None
                 and given.value is not None

@@ -230,7 +230,7 @@ class Sources:
             return True
         key = (node.index, at.number)
         if key not in self._lists:
-            self._lists[key] = False  # also where it is met again on the way
+            self._lists[key] = False  # ends a list that refers to itself
             if self._depth < _MAX_DEPTH:
                 self._depth += 1
                 self._lists[key] = self._find(ValuePart(node, at, (None,))) is not None

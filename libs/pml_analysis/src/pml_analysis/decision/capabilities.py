@@ -119,8 +119,8 @@ class Library:
         """Yield a problem for every site whose capability cannot be called, whatever the tools."""
         found = {capability.id for capability in self._found.values()}
         too_many = (
-            f"More than {MAX_CAPABILITIES} capabilities are reached from here: nobody can approve "
-            "that."
+            f"More than {MAX_CAPABILITIES} capabilities are reached from here: that is too many to "
+            "approve."
         )
         for site in sites:
             if site.capability is None:

@@ -125,7 +125,7 @@ def _strictest(use: ToolUse, policy: Policy, *, is_any: bool) -> tuple[Verdict, 
     for call in [*use.tasks, *of_tool]:
         known, is_all = known_arguments(call.arguments)
         said.append(policy.verdict_on(use.tool, known, is_all=is_all))
-    if is_any or not said:  # nothing is known of some call
+    if is_any or not said:  # some call has unknown arguments
         said.append(policy.verdict_on(use.tool))
     return max(said, key=lambda one: STRICTNESS[one[0]])
 

@@ -63,7 +63,7 @@ class Builtins:
             return (name,) if is_object and name not in _NOT_OBJECTS else None
         at = binding.node.index
         if at not in self._known:
-            self._known[at] = None  # a name met on the way to itself
+            self._known[at] = None  # ends a name that refers to itself
             known = len(binding.parts) == 1 and names
             self._known[at] = self._part(binding.parts[0], names - 1) if known else None
         return self._known[at]

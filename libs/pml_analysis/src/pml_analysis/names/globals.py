@@ -96,7 +96,7 @@ _RUNTIME = (
     "the runtime's own interface is not there; values come from args, effects from mcp's tools"
 )
 _STORES = "nothing is kept from run to run; keep it with a tool"
-_UNSTEADY = "what it tells differs from run to run; use WeakMap or WeakSet"
+_UNSTEADY = "its result differs from run to run; use WeakMap or WeakSet"
 _WORKERS = "programs may not start workers; make calls side by side with Promise.all"
 _WORLD = "programs reach the world through tools only; call one under mcp"
 

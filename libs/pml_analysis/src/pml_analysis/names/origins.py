@@ -72,7 +72,7 @@ class Origins:
         self.changed_members = {target.node.index for target in scopes.member_writes}
         self.implicit_roots = _implicit_roots(tree, scopes)
         """The members of `IMPLICIT_ROOTS` that the program uses."""
-        for binding in scopes.bindings:  # in source order, most find what they refer to known
+        for binding in scopes.bindings:  # in source order, most references are resolved already
             self.binding(binding)
         self._are_names_known = True
 
@@ -131,7 +131,7 @@ class Origins:
                 known = either([*map(self.part, binding.parts), *absent])
             known = self._known[at] = bounded(known)
         elif known is _FOLLOWING:
-            # A name met again on the way to itself: nothing new, unless tools are about.
+            # A name that refers to itself: no new origin, unless tools are involved.
             return ANY_TOOL if at in self._near_tools else UNKNOWN
         return known
 

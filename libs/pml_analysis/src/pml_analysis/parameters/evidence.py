@@ -177,7 +177,7 @@ class _Reader:
                 self._compared("===", self._origins.of(value), shape)
 
     def printed(self, _: Node, above: Node, shape: Shape) -> None:
-        if above.above.field != "arguments":  # a tag is handed the values themselves
+        if above.above.field != "arguments":  # a tag gets the values themselves
             shape.likely.add("string")
 
     def signed(self, _: Node, above: Node, shape: Shape) -> None:

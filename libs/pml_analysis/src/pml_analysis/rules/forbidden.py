@@ -32,8 +32,8 @@ _CONSTRUCTS: Final[dict[str, str]] = {
     "import": "import is not allowed: programs may not load other code; tools are under mcp.",
     "import_meta": "import.meta is not allowed: a program is the body of a function.",
     "namespace": "Namespaces are not supported: use objects or functions.",
-    "using": "using is not supported: write const, and release what it holds in finally.",
-    "with": "with is not allowed: what its names mean cannot be analysed; write object.name.",
+    "using": "using is not supported: write const, and release its resources in finally.",
+    "with": "with is not allowed: its names cannot be resolved; write object.name.",
 }
 _SIGNS: Final = (
     *("#!", "-->", "<!--", "@", "export", "import", "module", "namespace", "using", "with"),
@@ -89,7 +89,7 @@ def _names(tree: Tree, scopes: Scopes, origins: Origins) -> Iterator[Problem]:
                 yield Problem(node.start, f"{name} is not allowed: {how}{FORBIDDEN[name]}.")
         elif _is_called(node) and name not in GLOBALS and name not in ("mcp", "capabilities"):
             message = (
-                f"{name} is called but declared nowhere: what the caller hands in is data; "
+                f"{name} is called but not declared: the caller's arguments are data; "
                 "declare a function of that name, or call a tool under mcp."
             )
             yield Problem(node.start, message)
@@ -111,7 +111,7 @@ def _global_access(node: Node, origins: Origins) -> str:
     if above.kind != "subscript_expression" or above.operand is not node:
         return ""
     key = origins.key(above)
-    target = f"to {key}" if isinstance(key, str) else "to what only the run can tell"
+    target = f"to {key}" if isinstance(key, str) else "to a name known only at run time"
     return f"dynamic global access, here {target}; "
 
 

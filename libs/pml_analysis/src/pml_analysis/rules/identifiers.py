@@ -61,7 +61,9 @@ def invalid_names(tree: Tree, scopes: Scopes) -> Iterator[Problem]:
         char = _invalid_character(tree.name(node).removeprefix("#"))
         text = tree.text(node)
         if char is not None and "\\" in text:
-            yield Problem(node.start, f"{text} is no name: it stands for what no name may hold.")
+            yield Problem(
+                node.start, f"{text} is no name: its escapes decode to what no name may contain."
+            )
         elif char is not None:
             yield Problem(node.start, _not_in_a_name(char))
 
@@ -113,4 +115,4 @@ def _not_in_a_name(char: str) -> str:
     seen = read_as(char)
     hint = "remove it" if seen == char else f"write {seen}"
     shown = named(char) if char.isprintable() and not char.isascii() else repr(char)
-    return f"{shown} cannot stand in a name: {hint}."
+    return f"{shown} is not allowed in a name: {hint}."

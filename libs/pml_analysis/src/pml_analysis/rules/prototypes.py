@@ -121,7 +121,7 @@ def _passed_prototypes(member: Node, call: Node, builtins: Builtins) -> Iterator
     """Return prototypes of the language that are passed to a function of the program."""
     callee = call.child("function") or call.child("constructor")
     if callee is not None and builtins.path(callee) is None and builtins.path(member) is not None:
-        message = "prototype cannot be handed on: other code relies on it; hand on a value."
+        message = "prototype cannot be passed on: other code relies on it; pass a value."
         yield Problem(member.children[-1].start, message)
 
 

@@ -33,7 +33,7 @@ def mistyped_names(origins: Origins, free: Sequence[str]) -> Iterator[Problem]:
         unseen.remove(name)
         intended = _elsewhere(origins, inner[name]) if name in inner else near.of(name)
         if intended is not None:
-            message = f"{name} is declared nowhere here, the caller has to hand it in: {intended}"
+            message = f"{name} is not declared here, so the caller has to pass it: {intended}"
             yield Problem(node.start, message)
 
 

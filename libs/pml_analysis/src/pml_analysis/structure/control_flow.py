@@ -71,7 +71,7 @@ class _Reducer(CallFlow):
 
     def _plain(self, node: Node) -> Flow:
         inside = self._in_order(node.children)
-        # The name of a local function, given to a method that runs it when it likes.
+        # The name of a local function, passed to a method that runs it at an unknown time.
         return Enter(node.index, certain=False) if self._is(node, "entry") else inside
 
     def _with_default(self, node: Node) -> Flow:
@@ -125,7 +125,7 @@ class _Reducer(CallFlow):
             case "for_statement":
                 before, tail = self._in(node, "initializer"), self._in(node, "increment")
             case "for_in_statement":
-                # What is opened to names is, before the round is told of.
+                # Destructuring happens before the report of the round.
                 before, head = self._in(node, "right"), maybe(self._in(node, "left"))
             case "do_statement":
                 head, tail = NOTHING, head

@@ -199,7 +199,7 @@ class _EdgeBuilder:
     def _parallel(self, flow: Parallel, entry: Frontier, at: Instance) -> Exits:
         started = self._pass(self._id(flow.at, at), entry)
         exits = [self.build(part, started, at) for part in flow.parts]
-        # What makes no call is over at once: the others are waited for, unless the first ends it.
+        # A part without calls ends at once: the join waits for others, unless the first ends it.
         ends = [one.end for one in exits if one.end != started or flow.first_ends]
         if flow.settles:
             ends += [one.jumps.pop(("throw", None), None) for one in exits]

@@ -78,7 +78,7 @@ def _is_followed(value: Node) -> bool:
     if place in _FOLLOWED or place in _HARMLESS or above.kind in DISCARDING:
         return True
     if above.kind == "template_substitution":
-        return above.above.field != "arguments"  # a tag is handed the values themselves
+        return above.above.field != "arguments"  # a tag gets the values themselves
     if above.kind in ("unary_expression", "binary_expression"):
         return above["operator"].kind not in _FORWARDING
     return False

@@ -29,7 +29,9 @@ def unreachable_calls(tree: Tree, calls: Iterable[Node]) -> Iterator[Problem]:
         if late.index >= dead_until and late.kind not in HOISTED and places.within(late):
             call = next(starts[at] for at in range(late.index, late.stop) if at in starts)
             line = tree.position(first).line
-            message = f"This is never reached: what begins on line {line} always leaves before it."
+            message = (
+                f"This is never reached: the statement on line {line} always leaves before it."
+            )
             yield Problem(call.start, message)
             dead_until = late.above.stop
 

@@ -26,7 +26,7 @@ _PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+")
 _DECIMAL = re.compile(r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"0|[1-9][0-9]*")
 _LAST_CODE_POINT = 0x10FFFF
-_MAX_PREFIXED = 128  # digits; more than any number that is not infinite to a reader
+_MAX_PREFIXED = 128  # digits; more than any finite number has
 _EXACT_UP_TO = 2**53
 
 

@@ -151,7 +151,7 @@ def _convert(raw: RawTree, nesting: int) -> list[Node]:  # noqa: C901 - calls wo
     siblings: list[Node] = []
     parent = Node("program", None, top.start_byte, top.end_byte, None, 0, siblings, 1)
     nodes = [parent]
-    ends: dict[int, int] = {}  # where nodes end that the grammar has end after a comment
+    ends: dict[int, int] = {}  # actual ends of nodes that end after a comment in the grammar
     depth, count, in_cast = 1, 1, False
     here = cursor.node if enter() else None
     while here is not None:

@@ -166,12 +166,12 @@ def _is_unseen(source: str, match: re.Match[str], text: _Text) -> bool:
 def _in_code(char: str) -> str:
     if char in _SEPARATORS:
         return f"{named(char)} ends this line, though many editors show none: use a line feed."
-    return f"{named(char)} stands in the code, where nobody sees it: remove it."
+    return f"{named(char)} is invisible in the code: remove it."
 
 
 def _unending(char: str, *, is_comment: bool) -> str:
     remedy = "remove it" if is_comment else f"write {_escape(char)}, or end it with {_end(char)}"
-    return f"{named(char)} makes what follows it look like something else: {remedy}."
+    return f"{named(char)} makes the text after it look different: {remedy}."
 
 
 def _end(char: str) -> str:

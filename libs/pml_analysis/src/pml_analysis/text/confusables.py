@@ -18,4 +18,4 @@ def confusable_character(name: str) -> str:
     """Return the first confusable character of a name."""
     char = next(char for char in name if not char.isascii())
     seen = "" if ODD.match(char) else read_as(char)
-    return f"{named(char)}, {f'not {seen}' if seen else 'which nobody sees'}"
+    return f"{named(char)}, {f'not {seen}' if seen else 'which is invisible'}"

@@ -114,18 +114,18 @@ def _await(tree: Tree, node: Node, inside: _Function) -> str | None:
     if node.kind == "for_in_statement" and all(child.kind != "await" for child in node.children):
         return None
     line = tree.position(inside.node).line
-    return f"await stands in a function that is not async: write async before it, on line {line}."
+    return f"await is in a function that is not async: write async before it, on line {line}."
 
 
 def _yield(_: Tree, node: Node, inside: _Function) -> str | None:
-    return None if inside.is_generator else "yield stands outside a generator: write function*."
+    return None if inside.is_generator else "yield is outside a generator: write function*."
 
 
 def _break(tree: Tree, node: Node, inside: _Function) -> str | None:
     label = node.child("label")
     if label is None:
         is_inside = node.index < inside.breaks_until
-        return None if is_inside else "break stands outside a loop or switch: use return."
+        return None if is_inside else "break is outside a loop or switch: use return."
     until, _ = inside.labels.get(tree.name(label), (0, False))
     return None if node.index < until else _NO_LABEL.format(tree.name(label))
 
@@ -134,19 +134,19 @@ def _continue(tree: Tree, node: Node, inside: _Function) -> str | None:
     label = node.child("label")
     if label is None:
         is_inside = node.index < inside.loops_until
-        return None if is_inside else "continue stands outside a loop: use return."
+        return None if is_inside else "continue is outside a loop: use return."
     until, is_loop = inside.labels.get(tree.name(label), (0, False))
     return None if is_loop and node.index < until else _NO_LABEL.format(tree.name(label))
 
 
 def _super(_: Tree, node: Node, inside: _Function) -> str | None:
-    return None if inside.has_super else "super stands outside a method: there is nothing above."
+    return None if inside.has_super else "super is outside a method: there is no parent object."
 
 
 def _target(tree: Tree, node: Node, inside: _Function) -> str | None:
     if inside.has_target or tree.text(node).startswith("import"):
         return None
-    return "new.target stands outside a function: a program is called without new."
+    return "new.target is outside a function: a program is called without new."
 
 
 _NO_LABEL: Final = "No statement round this that it could leave is labelled {}."

@@ -32,8 +32,8 @@ _MAX_DEPTH: Final = 2_000
 
 _BRACKETS: Final = re.compile(r"[()\[\]{}]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-TOO_DEEP: Final = "This stands too deep inside other code: move parts of it into functions."
-TOO_BROKEN: Final = "Too much before this is no TypeScript to say what is wrong: send a program."
+TOO_DEEP: Final = "This is nested too deeply: move parts of it into functions."
+TOO_BROKEN: Final = "The text before this has too many syntax errors: send a program."
 EMPTY: Final = "The program is empty: write at least one statement."
 
 
@@ -50,12 +50,12 @@ def unreadable(text: str, limits: Limits) -> list[Problem]:
         ]
     nul = text.find("\0")
     if nul >= 0:
-        return [Problem(nul, "A NUL character cannot stand in a program: write \\0.")]
+        return [Problem(nul, "A program cannot contain a NUL character: write \\0.")]
     size = len(text.encode())
     if size > limits.source_bytes:
         message = (
             f"The program has {size:,} bytes; the limit is {limits.source_bytes:,}: "
-            "hand data in as args, or split it."
+            "pass data as args, or split it."
         )
         return [Problem(0, message)]
     deep = _too_deep(text)
@@ -69,7 +69,7 @@ def too_long(raw: RawTree, limits: Limits) -> list[Problem]:
         return []
     message = (
         f"The program has {tokens:,} words and signs; the limit is {limits.tokens:,}: "
-        "hand data in as args, or split it."
+        "pass data as args, or split it."
     )
     return [Problem(0, message)]
 

@@ -57,7 +57,7 @@ def _declarations(tree: Tree) -> Iterator[Problem]:
     for node in tree.of(*DECLARATIONS):
         place = (node.above.kind, node.field)
         if place in _BODIES:
-            yield Problem(node.start, "A declaration cannot stand here alone: put it in braces.")
+            yield Problem(node.start, "A declaration is not allowed here alone: put it in braces.")
 
 
 def _needs_value(declarator: Node) -> bool:
@@ -77,7 +77,7 @@ def _statements(tree: Tree) -> Iterator[Problem]:
             yield Problem(node.start, "try needs catch or finally.")
     for node in tree.of("type_annotation"):
         if node.above.kind == "parenthesized_expression":
-            yield Problem(node.start, "A type cannot stand in parentheses: write as, or =>.")
+            yield Problem(node.start, "A type is not allowed in parentheses: write as, or =>.")
 
 
 def _is_object(node: Node) -> bool:

@@ -87,7 +87,7 @@ class SchemaTypes:
         target = _resolve(self.root, pointer)
         if target is None:
             return self.open
-        if not place.inside:  # a name that stands for nothing but itself is no type
+        if not place.inside:  # a name that refers only to itself is no type
             return self._read(target, place.inline(pointer))
         if pointer not in self._named:
             proposed = f"{self.name}_{pascal(pointer.rpartition('/')[2])}"
@@ -146,7 +146,7 @@ class SchemaTypes:
         if rest:
             return (block([f"[key: string]: {_union(rest)}"]),)
         if any(name in schema for name in ("allOf", "anyOf", "oneOf")):
-            return self.open  # the others say what it holds
+            return self.open  # the others define its contents
         closed = schema.get("properties") == {} or schema.get("additionalProperties") is False
         return (block([f"[key: string]: {'never' if closed else 'any'}"]),)
 

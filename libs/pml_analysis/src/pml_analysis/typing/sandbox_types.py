@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 SANDBOX: Final = """\
-/** What the caller handed in; each of its names is bound as a variable too. */
+/** The caller's arguments; each name is bound as a variable too. */
 declare const args: any;
 /** The same as `args`. */
 declare const context: any;

@@ -47,7 +47,7 @@ class Done:
 def main() -> None:
     """Answer until the input ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints
+    os.dup2(2, 1)  # prints must not reach the frames
     analyze("return 1;", tools=(), policy=Policy())  # loads the grammar
     _write(answers, b"")
     tools: dict[int, Sequence[ToolDefinition]] = {}
@@ -66,7 +66,7 @@ def _done(job: Job, tools: dict[int, Sequence[ToolDefinition]]) -> Done:
         given = {**given, "tools": tools[job.tools]}
     try:
         return Done(_PASSES[job.what](**given))
-    except Exception:  # noqa: BLE001 - told to who asked
+    except Exception:  # noqa: BLE001 - sent to the parent
         return Done(failure=traceback.format_exc())
 
 

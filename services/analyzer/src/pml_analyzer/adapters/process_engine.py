@@ -148,7 +148,7 @@ class _ToolNumbers:
 
     def of(self, tools: Sequence[ToolDefinition]) -> int:
         known = self._known.get(id(tools))
-        if known is None:  # held on to: what is alive keeps its identity
+        if known is None:  # referenced, so that its id is not reused
             known = self._known[id(tools)] = tools, next(self._next)
         self._known.move_to_end(id(tools))
         if len(self._known) > 2 * _MAX_TOOLS:

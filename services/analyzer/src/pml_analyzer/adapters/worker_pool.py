@@ -90,7 +90,7 @@ class WorkerPool:
         async with self._limiter.of(scope), self._slots:
             try:
                 return await self._attempt(talk)
-            except ChildLost:  # perhaps long ago
+            except ChildLost:  # possibly before this request
                 return await self._attempt(talk)
 
     async def close(self) -> None:

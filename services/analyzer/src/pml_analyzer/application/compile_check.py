@@ -43,7 +43,7 @@ class CompileCheck:
             authors = await self._compile_error(scope, code)
             if authors is not None:
                 return does_not_compile(code, authors)
-            log.error("what was instrumented does not compile: %s", compile_error)
+            log.error("the instrumented program does not compile: %s", compile_error)
             return instrumented_does_not_compile(compile_error)
         for one in outcome.injected:
             compile_error = await self._compile_error(scope, one.instrumented)

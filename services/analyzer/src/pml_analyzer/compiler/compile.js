@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Says of programs whether they compile, and runs none: each becomes the module that the sandbox
+ * Checks whether programs compile, without running them: each becomes the module that the sandbox
  * makes of it, and V8 compiles that module but never evaluates it.
  *
  * Over stdin and stdout: four bytes of length, big-endian, then a body. A request is a program, the
- * answer JSON: null, or why it does not compile, and where.
+ * answer JSON: null, or the compile error with its position.
  */
 import { stripTypeScriptTypes } from "node:module";
 import { SourceTextModule } from "node:vm";
@@ -22,7 +22,7 @@ const TAB = 2; // columns, as Deno's transpiler counts
 const MAX_MESSAGE = 600;
 const LINE_END = /\r\n|[\n\r\u2028\u2029]/;
 
-/** What no module exports: what imports it is compiled, cannot be linked, and is not evaluated. */
+/** An export of no module: its importer is compiled, cannot be linked, and is not evaluated. */
 const MISSING = `missing_${crypto.randomUUID().replaceAll("-", "")}`;
 const UNLINKABLE = `\nexport { ${MISSING} } from "data:text/javascript,"`;
 
@@ -32,8 +32,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * Both with its types blanked and as the transpiler writes it anew, which is what runs: that takes
- * some texts that are no programs, and of some programs it makes what V8 refuses.
+ * Compiles both with types blanked and as the transpiler rewrites the program, which is what runs:
+ * the transpiler accepts some texts that are no programs, and rewrites some to what V8 refuses.
  *
  * @param {string} code
  * @returns {Promise<CompileError | null>}
@@ -61,8 +61,8 @@ async function compileError(code) {
 }
 
 /**
- * Null where types are not all there is to blank (enumerations), and where the text is no program;
- * writing it anew has better words for that.
+ * Returns null where more than types must be rewritten (enumerations), and where the text is no
+ * program; the transpiler has the better message then.
  *
  * @param {string} text
  */
@@ -75,7 +75,7 @@ function blanked(text) {
 }
 
 /**
- * Of V8's errors only those of loading tell where.
+ * Only V8's errors of loading have a position.
  *
  * @param {string} code
  * @param {string} type

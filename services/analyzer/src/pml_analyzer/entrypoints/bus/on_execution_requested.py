@@ -34,7 +34,7 @@ async def on_execution_requested(
         library = await library_for(scope, names, capabilities, limits, engine)
         outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
-        # The author may know of a tool that our copy of the catalogue is too old to hold.
+        # The author may use a tool that is newer than the cached catalog.
         tools = await catalog.refresh(scope)
         outcome = await analyses.of(request, tools, library, limits)
     outcome = await compiles.of(scope, request.code, outcome)

@@ -15,6 +15,7 @@ from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries
@@ -49,7 +50,7 @@ class PostgresTraceStore:
 
     async def traces(self, query: ListTraces) -> TracePage:
         """See `ports.TraceStore`."""
-        where = (query.scope.org, query.scope.project, query.capability_id, query.workflow_id)
+        where = (*scope_columns(query.scope), query.capability_id, query.workflow_id)
         async with snapshot(self._pool) as held:
             rows = await held.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
             total = await held.fetchval(_SQL["count-traces"], *where)
@@ -72,7 +73,7 @@ class PostgresHandling:
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
         """See `ports.Handling`."""
         held = self._handling.connection
-        key = (scope.org, scope.project, capability.capability_id)
+        key = (*scope_columns(scope), capability.capability_id)
         row = await held.fetchrow(_SQL["lock-experience"], *key)
         if row is None:
             await held.execute(_SQL["meet-capability"], *key, capability.code_hash)
@@ -97,8 +98,7 @@ class PostgresHandling:
             scope, usage = lesson.run.scope, lesson.experience.usage
             await self._handling.connection.execute(
                 _SQL["save-lesson"],
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 *_columns(lesson),
                 usage.count,
                 usage.success_count,

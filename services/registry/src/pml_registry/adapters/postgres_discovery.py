@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.text import storable
@@ -30,7 +31,7 @@ class PgvectorIndex:
         """See `ports.VectorIndex`."""
         async with connection(self._pool) as session:
             rows = await session.fetch(
-                _SQL[_NEAREST[kind]], scope.org, scope.project, model, list(vector), limit
+                _SQL[_NEAREST[kind]], *scope_columns(scope), model, list(vector), limit
             )
         return [row["id"] for row in rows]
 
@@ -54,8 +55,7 @@ class PostgresEvidence:
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_WEIGH[kind]],
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 list(near),
                 storable(intent),
                 embedded.model,
@@ -68,7 +68,7 @@ class PostgresEvidence:
         """See `ports.Evidence`."""
         tools = [found.id for found in ranked if found.kind == "tool"]
         capabilities = [UUID(found.id) for found in ranked if found.kind == "capability"]
-        where = (scope.org, scope.project)
+        where = scope_columns(scope)
         async with connection(self._pool) as session:
             of_tools = await session.fetch(_SQL["tools-by-id"], *where, tools)
             of_capabilities = await session.fetch(_SQL["capabilities-by-id"], *where, capabilities)

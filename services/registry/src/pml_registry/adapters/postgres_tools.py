@@ -10,6 +10,7 @@ from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage import inbox
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import Once
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
@@ -36,7 +37,7 @@ class PostgresToolStore:
 
     async def server(self, scope: Scope, server: str) -> KnownServer:
         """See `ports.ToolStore`."""
-        key = (scope.org, scope.project, server)
+        key = (*scope_columns(scope), server)
         async with connection(self._pool) as session:
             listed_at = await session.fetchval(_SQL["server-listed-at"], *key)
             rows = await session.fetch(_SQL["server-tools"], *key)
@@ -45,7 +46,7 @@ class PostgresToolStore:
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
         """See `ports.ToolStore`."""
         async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["list-tools"], scope.org, scope.project, server)
+            rows = await session.fetch(_SQL["list-tools"], *scope_columns(scope), server)
         return [tool_definition(row) for row in rows]
 
 
@@ -67,7 +68,7 @@ class PostgresToolHandling:
 
     async def server(self, scope: Scope, server: str) -> KnownServer:
         """See `ports.ToolHandling`."""
-        key = (scope.org, scope.project, server)
+        key = (*scope_columns(scope), server)
         await self._session.execute(_SQL["meet-server"], *key)
         listed_at = await self._session.fetchval(_SQL["lock-server"], *key)
         rows = await self._session.fetch(_SQL["server-tools"], *key)
@@ -81,11 +82,10 @@ class PostgresToolHandling:
         model: str,
     ) -> None:
         """See `ports.ToolHandling`."""
-        org, project = listed.scope.org, listed.scope.project
+        scope = scope_columns(listed.scope)
         rows = [
             (
-                org,
-                project,
+                *scope,
                 tool.server,
                 tool.name,
                 tool.model_dump_json(),
@@ -97,10 +97,8 @@ class PostgresToolHandling:
             for tool in change.saved
         ]
         await self._session.executemany(_SQL["save-tool"], rows)
-        await self._session.execute(_SQL["remove-tools"], org, project, list(change.removed))
-        await self._session.execute(
-            _SQL["note-listing"], org, project, listed.server, listed.listed_at
-        )
+        await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
+        await self._session.execute(_SQL["note-listing"], *scope, listed.server, listed.listed_at)
 
     async def count_edges(
         self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
@@ -108,8 +106,7 @@ class PostgresToolHandling:
         """See `ports.ToolHandling`."""
         rows = [
             (
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 edge.from_tool,
                 edge.to_tool,
                 edge.type,

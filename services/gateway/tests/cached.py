@@ -1,4 +1,4 @@
-"""A gateway that knows `fs:look`, which reads, and may answer it from its cache."""
+"""Capability `fs:look`, which only reads, so that the gateway may answer it from its cache."""
 
 import json
 
@@ -12,20 +12,20 @@ PERSISTENT: Json = {"policy": "persistent"}
 
 
 def learn(w: World, code: str = "return 'known';", **changed: object) -> None:
-    """What `fs:look` is now."""
+    """Store `fs:look` in its present version."""
     known = record(workflow(ExecuteRequest(code=code)), "fs:look").model_copy(update=changed)
     w.peers.names |= {"fs:look": known, str(known.capability_id): known}
 
 
 async def choose(w: World, cache: Json) -> Json:
-    """PATCH its cache policy, answered well."""
+    """PATCH its cache policy and expect success."""
     answer = await w.http.patch("/api/capabilities/fs:look", json={"cache": cache})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 async def look(w: World, path: str = "/a", **more: object) -> Json:
-    """Call it by name, answered well."""
+    """Call it by name and expect success."""
     body = {"capability": "fs:look", "args": {"path": path}, **more}
     answer = await w.http.post("/api/execute", json=body)
     assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""Tool calls of runs that go on, and what handles them."""
+"""Tool calls of active runs, and their handler."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ from services.gateway.tests.examples import AT, KEY, READ, TOOLS, WRITE, analyze
 from services.gateway.tests.steps import after
 
 RUNNING: dict[tuple[Scope, UUID], Workflow] = {}
-"""The runs that tests call tools in; each test has workflows of its own."""
+"""The runs of the tests' tool calls; each test has its own workflows."""
 
 NODES = {READ.tool_id: "n1", WRITE.tool_id: "n2"}
 
@@ -35,32 +35,30 @@ def running(
     analysis: ExecutionAnalyzed | None = None,
     tools: Mapping[str, ToolDefinition] = TOOLS,
 ) -> Workflow:
-    """The workflow once a person let it run: it reads at n1 and writes at n2, both /notes.txt."""
+    """Return the workflow, approved and running: it reads /notes.txt at n1 and writes it at n2."""
     analysis = analysis or analyzed(of, "ask", (READ, WRITE))
     at, verdicts = of.requested.requested_at, Verdicts((Policy(),), tools, of.requested.dry_run)
     waiting, _ = after(of, Analyzed(analysis, at, verdicts=verdicts))
     if waiting.approval is None:
         return keep(waiting)
-    agreed = Decided(
-        waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts
-    )
+    agreed = Decided(waiting.approval.approval_id, "approved", "mira", at, verdicts=verdicts)
     return keep(after(waiting, agreed)[0])
 
 
 def keep(run: Workflow) -> Workflow:
-    """Let gateways of tests find a workflow."""
+    """Store a workflow for the gateways of tests."""
     RUNNING[run.scope, run.workflow_id] = run
     return run
 
 
 def granted(run: Workflow) -> Grant:
-    """What a run goes by."""
+    """Return the grant of a run."""
     assert run.grant is not None
     return run.grant
 
 
 def with_grant(run: Workflow, **change: object) -> Workflow:
-    """The run if it had another grant, signed as it is then."""
+    """Return the run under a changed grant, which is signed anew."""
     return keep(replace(run, grant=signed(granted(run).model_copy(update=change), KEY)))
 
 
@@ -72,7 +70,7 @@ def call(
     node_id: str | None = None,
     occurrence: int = 0,
 ) -> CallTool:
-    """A call in a run that a person let go; of an accepted workflow, in the run that it becomes."""
+    """Build a call of an approved run; for an accepted workflow, of the run that it becomes."""
     run = of if of.grant is not None else running(of)
     return CallTool(
         scope=run.scope,
@@ -87,7 +85,7 @@ def call(
 
 
 class RunningWorkflows(MemoryWorkflowStore):
-    """Finds the workflows that tests run."""
+    """Returns the workflows in RUNNING."""
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         return RUNNING.get((scope, workflow_id))
@@ -102,7 +100,7 @@ def tool_calls(
     now: Callable[[], datetime] = lambda: AT,
     runs: Runs | None = None,
 ) -> ToolCalls:
-    """What handles calls, as a process that just started."""
+    """Build the handler of calls, as in a process that just started."""
     return ToolCalls(
         ToolRouter([servers]),
         ledger or MemoryCallLedger(),

@@ -24,7 +24,7 @@ from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE
-from services.gateway.tests.fake_services import Peers
+from services.gateway.tests.fake_services import FakeServices
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of who decides"
@@ -81,7 +81,7 @@ class World:
     """A gateway, its parts, its peers, and a client."""
 
     parts: Parts
-    peers: Peers
+    peers: FakeServices
     servers: FakeServers
     http: httpx2.AsyncClient
     broker: MemoryBroker
@@ -110,7 +110,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     """All of it, for as long as the block runs."""
     broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
-    peers = Peers(peer_bus)
+    peers = FakeServices(peer_bus)
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
     await subscribe(parts)

@@ -10,10 +10,10 @@ from pml_common.service import clock_check
 from pml_common.signing import SigningKey
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
-from pml_gateway.adapters.bus.patient_query_client import PatientQueryClient
 from pml_gateway.adapters.bus.results import BusResults
+from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
-from pml_gateway.adapters.disk_room import MIB, DiskRoom
+from pml_gateway.adapters.disk_space import MIB, DiskSpace
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
@@ -68,7 +68,7 @@ def assemble(
     rules = settings.rules(key)
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), Runs(stores.workflows)
-    room = DiskRoom(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
+    room = DiskSpace(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     return Parts(
         settings=settings,
@@ -104,7 +104,7 @@ def assemble(
                 policy_of=policies.of,
                 now=bus.now,
             ),
-            query_client=PatientQueryClient(bus, settings.gateway_owner_patience_s),
+            query_client=RetryingQueryClient(bus, settings.gateway_owner_patience_s),
             policy_of=policies.of,
             terms=settings.terms,
             rules=rules,
@@ -114,7 +114,7 @@ def assemble(
     )
 
 
-async def _require(watch: BusWatch, room: DiskRoom) -> None:
+async def _require(watch: BusWatch, room: DiskSpace) -> None:
     """Raise BusUnavailable or Unavailable where new work could not be seen to its end."""
     room.require()
     await watch.require()

@@ -17,7 +17,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
-from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
+from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
@@ -261,11 +261,11 @@ class CallLedger(Protocol):
 class KeptResults(Protocol):
     """Which workflows' results are told again. May raise StorageUnavailable, BusError."""
 
-    async def find(self, key: ResultKey) -> Kept | None:
+    async def find(self, key: ResultKey) -> CachedResult | None:
         """What is kept under a key, if anything; its time may be over."""
         ...
 
-    async def keep(self, key: ResultKey, kept: Kept) -> None:
+    async def keep(self, key: ResultKey, kept: CachedResult) -> None:
         """Keep this instead of what the key had."""
         ...
 

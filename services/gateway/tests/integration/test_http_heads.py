@@ -1,4 +1,4 @@
-"""Heads of requests, which nobody has checked anything of yet, and bodies that do not come."""
+"""Limits and timeouts of unauthenticated request heads, and of bodies that do not arrive."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -26,7 +26,8 @@ AT_ONCE = Waits(head_s=0.05, body_s=0.05)
 
 @dataclass
 class Site:
-    """Counts bodies' bytes; `/slow` answers when told to, `/stream` begins before it reads."""
+    """An app that counts the bytes of bodies; `/slow` answers on release, `/stream` answers
+    before it reads."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -40,7 +41,7 @@ class Site:
 
 @asynccontextmanager
 async def site(waits: Waits) -> AsyncGenerator[Site]:
-    """One connection to a server that reads with these bounds."""
+    """Open one connection to a server that reads with these bounds."""
 
     async def length(request: Request) -> PlainTextResponse:
         try:
@@ -102,7 +103,7 @@ async def test_a_head_that_does_not_end_is_refused(more: bytes) -> None:
     ids=["one header", "many headers", "the request line"],
 )
 async def test_a_head_that_ends_too_late_is_refused(head: bytes) -> None:
-    """All of it in one write: one read of the socket may bring it whole."""
+    """Send all of it in one write: one read of the socket may return it completely."""
     assert (await _answer(head + b"x" * 100)).startswith(TOO_LONG)
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.acceptance import Asked, accepted
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_local.testing import eventually
 from services.gateway.tests.examples import AT, ELSEWHERE, RULES, TERMS
@@ -100,7 +100,7 @@ async def test_what_does_not_wait_cannot_be_decided() -> None:
 async def test_what_is_not_there_or_of_another_scope_cannot_be_decided() -> None:
     async with world() as w:
         theirs = accepted(
-            Asked(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT, Policy()),
+            IncomingRequest(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT, Policy()),
             TERMS,
             RULES,
         )

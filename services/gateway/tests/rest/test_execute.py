@@ -177,7 +177,7 @@ async def test_a_caller_whose_news_was_lost_is_answered_all_the_same() -> None:
         deaf = replace(
             executions,
             notifier=MemoryNotifier(),
-            terms=replace(executions.terms, look_every_s=0.05),
+            terms=replace(executions.terms, poll_every_s=0.05),
         )
         answer = await deaf.execute(SCOPE, "mira", ExecuteRequest(code="return 1;"))
         assert answer.status == "success"

@@ -1,4 +1,4 @@
-"""What the caller of a workflow is told, by REST's views and by the execute response."""
+"""Representations of a workflow: REST's views and the execute response."""
 
 import json
 from dataclasses import replace

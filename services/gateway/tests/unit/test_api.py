@@ -1,4 +1,4 @@
-"""What may be asked, and how it is answered."""
+"""Requests and responses of the API."""
 
 import json
 

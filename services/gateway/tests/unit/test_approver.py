@@ -1,4 +1,4 @@
-"""Whether a request shows the approver's key."""
+"""Recognition of the approver's key in a request."""
 
 import hashlib
 

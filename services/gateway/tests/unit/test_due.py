@@ -1,4 +1,4 @@
-"""What is due by the bus's clock, and what is not since the bus was away."""
+"""Due workflows by the bus's clock, and outages of the bus."""
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic

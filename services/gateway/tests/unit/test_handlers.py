@@ -1,4 +1,4 @@
-"""Handlers of the bus, each run twice; the first answer is the second."""
+"""Handlers of the bus, each run twice with equal results."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -33,9 +33,9 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.fake_services import Peers, founded
+from services.gateway.tests.fake_services import FakeServices, journaled
 from services.gateway.tests.harness import READY, FakeServers
-from services.gateway.tests.parked_runs import parked, standing_in
+from services.gateway.tests.parked_runs import journaled_park, parked
 
 ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
@@ -48,14 +48,14 @@ async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, Memor
 
 
 async def twice(handle: Handler) -> Sequence[Message]:
-    """What handling a message states, the first time and again."""
+    """Handle a message twice, and return the messages that both runs published."""
     first = await handle()
     assert tuple(await handle()) == tuple(first)
     return first
 
 
 def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
-    """A handler on a store."""
+    """Bind a handler to a store."""
     parts = {"notifier": MemoryNotifier(), "runs": Runs(store), "rules": RULES}
     return partial(handler, workflows=store, **parts, now=lambda: AT)
 
@@ -66,7 +66,7 @@ def judging(
     servers: FakeServers | None = None,
     policy: Policy = ALLOWED,
 ) -> Handler:
-    """One that asks the policy about tools, too."""
+    """Bind a handler that needs the policy and tools, too."""
     tools = ToolRouter([servers or FakeServers()])
 
     def policy_of(scope: Scope) -> Policy:
@@ -118,7 +118,7 @@ async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_liste
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
     bus = MemoryBus()
     handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    fact = await standing_in(bus, parked(command))
+    fact = await journaled_park(bus, parked(command))
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
         await handle(fact)
     servers.stands = {"fs": READY}
@@ -136,7 +136,7 @@ async def test_a_parked_run_whose_tool_nobody_lists_ends() -> None:
     assert isinstance(command, RunWorkflow)
     bus, servers = MemoryBus(), FakeServers(listed={"fs": (READ,)})
     handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    (told,) = await twice(partial(handle, await standing_in(bus, parked(command))))
+    (told,) = await twice(partial(handle, await journaled_park(bus, parked(command))))
     assert isinstance(told, WorkflowFinished)
     assert told.error is not None
     assert "no server lists it" in told.error.message
@@ -161,7 +161,7 @@ async def test_a_finished_run_ends_its_workflow_once() -> None:
     await analysis_handler(store, MemoryBus())(analyzed(new))
     bus = MemoryBus()
     handle = partial(on(store, on_run_finished), journal=bus)
-    (told,) = await twice(partial(handle, await founded(bus, finished(new, result=1))))
+    (told,) = await twice(partial(handle, await journaled(bus, finished(new, result=1))))
     assert isinstance(told, WorkflowFinished)
     assert told.result == 1
 
@@ -176,7 +176,7 @@ async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     new, store = await stored()
     bus = MemoryBus()
     handle = partial(on(store, on_run_finished), journal=bus)
-    assert await twice(partial(handle, await founded(bus, finished(new)))) == ()
+    assert await twice(partial(handle, await journaled(bus, finished(new)))) == ()
     assert await store.get(new.scope, new.workflow_id) == new
 
 
@@ -188,7 +188,7 @@ async def test_a_name_is_looked_up_again_while_the_registry_is_away() -> None:
     with pytest.raises(Retryable, match="who holds the name fs:look"):
         await handle(named)
     assert await store.get(new.scope, new.workflow_id) == new
-    await Peers(bus).start()
+    await FakeServices(bus).start()
     (command,) = await twice(partial(handle, named))
     assert isinstance(command, RunWorkflow)
     await bus.drain(1)

@@ -1,4 +1,4 @@
-"""Who may talk to a gateway on loopback."""
+"""Access control of a gateway on loopback by host and origin."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""All calls of a program, each with every argument and where it comes from."""
+"""All calls of a program, each with every argument and its source."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -90,7 +90,7 @@ def shown(
 
 
 def only(argument: Argument, **args: JsonValue) -> ShownArgument:
-    """How the one argument of a call is shown."""
+    """Return the only shown argument of a call."""
     (call,) = shown(task(path=argument), args=args).calls
     (told,) = call.arguments
     return told

@@ -1,4 +1,4 @@
-"""Values as an approver reads them."""
+"""Values as shown to an approver."""
 
 import json
 

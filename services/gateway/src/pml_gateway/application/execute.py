@@ -22,10 +22,10 @@ from pml_gateway.application.runs import Runs
 from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import CapabilityNames, Notifier, Outgoing, Relay, Waiter, WorkflowStore
 
 _tracer = trace.get_tracer(__name__)
@@ -105,7 +105,7 @@ class Executions:
             turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
             async with turn as place:
                 trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
-                asked = Asked(
+                asked = IncomingRequest(
                     scope=scope,
                     principal=principal,
                     request=request,
@@ -147,7 +147,7 @@ class Executions:
     async def _wait(self, workflow: Workflow, waiter: Waiter, deadline: float) -> Workflow:
         """The workflow once there is something to tell, or once its time is over."""
         while workflow.state in ("requested", "running") and (left := deadline - _clock()) > 0:
-            told = await waiter.wait(min(left, self.terms.look_every_s))
+            told = await waiter.wait(min(left, self.terms.poll_every_s))
             workflow = told or await self._look(workflow)
             if waiter.over:
                 break

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
+from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
 from pml_local.testing import eventually
@@ -71,9 +71,9 @@ async def connected(
     limits: Limits = QUICK,
     environment: Mapping[str, str] | None = None,
     on_tools: Listener | None = None,
-) -> AsyncGenerator[McpServers]:
+) -> AsyncGenerator[ServerPool]:
     """Connections to servers, each of them ready or failed."""
-    pool = McpServers(
+    pool = ServerPool(
         servers, environment=environment or {}, limits=limits, on_tools=on_tools or Listener()
     )
     await pool.start()

@@ -4,7 +4,7 @@ from pml_common.bus.errors import BusError, Rejected
 from pml_common.bus.port import Journal
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished, TraceRecorded, WorkflowParked
-from pml_gateway.domain.workflow.provenance import unfounded
+from pml_gateway.domain.workflow.provenance import journal_mismatch
 
 
 async def require_founded(fact: RunFinished | WorkflowParked, journal: Journal) -> None:
@@ -15,7 +15,7 @@ async def require_founded(fact: RunFinished | WorkflowParked, journal: Journal) 
     if message is not None and not isinstance(message, TraceRecorded):
         raise Rejected("what stands in the journal is no append")
     sequence, named = (last.sequence if last is not None else 0), fact.journal_sequence
-    why_not = unfounded(fact, sequence, message)
+    why_not = journal_mismatch(fact, sequence, message)
     if why_not is None:
         return
     said = f"not taken: {why_not}"

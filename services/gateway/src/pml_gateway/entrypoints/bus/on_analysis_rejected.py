@@ -9,8 +9,8 @@ from pml_common.contracts.base import Message
 from pml_gateway.application.named_servers import absent
 from pml_gateway.application.runs import Runs
 from pml_gateway.domain.workflow.events import NotAnalyzed
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.entrypoints.bus.step import step_once
 from pml_gateway.ports import Notifier, ToolServers, WorkflowStore
 

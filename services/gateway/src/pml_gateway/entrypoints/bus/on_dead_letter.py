@@ -13,9 +13,9 @@ from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.application.runs import Runs
 from pml_gateway.domain.workflow.events import GivenUp, JournalSeen
 from pml_gateway.domain.workflow.given_up import CONSUMERS
-from pml_gateway.domain.workflow.provenance import unfounded
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.provenance import journal_mismatch
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import Notifier, Outgoing, Relay, WorkflowStore
 
 
@@ -62,7 +62,7 @@ def _was_refused(fact: Message | None, stored: StoredRun) -> bool:
         return False
     sequence, last = stored.last
     is_lost = fact.journal_sequence is not None and fact.journal_sequence > sequence
-    return not is_lost and unfounded(fact, sequence, last) is not None
+    return not is_lost and journal_mismatch(fact, sequence, last) is not None
 
 
 def _seen(stored: StoredRun) -> JournalSeen:

@@ -16,9 +16,9 @@ from pml_gateway.application.named_servers import require_told
 from pml_gateway.application.runs import Runs
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Analyzed
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.verdicts import tools_named, verdicts_of
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.entrypoints.bus.step import step_once
 from pml_gateway.ports import KnownTools, Notifier, WorkflowStore
 

@@ -9,7 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_gateway.application.runs import Runs
 from pml_gateway.domain.workflow.events import RunEnded
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.entrypoints.bus.founded import require_founded
 from pml_gateway.entrypoints.bus.step import step_once
 from pml_gateway.ports import Notifier, WorkflowStore

@@ -11,11 +11,11 @@ from pml_common.contracts.executor import WantedCall, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.named_servers import require_told
 from pml_gateway.application.runs import Runs
-from pml_gateway.domain.workflow.events import Asked, Parked
+from pml_gateway.domain.workflow.events import Parked, ToolVerdict
 from pml_gateway.domain.workflow.parking import wanted_calls
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.entrypoints.bus.founded import require_founded
 from pml_gateway.entrypoints.bus.step import step_once
 from pml_gateway.ports import KnownTools, Notifier, WorkflowStore
@@ -50,6 +50,6 @@ async def on_workflow_parked(
     return await step_once(parked, _CONSUMER, workflow_event, workflows, notifier, runs, rules)
 
 
-def _asked(call: WantedCall, verdicts: Verdicts) -> Asked | None:
+def _asked(call: WantedCall, verdicts: Verdicts) -> ToolVerdict | None:
     said, tool = verdicts.on(call.tool, call.args, is_all=True), verdicts.tools.get(call.tool)
-    return None if said is None or tool is None else Asked(*said, tool.definition_hash)
+    return None if said is None or tool is None else ToolVerdict(*said, tool.definition_hash)

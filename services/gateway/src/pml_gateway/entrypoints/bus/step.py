@@ -8,8 +8,8 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_gateway.application.runs import Runs
 from pml_gateway.domain.workflow.events import WorkflowEvent
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import Notifier, WorkflowStore
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""A gateway that knows the capability `fs:look`, which reads and may be cached."""
+"""Capability the capability `fs:look`, which only reads so that the gateway may be cached."""
 
 import json
 

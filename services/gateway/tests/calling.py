@@ -25,7 +25,7 @@ from services.gateway.tests.examples import AT, KEY, READ, TOOLS, WRITE, analyze
 from services.gateway.tests.steps import after
 
 RUNNING: dict[tuple[Scope, UUID], Workflow] = {}
-"""The runs that tests call tools in; each test has workflows of its own."""
+"""The runs of the tests' tool calls; each test has its own workflows."""
 
 NODES = {READ.tool_id: "n1", WRITE.tool_id: "n2"}
 
@@ -70,7 +70,7 @@ def call(
     node_id: str | None = None,
     occurrence: int = 0,
 ) -> CallTool:
-    """Build a call of an approved run; of an accepted workflow, in its run once approved."""
+    """Build a call of an approved run; for an accepted workflow, of its run once approved."""
     run = of if of.grant is not None else running(of)
     return CallTool(
         scope=run.scope,
@@ -85,7 +85,7 @@ def call(
 
 
 class RunningWorkflows(MemoryWorkflowStore):
-    """Finds the workflows that tests run."""
+    """Returns the workflows in RUNNING."""
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         return RUNNING.get((scope, workflow_id))
@@ -100,7 +100,7 @@ def tool_calls(
     now: Callable[[], datetime] = lambda: AT,
     runs: RunCache | None = None,
 ) -> ToolCalls:
-    """Build the handler of calls of a process that just started."""
+    """Build the handler of calls of in a process that just started."""
     return ToolCalls(
         ToolRouter([servers]),
         ledger or MemoryCallLedger(),

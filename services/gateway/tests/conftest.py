@@ -1,4 +1,4 @@
-"""Stores: the real ones and their twins, under one suite."""
+"""Stores in Postgres and in memory, for one contract suite."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -27,13 +27,13 @@ async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
 def database(request: pytest.FixtureRequest) -> str | None:
-    """Where the stores under test keep their rows; None: in memory."""
+    """The database of the stores under test; None: in memory."""
     return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
 
 
 @pytest.fixture
 async def stores(database: str | None) -> AsyncGenerator[Stores]:
-    """Each kind of stores in turn, empty."""
+    """Each kind of stores, empty."""
     if database is not None:
         async with _postgres(database) as stores:
             yield stores

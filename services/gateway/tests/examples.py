@@ -1,4 +1,4 @@
-"""Workflows and what happens to them, as tests need them."""
+"""Example workflows and events."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,10 +25,10 @@ from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.contracts.trace import TaskResult
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")
@@ -45,7 +45,7 @@ VERDICTS = Verdicts((Policy(),), TOOLS)
 
 
 def later(seconds: float) -> datetime:
-    """A moment after AT."""
+    """Return the time `seconds` after AT."""
     return AT + timedelta(seconds=seconds)
 
 
@@ -57,9 +57,9 @@ def workflow(
     at: datetime = AT,
     traceparent: str | None = None,
 ) -> Workflow:
-    """A workflow that was just accepted."""
+    """Build a workflow that was just accepted."""
     request = request or ExecuteRequest(code="return 1;", intent="count")
-    asked = Asked(
+    asked = IncomingRequest(
         scope,
         "agent-7",
         request,
@@ -79,7 +79,7 @@ def analyzed(
     *,
     name: str | None = None,
 ) -> ExecutionAnalyzed:
-    """Its analysis: one call of each tool, all of the same verdict."""
+    """Build its analysis: one call of each tool, all of the same verdict."""
     nodes = tuple(
         TaskNode(id=f"n{n}", tool=tool.tool_id, line=n, column=7, arguments=_path())
         for n, tool in enumerate(tools, 1)
@@ -115,7 +115,7 @@ def analyzed(
 
 
 def with_capability(analysis: ExecutionAnalyzed, verdict: Verdict = "allow") -> ExecutionAnalyzed:
-    """The same program if it called a capability, which reads, at one more node."""
+    """Add a node to the analysis that calls a capability, which only reads."""
     node = CapabilityNode(id="n9", line=9, column=7, name="fs:look", arguments=_path())
     read = ToolDecision(
         tool=READ.tool_id,
@@ -145,7 +145,7 @@ def _path() -> dict[str, Argument]:
 
 
 def rejected(of: Workflow, *diagnostics: Diagnostic) -> AnalysisRejected:
-    """Its program cannot run."""
+    """Build the rejection of its program."""
     found = diagnostics or (
         Diagnostic(severity="error", message="expected )", line=2, column=9, source_line="f(;"),
     )
@@ -165,7 +165,7 @@ def finished(
     error: WorkflowError | None = None,
     calls: Sequence[TaskResult] = (),
 ) -> RunFinished:
-    """Its run ended, well unless with an error."""
+    """Build the end of its run, successful unless an error is given."""
     return RunFinished(
         scope=of.scope,
         event_id=ids.effect_id(of.workflow_id, "run-finished"),
@@ -193,7 +193,7 @@ def made(
     node_id: str = "n1",
     started_at: float = 0.0,
 ) -> TaskResult:
-    """A tool call of a run."""
+    """Build a tool call of a run."""
     return TaskResult(
         node_id=node_id,
         occurrence=0,

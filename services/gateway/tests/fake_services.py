@@ -1,4 +1,4 @@
-"""The other four services, scripted: what a program's text says is what becomes of it."""
+"""Fakes of the other four services, scripted by the program's text."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejec
 
 
 @dataclass
-class Peers:
+class FakeServices:
     """Analyzer, executor, registry and learner in one.
 
     A program that says `syntax` is rejected; `ask` or `deny` decides its verdict; `fail` fails;
@@ -54,7 +54,7 @@ class Peers:
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self) -> None:
-        """Take part."""
+        """Start consuming and serving."""
         await self.bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, self._analyze)
         await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
         await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
@@ -96,7 +96,7 @@ class Peers:
             started_at=0.0,
             duration_ms=1.0,
         )
-        return [await founded(self.bus, fact)]
+        return [await journaled(self.bus, fact)]
 
     async def _call(self, command: RunWorkflow, number: int) -> ToolOutcome:
         node_id, tool = f"n{number + 1}", sorted(command.grant.tools)[number]
@@ -129,7 +129,7 @@ class Peers:
         return CapabilityDescriptions(references=tuple(answers))
 
     async def _set_cache(self, query: SetCachePolicy) -> CapabilityRecord:
-        """Under a new revision; what would change something is refused as the registry does it."""
+        """Store it under a new revision; refuse it, as the registry does, if tools are called."""
         before = await self._resolve(
             ResolveCapability(scope=query.scope, reference=query.reference)
         )
@@ -160,14 +160,14 @@ class Peers:
         return TracePage(traces=(), total=0)
 
 
-async def founded(bus: Bus, run: RunFinished) -> RunFinished:
-    """The end of a run whose journal says so."""
+async def journaled(bus: Bus, run: RunFinished) -> RunFinished:
+    """Publish the journal's last append of a run and return the run's end."""
     sequence = await bus.publish(closing(run))
     return run.model_copy(update={"journal_sequence": sequence})
 
 
 def closing(run: RunFinished) -> TraceRecorded:
-    """The append that closes the journal of a run."""
+    """Build the append that closes the journal of a run."""
     end = CapabilityEnd(
         trace_id=run.trace_id,
         ts=run.started_at,
@@ -186,7 +186,7 @@ def closing(run: RunFinished) -> TraceRecorded:
 
 
 def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:
-    """A capability in the workflow's scope."""
+    """Build a capability in the workflow's scope."""
     return CapabilityRecord(
         capability_id=ids.capability_id(of.scope, code_hash),
         scope=of.scope,

@@ -30,7 +30,7 @@ from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.examples import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
-from services.gateway.tests.fake_services import Peers
+from services.gateway.tests.fake_services import FakeServices
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"
@@ -103,7 +103,7 @@ class World:
     """A gateway, its parts, the fake services around it, and a client."""
 
     parts: Parts
-    peers: Peers
+    peers: FakeServices
     servers: FakeServers
     http: httpx2.AsyncClient
     broker: MemoryBroker
@@ -132,7 +132,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     """Run a gateway and the services around it until the context exits."""
     broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
-    peers = Peers(peer_bus)
+    peers = FakeServices(peer_bus)
     stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
     parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
     await register_handlers(parts)

@@ -1,4 +1,4 @@
-"""A DAG that waits for a person between its layers: read; write and look; again; last."""
+"""A DAG with approvals between its layers: read; write and look; again; last."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -60,13 +60,13 @@ ARGS: JsonObject = {"text": "hello", "long": "x" * 300, "odd name": 1}
 
 
 def requested(**more: object) -> ExecuteRequest:
-    """The DAG, with a person between its layers."""
+    """Build the request of the DAG, with approvals between its layers."""
     body = {"dag": {"tasks": TASKS}, "per_layer_validation": True, "args": ARGS}
     return ExecuteRequest.model_validate({**body, **more})
 
 
-def understood(of: Workflow, verdict: Verdict = "allow") -> ExecutionAnalyzed:
-    """The analysis of the DAG: fs:read is read-only, fs:write is not."""
+def analysis_of(of: Workflow, verdict: Verdict = "allow") -> ExecutionAnalyzed:
+    """Build the analysis of the DAG: fs:read is read-only, fs:write is not."""
     nodes = (
         TaskNode(id="n1", tool="fs:read", line=1, column=7),
         ForkNode(id="f1", line=2, column=7),
@@ -99,20 +99,20 @@ def understood(of: Workflow, verdict: Verdict = "allow") -> ExecutionAnalyzed:
 
 
 def running() -> tuple[Workflow, RunWorkflow]:
-    """A workflow whose run nobody has to let begin."""
+    """Return a workflow whose run needs no approval, and its command."""
     new = workflow(request=requested())
-    return goes_on(*after(new, Analyzed(understood(new), AT)))
+    return with_command(*after(new, Analyzed(analysis_of(new), AT)))
 
 
-def goes_on(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
-    """The workflow and the command that it follows."""
+def with_command(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
+    """Return the workflow and the run command among its effects."""
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
     return now, command
 
 
 def waits(under: RunWorkflow, layer: int, node_id: str, *calls: tuple[str, JsonValue]) -> Parked:
-    """The run of a command stands before a layer; calls by node id and result."""
+    """Build the park of a command's run before a layer; calls by node id and result."""
     tool = "fs:write" if node_id == "n2" else "fs:read"
     fact = WorkflowParked(
         scope=under.scope,
@@ -133,8 +133,8 @@ def waits(under: RunWorkflow, layer: int, node_id: str, *calls: tuple[str, JsonV
     return Parked(fact, later(5))
 
 
-def standing() -> tuple[Workflow, RunWorkflow]:
-    """The workflow once its run waits before the second layer."""
+def parked_run() -> tuple[Workflow, RunWorkflow]:
+    """Return the workflow, parked before the second layer, and its command."""
     now, command = running()
     now, _ = after(now, waits(command, 2, "n2", ("n1", RESULT)))
     assert now.state == "awaiting_approval"
@@ -142,12 +142,12 @@ def standing() -> tuple[Workflow, RunWorkflow]:
 
 
 def asked_for(now: Workflow) -> UUID:
-    """The approval that it waits for."""
+    """Return the id of the approval that it waits for."""
     assert now.approval is not None
     return now.approval.approval_id
 
 
 def answer(now: Workflow, seconds: float = 10, **more: object) -> Decided:
-    """A person lets it go on, unless told otherwise."""
+    """Build a person's decision, an approval unless changed."""
     settled = Decided(asked_for(now), "approved", "mira", later(seconds))
     return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on

@@ -1,4 +1,4 @@
-"""Programs with calls that only the run can tell, and runs that stand at one."""
+"""Programs with dynamic calls, and runs parked at one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,29 +17,29 @@ from pml_common.contracts.executor import (
 from pml_common.contracts.structure import DynamicCall
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.workflow.events import Asked, Parked
+from pml_gateway.domain.workflow.events import Parked, ToolVerdict
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import WRITE, analyzed
 
 
 def by_name(of: Workflow, verdict: Verdict = "ask") -> ExecutionAnalyzed:
-    """Its analysis: it reads, and calls a tool that only its run will tell."""
+    """Build its analysis: it reads, and has a dynamic call."""
     analysis = analyzed(of, verdict)
     call = DynamicCall(expression="mcp.call(tool, {})", line=4, column=9)
     return analysis.model_copy(update={"dynamic_calls": (call,)})
 
 
-ASKED = Asked("ask", "Its server does not mark it read-only: ask.", WRITE.definition_hash)
-"""What the gateway makes of a call of fs:write."""
+ASKED = ToolVerdict("ask", "Its server does not mark it read-only: ask.", WRITE.definition_hash)
+"""The gateway's verdict on a call of fs:write."""
 
 
-def parks(fact: WorkflowParked, at: datetime, *asked: Asked | None) -> Parked:
-    """The gateway hears of it."""
+def parked_event(fact: WorkflowParked, at: datetime, *asked: ToolVerdict | None) -> Parked:
+    """Build the event of a park."""
     return Parked(fact, at, asked or (ASKED,) * (1 + len(fact.beside)))
 
 
-async def standing_in(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
-    """A park whose journal says so."""
+async def journaled_park(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
+    """Publish the journal's mark of a park and return the park."""
     mark = ParkMark(command_id=fact.command_id, ts=0.0, wanted=fact.wanted, beside=fact.beside)
     append = TraceRecorded(
         event_id=ids.effect_id(fact.event_id, "parked"),
@@ -54,7 +54,7 @@ async def standing_in(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
 def parked(
     under: RunWorkflow, args: JsonObject | None = None, *, calls: Sequence[TaskResult] = ()
 ) -> WorkflowParked:
-    """The run of a command stands at a call of fs:write."""
+    """Build the park of a command's run at a call of fs:write."""
     given: JsonObject = args or {"path": "/a"}
     return WorkflowParked(
         scope=under.scope,

@@ -16,7 +16,7 @@ from services.gateway.tests.examples import (
 def after(
     before: Workflow, *workflow_events: WorkflowEvent
 ) -> tuple[Workflow, tuple[Message, ...]]:
-    """The workflow after all of them, and what followed from the last."""
+    """Return the workflow after all events, and the effects of the last."""
     effects: tuple[Message, ...] = ()
     for workflow_event in workflow_events:
         before, effects = advance(before, workflow_event, RULES)

@@ -1,4 +1,4 @@
-"""Workflows that are kept already, advanced as handlers do it."""
+"""Stored workflows, advanced as by handlers."""
 
 from uuid import uuid4
 
@@ -29,12 +29,12 @@ async def take(
 
 
 def cause_of(of: Workflow) -> Event:
-    """A message of its own in the workflow's scope."""
+    """Build a new message in the workflow's scope."""
     return of.requested.model_copy(update={"event_id": uuid4()})
 
 
 async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
-    """A stored workflow that waits for approval."""
+    """Store a workflow that waits for approval, and return both."""
     new = workflow(**more)  # pyright: ignore[reportArgumentType] - handed on
     await store.accept(new)
     await take(store, new, Analyzed(analyzed(new, "ask"), new.requested.requested_at))

@@ -18,12 +18,11 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
-from pml_gateway.adapters.background import background, keep_doing
+from pml_gateway.adapters.background import background, run_periodically
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
-from pml_gateway.adapters.mcp_client.configured_servers import configured_servers
-from pml_gateway.adapters.mcp_client.server_pool import OnTools
-from pml_gateway.adapters.postgres.liveness_lock import present
+from pml_gateway.adapters.mcp_client.server_pool import OnTools, configured_servers
+from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
@@ -61,7 +60,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
     dsn, patience_s = settings.postgres_dsn, settings.start_patience_s
     async with (
         open_schema(dsn, "gateway", "pml_gateway", patience_s=patience_s) as pool,
-        present(dsn, instance),
+        liveness_lock(dsn, instance),
         configured_servers(settings.mcp_servers, settings.environment, on_tools) as servers,
     ):
         stubs = [StubTools()] if settings.gateway_stub_tools else []
@@ -80,7 +79,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             await servers.start()
             for stub in stubs:
                 for name, listed in stub.list_tools().items():
-                    await announcer.state(name, listed)
+                    await announcer.publish_list(name, listed)
             yield RunningService(parts.checks, parts.readiness, partial(_drain, parts, endpoint, http))
 
 
@@ -180,13 +179,13 @@ def periodic_work(
     )
     every_s = parts.settings.gateway_sweep_every_s
     return (
-        parts.relay.keep_dropping(),
+        parts.relay.drop_published(),
         announcer.retire_others(parts.tools.status()),
-        keep_doing(parts.relay.sweep, every_s),
-        keep_doing(due, every_s),
-        keep_doing(parts.watch.look, _TRY_STORING_EVERY_S),
-        keep_doing(parts.admission.release_ended, RELEASE_EVERY_S),
-        keep_doing(partial(_delete_old, parts), _DELETE_EVERY_S),
+        run_periodically(parts.relay.sweep, every_s),
+        run_periodically(due, every_s),
+        run_periodically(parts.watch.look, _TRY_STORING_EVERY_S),
+        run_periodically(parts.admission.release_ended, RELEASE_EVERY_S),
+        run_periodically(partial(_delete_old, parts), _DELETE_EVERY_S),
     )
 
 

@@ -13,10 +13,10 @@ from pml_common.service import clock_check
 from pml_common.signing import SigningKey
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
-from pml_gateway.adapters.bus.patient_query_client import PatientQueryClient
 from pml_gateway.adapters.bus.results import BusResults
+from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
-from pml_gateway.adapters.disk_room import MIB, DiskRoom
+from pml_gateway.adapters.disk_space import MIB, DiskSpace
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
@@ -73,7 +73,7 @@ def assemble(
     grants."""
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
-    room = DiskRoom(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
+    room = DiskSpace(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     admission = Admission(settings.bounds, stores.workflows)
     terms, rules, now = settings.terms, settings.rules(key), bus.now
@@ -139,7 +139,7 @@ def _use_cases(
     )
 
 
-async def _require_ready(watch: BusWatch, room: DiskRoom) -> None:
+async def _require_ready(watch: BusWatch, room: DiskSpace) -> None:
     """Raise BusUnavailable or Unavailable where new work could not be finished."""
     room.require()
     await watch.require()

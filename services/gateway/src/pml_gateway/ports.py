@@ -20,7 +20,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
-from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
+from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
@@ -295,11 +295,11 @@ class CallLedger(Protocol):
 class KeptResults(Protocol):
     """Stores which workflows' results are cached. May raise StorageUnavailable, BusError."""
 
-    async def find(self, key: ResultKey) -> Kept | None:
+    async def find(self, key: ResultKey) -> CachedResult | None:
         """Return the entry under a key, which may have expired."""
         ...
 
-    async def keep(self, key: ResultKey, kept: Kept) -> None:
+    async def keep(self, key: ResultKey, kept: CachedResult) -> None:
         """Store an entry, replacing that of the same key."""
         ...
 

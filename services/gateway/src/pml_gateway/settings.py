@@ -16,8 +16,8 @@ from pml_common.signing import SigningKey
 from pml_gateway.domain.api.approver import PREFIX, Approver
 from pml_gateway.domain.api.origin import LOOPBACK, AllowedHosts, allowed_hosts, is_loopback
 from pml_gateway.domain.workflow.acceptance import Terms
-from pml_gateway.domain.workflow.rules import Rules
 from pml_gateway.domain.workflow.turns import Bounds
+from pml_gateway.domain.workflow.workflow_state import Rules
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 

@@ -1,4 +1,4 @@
-"""What every call ledger promises."""
+"""Contract of call ledgers."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What every outbox promises."""
+"""Contract of outboxes."""
 
 import asyncio
 

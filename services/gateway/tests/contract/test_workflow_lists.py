@@ -1,4 +1,4 @@
-"""What every store of workflows lists."""
+"""Contract of workflow stores: lists."""
 
 import pytest
 

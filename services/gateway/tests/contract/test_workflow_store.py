@@ -1,4 +1,4 @@
-"""What every store of workflows promises."""
+"""Contract of workflow stores."""
 
 import asyncio
 from dataclasses import replace
@@ -15,7 +15,7 @@ from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import with_shown
 from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, RunEnded
-from pml_gateway.domain.workflow.parking import as_asked
+from pml_gateway.domain.workflow.parking import with_definitions
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
@@ -31,7 +31,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parked_event
 from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
@@ -85,12 +85,12 @@ async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowSto
         assert settled is not None
         command = settled[1][-1]
         assert isinstance(command, RunWorkflow)
-        waits = parks(parked(command, {NASTY: n}, calls=[made(result=NASTY)]), later(n))
-        taken = await take(workflows, now, waits, waits.fact)
+        waits = parked_event(parked(command, {NASTY: n}, calls=[made(result=NASTY)]), later(n))
+        taken = await take(workflows, now, waits, waits.message)
         found = await workflows.get(SCOPE, now.workflow_id)
         assert found == taken.workflow
         assert found is not None
-        assert found.parked == as_asked(waits)
+        assert found.parked == with_definitions(waits)
         assert found.grant == command.grant
         page = await workflows.waiting(SCOPE, 10, 0)
         assert [(each.begun, each.outcome) for each in page.approvals] == [(True, None)]

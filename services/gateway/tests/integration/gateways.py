@@ -1,4 +1,4 @@
-"""Whole gateways on real NATS and Postgres, with scripted peers."""
+"""Whole gateways on real NATS and Postgres, with fakes of the other services."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.fake_services import Peers
+from services.gateway.tests.fake_services import FakeServices
 from services.gateway.tests.harness import APPROVER, APPROVER_KEY, Json, settings
 
 STUB = {"gateway_stub_tools": True, "gateway_sweep_every_s": 0.05}
@@ -37,13 +37,13 @@ class Gateway:
     http: httpx2.AsyncClient
 
     async def execute(self, code: str = "return 1;", **more: object) -> Json:
-        """POST /api/execute, answered well."""
+        """POST /api/execute and expect success."""
         answer = await self.http.post("/api/execute", json={"code": code, **more})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def workflow(self, workflow_id: object) -> Json:
-        """GET /api/workflows/{id}, answered well."""
+        """GET /api/workflows/{id} and expect success."""
         answer = await self.http.get(f"/api/workflows/{workflow_id}")
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -55,7 +55,7 @@ class Gateway:
         return await self.http.post(path, json=body, headers=APPROVER)
 
     async def ends(self, workflow_id: object, status: str, within: float = 30.0) -> Json:
-        """The workflow once it has this status."""
+        """Return the workflow once it has this status."""
 
         async def ended() -> Json | None:
             found = await self.workflow(workflow_id)
@@ -66,7 +66,7 @@ class Gateway:
 
 @asynccontextmanager
 async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[Gateway]:
-    """A gateway for as long as the block runs; it stops as a process does."""
+    """Run a gateway until the context exits; it stops as a process does."""
     chosen = settings(
         nats_url=nats_url, postgres_dsn=dsn, gateway_port=free_port(), **{**STUB, **changed}
     )
@@ -84,10 +84,12 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
 
 
 @asynccontextmanager
-async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> AsyncGenerator[Peers]:
-    """The other services for as long as the block runs."""
+async def peers(
+    nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)
+) -> AsyncGenerator[FakeServices]:
+    """Run the fakes of the other services until the context exits."""
     bus = await NatsBus.connect(nats_url, service="peers", identity=all_services_identity())
-    scripted = Peers(bus, tools)
+    scripted = FakeServices(bus, tools)
     await scripted.start()
     try:
         yield scripted
@@ -97,7 +99,7 @@ async def peers(nats_url: str, tools: Sequence[ToolDefinition] = (ECHO,)) -> Asy
 
 
 def servers_file(folder: Path, servers: Mapping[str, object]) -> Path:
-    """An `mcpServers` file."""
+    """Write an `mcpServers` file."""
     file = folder / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     return file
@@ -106,7 +108,7 @@ def servers_file(folder: Path, servers: Mapping[str, object]) -> Path:
 def process_environment(
     nats_url: str, dsn: str, port: int, folder: Path, **more: str
 ) -> dict[str, str]:
-    """What a gateway's own process is told; its keys lie in `folder`."""
+    """Return the environment of a gateway process; its keys are in `folder`."""
     return {
         **write_key_files(folder, "gateway"),
         "PATH": os.defpath,

@@ -1,4 +1,4 @@
-"""Calls of a run as somebody with the executor's place on the bus may forge them: on real NATS and
+"""Calls of a run, forged with the executor's rights on the bus: on real NATS and
 Postgres nothing is called that was not approved."""
 
 import json
@@ -14,7 +14,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.fake_services import Peers
+from services.gateway.tests.fake_services import FakeServices
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
 
 pytestmark = pytest.mark.integration
@@ -30,8 +30,8 @@ def _policy(file: Path, verdict: str) -> None:
 @asynccontextmanager
 async def _running(
     nats_url: str, dsn: str, folder: Path
-) -> AsyncGenerator[tuple[Gateway, Peers, CallTool]]:
-    """A run that a person let go and that does not end, and the call that was shown. The scripted
+) -> AsyncGenerator[tuple[Gateway, FakeServices, CallTool]]:
+    """Start an approved run that does not end; return it and the call that was shown. The fake
     analyzer said `allow`; the gateway asked by itself."""
     policy = folder / "policy.json"
     _policy(policy, "ask")

@@ -8,7 +8,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.examples import workflow
-from services.gateway.tests.fake_services import Peers, record
+from services.gateway.tests.fake_services import FakeServices, record
 from services.gateway.tests.harness import Json
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-async def registry(nats_url: str) -> AsyncGenerator[Peers]:
-    """The other services; they know `fs:look`, which echoes."""
+async def registry(nats_url: str) -> AsyncGenerator[FakeServices]:
+    """Run the other services with capability `fs:look`, which echoes."""
     async with peers(nats_url) as p:
         new = workflow(ExecuteRequest(code="return 'known';"))
         p.names["fs:look"] = record(new, "fs:look")
@@ -38,7 +38,7 @@ async def look(g: Gateway, text: str = "hello") -> Json:
 
 @pytest.mark.parametrize("policy", ["memoize", "persistent"])
 async def test_what_one_gateway_kept_every_other_tells_and_the_next_one_too(
-    nats_url: str, postgres_dsn: str, registry: Peers, policy: str
+    nats_url: str, postgres_dsn: str, registry: FakeServices, policy: str
 ) -> None:
     async with gateway(nats_url, postgres_dsn) as a, gateway(nats_url, postgres_dsn) as b:
         await choose(a, {"policy": policy})
@@ -57,7 +57,7 @@ async def test_what_one_gateway_kept_every_other_tells_and_the_next_one_too(
 
 
 async def test_a_memoized_result_is_over_by_the_clock(
-    nats_url: str, postgres_dsn: str, registry: Peers
+    nats_url: str, postgres_dsn: str, registry: FakeServices
 ) -> None:
     async with gateway(nats_url, postgres_dsn) as g:
         await choose(g, {"policy": "memoize", "ttl_s": 1})
@@ -73,7 +73,7 @@ async def test_a_memoized_result_is_over_by_the_clock(
 
 
 async def test_a_result_over_what_a_message_takes_is_told_whole(
-    nats_url: str, postgres_dsn: str, registry: Peers
+    nats_url: str, postgres_dsn: str, registry: FakeServices
 ) -> None:
     async with gateway(nats_url, postgres_dsn, gateway_max_body_bytes=4_000_000) as g:
         await choose(g, {"policy": "memoize"})
@@ -86,7 +86,7 @@ async def test_a_result_over_what_a_message_takes_is_told_whole(
 
 
 async def test_many_calls_at_once_are_all_answered(
-    nats_url: str, postgres_dsn: str, registry: Peers
+    nats_url: str, postgres_dsn: str, registry: FakeServices
 ) -> None:
     async with gateway(nats_url, postgres_dsn) as g:
         await choose(g, {"policy": "persistent"})

@@ -24,7 +24,7 @@ from pml_common.contracts.structure import Argument, LiteralArgument, StaticStru
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres.liveness_lock import present
+from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.domain.tool_calls.ledger import LOST
 from pml_local.ports import free_port
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.integration
 
 @asynccontextmanager
 async def process(environment: dict[str, str]) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A gateway's own process, ready; killed at the end if it still runs."""
+    """Start a gateway process and wait until it is ready; kill it at the end if it still runs."""
     started = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "pml_gateway", env=environment
     )
@@ -74,7 +74,7 @@ async def _listed(bus: NatsBus) -> dict[str, ToolDefinition]:
 
 
 async def _call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
-    """A call in a run that a person let go, as the store has it."""
+    """Build a call of an approved run from the stored workflow."""
     new = workflow(at=datetime.now(UTC))
     analysis = analyzed(new, "ask", (tool,))
     shown: dict[str, Argument] = {name: LiteralArgument(value=args[name]) for name in args}
@@ -158,7 +158,7 @@ async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str
     ):
         ledger = PostgresCallLedger(pool)
         assert not await ledger.lives(instance)
-        async with present(link.dsn, instance):
+        async with liveness_lock(link.dsn, instance):
             assert await ledger.lives(instance)
             assert not await ledger.lives(uuid4())
             await link.cut()

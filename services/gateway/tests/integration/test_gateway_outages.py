@@ -1,4 +1,4 @@
-"""NATS or Postgres gone while running: said at once, nothing accepted is lost."""
+"""Outages of NATS or Postgres: reported at once, and nothing accepted is lost."""
 
 import asyncio
 from time import perf_counter
@@ -16,7 +16,7 @@ SOON_S = 2.0
 
 
 async def _answer(g: Gateway, code: str = "return 1;") -> httpx2.Response:
-    """POST /api/execute, answered in time whatever is away."""
+    """POST /api/execute and expect an answer in time, whatever is away."""
     began = perf_counter()
     answer = await g.http.post("/api/execute", json={"code": code, "timeout": 0.5})
     assert perf_counter() - began < SOON_S

@@ -1,4 +1,4 @@
-"""Postgres that falls under tool calls: each is made once, and its outcome is the tool's own."""
+"""Postgres outages during tool calls: each call is made once, and its outcome is the tool's."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ CALLS = 96
 
 
 class CountingServers(FakeServers):
-    """A tool that may not be repeated, and that takes a moment."""
+    """A slow tool that is not repeatable; counts its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ async def _end_connections(dsn: str) -> None:
 
 
 async def _outcome(calls: ToolCalls, asked: CallTool) -> ToolOutcome:
-    """As an executor asks: again for as long as it is told to."""
+    """Make a call as an executor does: again while the answer says so."""
     async with asyncio.timeout(60):
         while True:
             try:
@@ -83,7 +83,7 @@ async def test_calls_under_which_postgres_falls_again_and_again_keep_their_outco
 
 @asynccontextmanager
 async def _unconfirmed(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection that is lost once its statement has taken effect."""
+    """A connection that is lost after its statement has taken effect."""
     async with connection(pool) as held:
         yield held
     raise StorageUnavailable("the connection was lost before the answer came")

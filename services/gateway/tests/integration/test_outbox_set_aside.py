@@ -1,4 +1,4 @@
-"""Stored messages that nobody can read, among others."""
+"""Unreadable messages in the outbox, among others."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -48,7 +48,7 @@ async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbou
     assert await outbox.claim(10) == []
     async with connection(pool) as session:
         left = {row["message"]: row["set_aside_because"] for row in await session.fetch(LEFT)}
-    assert left["of-a-newer-version"] == "nobody knows messages of-a-newer-version"
+    assert left["of-a-newer-version"] == "there is no message type of-a-newer-version"
     assert left["run-workflow"].startswith("it is no run-workflow: scope: ")
     assert [reason in caplog.text for reason in left.values()] == [True, True]
     assert "secret" not in caplog.text

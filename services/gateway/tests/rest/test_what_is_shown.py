@@ -52,7 +52,7 @@ async def test_a_decision_with_another_digest_is_stale() -> None:
         for decision in ("approve", "deny"):
             answer = await w.decide(asked["workflowId"], decision, shown=shown)
             assert answer.status_code == 409
-            assert "look at it again" in answer.json()["error"]["message"]
+            assert "review it again" in answer.json()["error"]["message"]
         assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
 
 

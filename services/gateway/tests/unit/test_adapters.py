@@ -1,4 +1,4 @@
-"""What stands between handlers and the world: names, announcements, settings."""
+"""Small adapters: names, announcements, routing, deadlines, settings."""
 
 import asyncio
 from pathlib import Path
@@ -18,19 +18,19 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.bus.watch import BusWatch
-from pml_gateway.adapters.mcp_client.configured_servers import configured_servers
+from pml_gateway.adapters.mcp_client.server_pool import configured_servers
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE, workflow
-from services.gateway.tests.fake_services import Peers, record
+from services.gateway.tests.fake_services import FakeServices, record
 from services.gateway.tests.harness import FakeServers, settings
 
 
-async def test_a_name_is_asked_for_once_and_kept_true_by_what_is_heard() -> None:
+async def test_a_name_is_queried_once_and_updated_by_events() -> None:
     bus = MemoryBus()
-    peers = Peers(bus)
+    peers = FakeServices(bus)
     await peers.start()
     names, known = CachedCapabilityNames(bus), record(workflow(), "fs:look")
     assert await names.name_of(SCOPE, known.capability_id) is None
@@ -51,13 +51,13 @@ async def test_a_name_is_asked_for_once_and_kept_true_by_what_is_heard() -> None
     await bus.drain(1)
 
 
-async def test_a_listing_is_stated_each_time_and_others_are_retired() -> None:
+async def test_a_listing_is_published_each_time_and_others_are_retired() -> None:
     bus, gone = MemoryBus(), ToolDefinition(server="old", name="tool")
-    peers = Peers(bus, catalog=(READ, gone))
+    peers = FakeServices(bus, catalog=(READ, gone))
     await peers.start()
     announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
     for tools in ((READ, WRITE), (READ,), (READ, WRITE)):
-        await announcer.state("fs", tools)
+        await announcer.publish_list("fs", tools)
     await announcer.retire_others({"fs"})
     stated = [each.message for each in await bus.history(SCOPE, "fs")]
     assert [len(each.tools) for each in stated if isinstance(each, ToolsListed)] == [2, 1, 2]
@@ -67,9 +67,9 @@ async def test_a_listing_is_stated_each_time_and_others_are_retired() -> None:
     await bus.drain(1)
 
 
-async def test_tools_count_as_announced_once_the_catalogue_has_them() -> None:
+async def test_tools_count_as_announced_once_the_catalog_has_them() -> None:
     bus = MemoryBus()
-    peers = Peers(bus, catalog=(READ,))
+    peers = FakeServices(bus, catalog=(READ,))
     announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
     announcing = asyncio.create_task(announcer.announce("fs", (READ, WRITE)))
     await eventually(lambda: bus.history(SCOPE, "fs"))
@@ -81,7 +81,7 @@ async def test_tools_count_as_announced_once_the_catalogue_has_them() -> None:
     await bus.drain(1)
 
 
-async def test_nats_is_asked_about_at_most_once_a_moment() -> None:
+async def test_nats_is_checked_at_most_once_a_second() -> None:
     bus = MemoryBus()
     watch = BusWatch(bus)
     bus.broker.available = False
@@ -146,7 +146,7 @@ async def test_a_store_that_hangs_is_not_waited_for_even_while_it_is_cancelled()
     gate.set()
 
 
-async def test_whoever_stops_waiting_for_a_store_stops_its_work() -> None:
+async def test_a_caller_that_stops_waiting_cancels_the_operation() -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:

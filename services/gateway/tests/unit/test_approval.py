@@ -1,4 +1,4 @@
-"""Decisions that come to nothing say why."""
+"""Decisions on approvals, and the errors of those that have no effect."""
 
 from dataclasses import replace
 from uuid import uuid4
@@ -14,7 +14,7 @@ from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, 
 from pml_gateway.domain.workflow.events import Analyzed, Decided
 from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.parked_runs import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parked_event
 from services.gateway.tests.steps import after
 
 NEW = workflow()
@@ -50,15 +50,15 @@ def test_a_decision_counts_once() -> None:
     assert told(settled("approved", None)).endswith(f"{NEW.workflow_id} already")
 
 
-def test_what_waits_in_its_midst_is_answered_by_name_only() -> None:
+def test_a_decision_on_a_parked_run_must_name_its_approval() -> None:
     of = workflow()
     now, effects = after(of, Analyzed(by_name(of, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    now, _ = after(now, parks(parked(command), later(5)))
+    now, _ = after(now, parked_event(parked(command), later(5)))
     assert now.approval is not None
     assert answerable(now, now.approval.approval_id, later(6)) == now.approval
-    with pytest.raises(Conflict, match="look at it and name it"):
+    with pytest.raises(Conflict, match="review it and name its approval_id"):
         answerable(now, None, later(6))
     went_on, _ = after(now, Decided(now.approval.approval_id, "approved", "mira", later(7)))
     with pytest.raises(Conflict, match="already"):
@@ -80,7 +80,7 @@ def test_a_decision_is_about_what_stands_now_where_it_says_what_it_saw() -> None
     assert with_shown(WAITING, seen).approval == replace(APPROVAL, shown=seen)
     stale = ShownToApprover(digest="0" * 64, whole=True)
     for decision in ("approve", "deny"):
-        with pytest.raises(Conflict, match="look at it again"):
+        with pytest.raises(Conflict, match="review it again"):
             agreed_on(WAITING, APPROVAL, Decide(decision=decision, shown=stale))
     assert with_shown(WAITING, None) is WAITING
     assert with_shown(NEW, seen) is NEW

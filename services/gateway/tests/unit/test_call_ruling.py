@@ -1,4 +1,4 @@
-"""Calls compared with the run that they belong to: what a grant binds holds at the gateway."""
+"""Rulings on calls: the gateway enforces the grant of the run."""
 
 from dataclasses import replace
 from uuid import uuid4
@@ -38,7 +38,7 @@ ASK_ALL = Policy(read_only="ask")
 async def outcome(
     asked: CallTool, policy: Policy | None = None, servers: FakeServers | None = None
 ) -> ToolOutcome:
-    """What becomes of a call, at a gateway that has just started."""
+    """Return the outcome of a call at a gateway that has just started."""
     servers = servers or FakeServers()
     told = await tool_calls(servers, policy=lambda: policy or Policy()).on_call_tool(asked)
     assert bool(servers.made) == (told.status == "ok")
@@ -142,13 +142,13 @@ async def test_only_so_many_runs_are_kept() -> None:
     assert await runs.find(call(first)) is None
 
 
-async def test_a_policy_that_became_stricter_bites_and_one_that_became_looser_does_not() -> None:
+async def test_a_policy_that_became_stricter_applies_and_one_that_became_looser_does_not() -> None:
     denied = await outcome(call(workflow(), WRITE), DENY)
     assert denied.status == "refused"
     assert "the policy forbids this call of fs:write" in (denied.message or "")
     asked = await outcome(call(workflow(), READ), ASK_ALL)
     assert asked.status == "ask"
-    assert "nobody was asked about fs:read" in (asked.message or "")
+    assert "fs:read was not approved before the run" in (asked.message or "")
     other = await outcome(call(workflow(), WRITE, EVIL), Policy(otherwise="allow"))
     assert other.status == "ask"
 
@@ -201,7 +201,7 @@ async def test_a_rule_on_arguments_gives_standing_consent() -> None:
 
 
 def reading_first(of: Workflow) -> ExecutionAnalyzed:
-    """It writes where an earlier reading said."""
+    """Build the analysis of a program that writes to a path it read."""
     analysis = analyzed(of, "ask", (READ, WRITE))
     where = ReferenceArgument(expression="a.path", node_id="n1", path=("path",))
     nodes = (

@@ -1,4 +1,4 @@
-"""Workflows that somebody wants no more of."""
+"""Cancelled workflows."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parked_event
 from services.gateway.tests.steps import after, approve, asking
 
 WISH = Cancelled("mira", later(5), "no longer needed")
@@ -54,12 +54,12 @@ def test_what_waits_for_a_person_ends_at_once_and_so_does_the_waiting() -> None:
     assert after(failed, approve(new)) == (failed, ())
 
 
-def test_a_run_that_waits_in_its_midst_ends_at_once_and_says_what_it_has_done() -> None:
+def test_a_parked_run_ends_at_once_and_says_what_it_has_done() -> None:
     new = workflow()
     now, effects = after(new, Analyzed(by_name(new, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    failed, (told, _) = after(now, parks(parked(command, calls=[made()]), later(2)), WISH)
+    failed, (told, _) = after(now, parked_event(parked(command, calls=[made()]), later(2)), WISH)
     assert isinstance(told, ApprovalDecided)
     assert failed.error is not None
     assert failed.error.kind == "cancelled"
@@ -94,7 +94,7 @@ def test_a_run_that_parks_while_it_is_cancelled_is_not_asked_about() -> None:
     now, effects = after(new, Analyzed(by_name(new, "allow"), AT))
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
-    failed, (end,) = after(now, WISH, parks(parked(command), later(6)))
+    failed, (end,) = after(now, WISH, parked_event(parked(command), later(6)))
     assert isinstance(end, WorkflowFinished)
     assert failed.error is not None
     assert failed.error.kind == "cancelled"

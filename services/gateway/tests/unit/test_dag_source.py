@@ -1,4 +1,4 @@
-"""DAGs of calls and single tools as programs, and what is wrong with those that are none."""
+"""DAGs of calls and single tools as programs, and the errors of invalid ones."""
 
 import json
 
@@ -102,7 +102,7 @@ def test_a_tool_is_called_with_its_defaults_under_what_the_caller_gives() -> Non
 
 @st.composite
 def dags(draw: st.DrawFn) -> Dag:
-    """Tasks that wait for earlier ones, in any order."""
+    """Generate tasks that wait for earlier ones, in any order."""
     count = draw(st.integers(1, 12))
     tasks = [
         task(f"k{n}", *(f"k{m}" for m in draw(st.sets(st.integers(0, n - 1)))) if n else ())

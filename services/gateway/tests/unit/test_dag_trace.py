@@ -1,4 +1,4 @@
-"""Runs drawn as DAGs from their calls' times and values."""
+"""Runs as DAGs, from the times and values of their calls."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Dry runs: what is asked, what the executor is told, what the gateway does not call."""
+"""Dry runs: the request, the command to the executor, the calls that the gateway refuses."""
 
 import pytest
 from pydantic import JsonValue, ValidationError
@@ -44,7 +44,7 @@ def dry_workflow(mocks: dict[str, JsonValue] | None = None) -> Workflow:
 
 
 def dry_analysis(of: Workflow) -> ExecutionAnalyzed:
-    """As the analyzer decides on one: what writes is mocked."""
+    """Build its analysis, in which tools that write are mocked."""
     analysis = analyzed(of, "allow", (READ, WRITE))
     tools = tuple(
         tool.model_copy(update={"mocked": tool.tool == WRITE.tool_id})

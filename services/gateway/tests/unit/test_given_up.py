@@ -1,4 +1,4 @@
-"""How a workflow ends whose message was given up for good."""
+"""The end of a workflow whose message was dead-lettered."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -10,11 +10,11 @@ from pml_common.contracts import ids
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, GivenUp, JournalSeen
 from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.domain.workflow.workflow_state import hopeless_at
+from pml_gateway.domain.workflow.workflow_state import abandoned_at
 from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.layered import goes_on
 from services.gateway.tests.layered import running as at_a_layer
-from services.gateway.tests.parked_runs import by_name, parked, parks
+from services.gateway.tests.layered import with_command
+from services.gateway.tests.parked_runs import by_name, parked, parked_event
 from services.gateway.tests.steps import after, approve, asking
 
 CALLS = "It has called fs:read. The outcome of these calls is unknown: fs:write."
@@ -33,7 +33,7 @@ def given(
 
 
 def message_of(before: Workflow, workflow_event: GivenUp) -> tuple[str, str]:
-    """Kind and message of the error that ends it."""
+    """Return the kind and message of the error that ends it."""
     ended, (told,) = after(before, workflow_event)
     assert isinstance(told, WorkflowFinished)
     assert (ended.state, ended.due_at, ended.finished_at) == ("failed", None, later(3))
@@ -89,7 +89,7 @@ def test_an_end_that_cannot_be_kept_is_told_as_the_journal_has_it(
     end = ids.effect_id(now.workflow_id, "run-finished")
     assert message_of(now, given("gateway-on-run-finished", end, seen)) == (
         "internal",
-        f"the run {how} by its journal, and its end could not be kept; "
+        f"the run {how} by its journal, and its end could not be stored; "
         f"gateway-on-run-finished gave it up: why. {CALLS}",
     )
 
@@ -124,9 +124,9 @@ def test_a_park_that_cannot_be_taken_ends_its_run() -> None:
 
 def test_commands_of_before_an_approval_are_no_longer_waited_for() -> None:
     new = workflow()
-    now, command = goes_on(*after(new, Analyzed(by_name(new, "allow"), AT)))
+    now, command = with_command(*after(new, Analyzed(by_name(new, "allow"), AT)))
     first = now.run_command_id
-    waits, _ = after(now, parks(parked(command), later(1)))
+    waits, _ = after(now, parked_event(parked(command), later(1)))
     stale = given("executor-on-run-workflow", first, SEEN)
     assert after(waits, stale) == (waits, ())
     asked = after(new, asking(new), approve(new))[0]
@@ -156,10 +156,10 @@ def test_a_long_reason_is_cut() -> None:
 
 
 def test_the_clock_looks_again_no_later_than_when_hope_ends() -> None:
-    """What nobody finishes ends when its grant does, not up to twice as late."""
+    """An unfinished workflow ends when its grant does, not up to twice as late."""
     new = workflow()
     for before in (new, running(), after(new, asking(new), approve(new))[0]):
-        hopeless = hopeless_at(before, RULES, timedelta(0))
+        hopeless = abandoned_at(before, RULES, timedelta(0))
         for seconds in (120, 1800, 3000, 3590):
             still, _ = after(before, Due(later(seconds)))
             assert still.due_at is not None

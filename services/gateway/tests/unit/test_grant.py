@@ -1,4 +1,4 @@
-"""Grants: what they hold, what their signature protects."""
+"""Grants: their content, and what their signature protects."""
 
 from datetime import UTC
 

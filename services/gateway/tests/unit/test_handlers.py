@@ -30,9 +30,9 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.fake_services import Peers, founded
+from services.gateway.tests.fake_services import FakeServices, journaled
 from services.gateway.tests.harness import READY, FakeServers, workflow_service
-from services.gateway.tests.parked_runs import parked, standing_in
+from services.gateway.tests.parked_runs import journaled_park, parked
 
 ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
@@ -114,7 +114,7 @@ async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_liste
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
     bus = MemoryBus()
     handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    fact = await standing_in(bus, parked(command))
+    fact = await journaled_park(bus, parked(command))
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
         await handle(fact)
     servers.stands = {"fs": READY}
@@ -132,7 +132,7 @@ async def test_a_parked_run_whose_tool_no_server_lists_ends() -> None:
     assert isinstance(command, RunWorkflow)
     bus, servers = MemoryBus(), FakeServers(listed={"fs": (READ,)})
     handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    (told,) = await twice(partial(handle, await standing_in(bus, parked(command))))
+    (told,) = await twice(partial(handle, await journaled_park(bus, parked(command))))
     assert isinstance(told, WorkflowFinished)
     assert told.error is not None
     assert "no server lists it" in told.error.message
@@ -157,7 +157,7 @@ async def test_a_finished_run_ends_its_workflow_once() -> None:
     await analysis_handler(store, MemoryBus())(analyzed(new))
     bus = MemoryBus()
     handle = partial(on(store, on_run_finished), journal=bus)
-    (told,) = await twice(partial(handle, await founded(bus, finished(new, result=1))))
+    (told,) = await twice(partial(handle, await journaled(bus, finished(new, result=1))))
     assert isinstance(told, WorkflowFinished)
     assert told.result == 1
 
@@ -172,7 +172,7 @@ async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
     new, store = await stored()
     bus = MemoryBus()
     handle = partial(on(store, on_run_finished), journal=bus)
-    assert await twice(partial(handle, await founded(bus, finished(new)))) == ()
+    assert await twice(partial(handle, await journaled(bus, finished(new)))) == ()
     assert await store.get(new.scope, new.workflow_id) == new
 
 
@@ -184,7 +184,7 @@ async def test_a_name_is_looked_up_again_while_the_registry_is_absent() -> None:
     with pytest.raises(Retryable, match="holder of the name fs:look is unknown"):
         await handle(named)
     assert await store.get(new.scope, new.workflow_id) == new
-    await Peers(bus).start()
+    await FakeServices(bus).start()
     (command,) = await twice(partial(handle, named))
     assert isinstance(command, RunWorkflow)
     await bus.drain(1)

@@ -1,4 +1,4 @@
-"""Between the layers of a DAG: how a run is asked about, and goes on or ends."""
+"""Approvals between the layers of a DAG: the request, and the effect of each decision."""
 
 from dataclasses import replace
 from uuid import uuid4
@@ -21,10 +21,10 @@ from services.gateway.tests.layered import (
     RESULT,
     answer,
     asked_for,
-    goes_on,
+    parked_run,
     running,
-    standing,
     waits,
+    with_command,
 )
 from services.gateway.tests.steps import after
 
@@ -39,8 +39,8 @@ def test_a_layer_is_asked_about_with_what_was_decided_on_its_tools() -> None:
 
 
 def test_continue_lets_it_go_on_under_the_same_grant_until_the_next_layer() -> None:
-    now, first = standing()
-    now, second = goes_on(*after(now, answer(now)))
+    now, first = parked_run()
+    now, second = with_command(*after(now, answer(now)))
     assert second.command_id != first.command_id
     assert second.checkpoints == first.checkpoints
     assert second.grant.calls == ()
@@ -50,14 +50,14 @@ def test_continue_lets_it_go_on_under_the_same_grant_until_the_next_layer() -> N
     layer = layers.asked(now, now.parked)
     assert layer is not None
     assert [(one.task, one.preview) for one in layer.done] == [("write", "1"), ("look", "2")]
-    now, third = goes_on(*after(now, answer(now, 20)))
+    now, third = with_command(*after(now, answer(now, 20)))
     assert third.command_id != second.command_id
     end, _ = after(now, RunEnded(finished(now, result=1), later(30)))
     assert end.state == "succeeded"
 
 
 def test_a_layer_is_asked_about_once_and_an_answer_counts_once() -> None:
-    now, command = standing()
+    now, command = parked_run()
     assert after(now, waits(command, 2, "n2", ("n1", RESULT))) == (now, ())
     settled = answer(now)
     went_on, _ = after(now, settled)
@@ -72,7 +72,7 @@ def test_a_run_that_waits_where_nobody_wanted_it_ends(layer: int, node_id: str) 
     failed, (end,) = after(now, waits(command, layer, node_id))
     assert isinstance(end, WorkflowFinished)
     assert failed.error is not None
-    assert f"nobody wanted to be asked before layer {layer} of 4" in failed.error.message
+    assert f"no approval was requested before layer {layer} of 4" in failed.error.message
 
 
 def test_without_an_analysis_there_is_nothing_to_ask_about() -> None:
@@ -81,19 +81,19 @@ def test_without_an_analysis_there_is_nothing_to_ask_about() -> None:
     blind = replace(now, analysis=None)
     failed, _ = after(blind, parked)
     assert failed.state == "failed"
-    assert layers.sentence(blind, parked.fact) == "It has called fs:read."
-    assert layers.question(blind, parked.fact).tools == ()
+    assert layers.sentence(blind, parked.message) == "It has called fs:read."
+    assert layers.question(blind, parked.message).tools == ()
 
 
 @pytest.mark.parametrize(
     ("replan", "said"),
     [
-        (False, "mira denied layer 2 of 4: not so. The run had stopped there."),
+        (False, "mira denied layer 2 of 4: not so. The run was parked there."),
         (True, "mira wants another plan instead of layer 2 of 4: not so. Send another program."),
     ],
 )
 def test_abort_and_replan_end_it_and_say_what_was_done(replan: bool, said: str) -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     settled = answer(now, outcome="denied", reason="not so", replan=replan)
     failed, (told, _) = after(now, settled)
     assert isinstance(told, ApprovalDecided)
@@ -106,17 +106,17 @@ def test_abort_and_replan_end_it_and_say_what_was_done(replan: bool, said: str) 
 
 
 def test_nobody_deciding_in_time_ends_it() -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     failed, (told, _) = after(now, Due(later(3605)))
     assert isinstance(told, ApprovalDecided)
     assert told.outcome == "expired"
     assert failed.error is not None
-    assert "nobody approved it in time" in failed.error.message
+    assert "it was not approved in time" in failed.error.message
 
 
 def test_a_decision_names_the_layer_that_it_is_about() -> None:
-    now, _ = standing()
-    with pytest.raises(Conflict, match=r"of layer 2 of 4: look at it and name it"):
+    now, _ = parked_run()
+    with pytest.raises(Conflict, match=r"of layer 2 of 4: review it and name its approval_id"):
         answerable(now, None, later(10))
     with pytest.raises(Conflict, match="waits for approval"):
         answerable(now, uuid4(), later(10))

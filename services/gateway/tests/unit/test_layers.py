@@ -1,4 +1,4 @@
-"""Between the layers of a DAG: where a run waits, and what a person sees."""
+"""Approvals between the layers of a DAG: where a run parked_event, and what a person is shown."""
 
 from dataclasses import replace
 
@@ -29,12 +29,12 @@ from services.gateway.tests.examples import (
 )
 from services.gateway.tests.layered import (
     RESULT,
-    goes_on,
+    analysis_of,
+    parked_run,
     requested,
     running,
-    standing,
-    understood,
     waits,
+    with_command,
 )
 from services.gateway.tests.steps import after
 
@@ -51,7 +51,7 @@ def test_a_run_waits_on_both_sides_of_layers_that_do_more_than_read() -> None:
 def test_nobody_is_asked_between_layers_who_did_not_want_it() -> None:
     new = workflow(request=requested(per_layer_validation=False))
     assert new.requested.layers == ()
-    _, command = goes_on(*after(new, Analyzed(understood(new), AT)))
+    _, command = with_command(*after(new, Analyzed(analysis_of(new), AT)))
     assert command.checkpoints == ()
 
 
@@ -59,7 +59,7 @@ def test_what_the_policy_asks_about_counts_though_it_only_reads() -> None:
     new = workflow(request=requested())
     order = new.requested.layers
     assert order == (("read",), ("write", "look"), ("again",), ("last",))
-    assert [each.layer for each in layers.checkpoints(order, understood(new, "ask"))] == [2, 3, 4]
+    assert [each.layer for each in layers.checkpoints(order, analysis_of(new, "ask"))] == [2, 3, 4]
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("ask", [2, 3]), ("allow", [])])
@@ -67,7 +67,7 @@ def test_a_rule_on_a_capability_counts_and_what_mocks_answer_does_not(
     verdict: Verdict, expected: list[int]
 ) -> None:
     new = workflow(request=requested())
-    analysis = understood(new)
+    analysis = analysis_of(new)
     named = with_capability(analysis, verdict).capabilities[0]
     tools = tuple(one.model_copy(update={"mocked": True}) for one in analysis.decision.tools)
     dry = analysis.model_copy(
@@ -80,7 +80,7 @@ def test_a_rule_on_a_capability_counts_and_what_mocks_answer_does_not(
 
 
 def test_a_person_sees_what_was_done_and_what_comes_next() -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     assert now.approval is not None
     asked = approval_asked(now, now.approval)
     layer = asked.layer
@@ -125,7 +125,7 @@ def test_a_person_sees_what_was_done_and_what_comes_next() -> None:
     ],
 )
 def test_an_argument_that_nobody_can_tell_is_shown_as_it_is_written(argument: Argument) -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     assert now.analysis is not None
     nodes = tuple(
         node.model_copy(update={"arguments": {"it": ObjectArgument(fields={"in": argument})}})
@@ -149,8 +149,8 @@ def test_of_a_wide_layer_a_few_are_named() -> None:
     )
     analysis = analyzed(new).model_copy(update={"structure": StaticStructure(nodes=nodes)})
     assert layers.checkpoints(new.requested.layers, analysis)[0].node_ids == ("n6",)
-    now, command = goes_on(*after(new, Analyzed(analysis, AT)))
-    fact = waits(command, 2, "n6").fact
+    now, command = with_command(*after(new, Analyzed(analysis, AT)))
+    fact = waits(command, 2, "n6").message
     assert "r0 (fs:read), r1 (fs:read), r2\\x1b (fs:read) and 2 more. Layer 2" in (
         layers.sentence(now, fact)
     )

@@ -1,4 +1,4 @@
-"""What becomes of a call that may have been made before."""
+"""Decisions on calls that may have been made before."""
 
 from uuid import uuid4
 
@@ -11,8 +11,8 @@ from pml_gateway.domain.tool_calls.ledger import (
     Entry,
     Wait,
     fingerprint,
+    is_certainly_new,
     judge,
-    surely_new,
 )
 from services.gateway.tests.calling import call
 from services.gateway.tests.examples import AT, WRITE, later, workflow
@@ -54,7 +54,7 @@ def test_a_key_that_stands_for_another_call_is_refused() -> None:
 
 def test_a_call_is_surely_new_for_a_moment_after_it_was_asked_for_the_first_time() -> None:
     asked = CALL.model_copy(update={"asked_first_at": AT})
-    assert surely_new(asked, later(1.9))
-    assert not surely_new(asked, later(2))
-    assert not surely_new(asked, later(-2))
-    assert not surely_new(CALL, AT)
+    assert is_certainly_new(asked, later(1.9))
+    assert not is_certainly_new(asked, later(2))
+    assert not is_certainly_new(asked, later(-2))
+    assert not is_certainly_new(CALL, AT)

@@ -1,4 +1,4 @@
-"""The way from the outbox to the bus."""
+"""Publishing the outbox."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -67,7 +67,7 @@ async def test_what_was_published_is_dropped_together() -> None:
 
     outbox, some = Counting(), [workflow(key=key) for key in "abc"]
     relay = OutboxRelay(outbox, MemoryBus(), gather_s=0.05)
-    async with background([relay.keep_dropping()]):
+    async with background([relay.drop_published()]):
         for new in some:
             outbox.put(new.requested, new.traceparent)
             await relay.publish([outbox.kept[new.requested.message_id]])
@@ -87,7 +87,7 @@ async def test_dropping_goes_on_after_it_went_wrong(caplog: pytest.LogCaptureFix
 
     outbox, first, second = ReadOnlyAtFirst(), workflow(key="a"), workflow(key="b")
     relay = OutboxRelay(outbox, MemoryBus(), gather_s=0)
-    async with background([relay.keep_dropping()]):
+    async with background([relay.drop_published()]):
         for new in (first, second):
             outbox.put(new.requested, new.traceparent)
         await relay.publish([outbox.kept[first.requested.message_id]])

@@ -1,4 +1,4 @@
-"""A run that stands at a call which a person must agree to: asked, answered, gone on with."""
+"""Parked runs: the request for approval, the decision, and the continued run."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.domain.api.mcp_results import tool_call_result
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
-from pml_gateway.domain.workflow.events import Analyzed, Asked, Decided, Due, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Decided, Due, RunEnded, ToolVerdict
 from pml_gateway.domain.workflow.parking import denied_calls, lines_of
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -28,29 +28,29 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.parked_runs import ASKED, by_name, parked, parks
+from services.gateway.tests.parked_runs import ASKED, by_name, parked, parked_event
 from services.gateway.tests.steps import after, approve
 
 OTHER: JsonObject = {"path": "/b"}
 
 
 def running() -> tuple[Workflow, RunWorkflow]:
-    """A workflow that a person let run, and its command."""
+    """Return an approved, running workflow and its command."""
     new = workflow()
-    return goes_on(*after(new, Analyzed(by_name(new), AT), approve(new)))
+    return with_command(*after(new, Analyzed(by_name(new), AT), approve(new)))
 
 
-def goes_on(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
+def with_command(now: Workflow, effects: tuple[object, ...]) -> tuple[Workflow, RunWorkflow]:
     assert now.state == "running"
     command = effects[-1]
     assert isinstance(command, RunWorkflow)
     return now, command
 
 
-def standing() -> tuple[Workflow, RunWorkflow]:
-    """The same once its run waits."""
+def parked_run() -> tuple[Workflow, RunWorkflow]:
+    """Return the workflow once its run is parked, and its command."""
     now, command = running()
-    now, _ = after(now, parks(parked(command, calls=[made(), made()]), later(5)))
+    now, _ = after(now, parked_event(parked(command, calls=[made(), made()]), later(5)))
     assert now.state == "awaiting_approval"
     return now, command
 
@@ -61,11 +61,11 @@ def answer(now: Workflow, seconds: float = 10, **more: object) -> Decided:
     return replace(settled, **more)  # pyright: ignore[reportArgumentType] - handed on
 
 
-def test_what_a_run_waits_for_is_asked_with_what_it_has_calls_made() -> None:
+def test_approval_of_a_parked_call_is_requested_with_the_calls_made_before() -> None:
     now, command = running()
     before = now.approval
     fact = parked(command, calls=[made(), made()])
-    now, (asked,) = after(now, parks(fact, later(5)))
+    now, (asked,) = after(now, parked_event(fact, later(5)))
     assert isinstance(asked, ApprovalRequested)
     assert (now.approval, before) != (before, None)
     assert now.approval is not None
@@ -78,8 +78,8 @@ def test_what_a_run_waits_for_is_asked_with_what_it_has_calls_made() -> None:
     assert "It has called fs:read (2 times)." in reason
 
 
-def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
-    now, _ = standing()
+def test_the_caller_is_shown_the_parked_call_and_those_before_it() -> None:
+    now, _ = parked_run()
     told = execute_response(now, None)
     assert told.status == "approval_required"
     assert told.approval is not None
@@ -98,8 +98,8 @@ def test_who_asks_is_told_of_the_one_call_and_of_those_before_it() -> None:
 
 
 def test_agreement_lets_the_very_call_pass_and_no_other() -> None:
-    now, first = standing()
-    now, command = goes_on(*after(now, answer(now)))
+    now, first = parked_run()
+    now, command = with_command(*after(now, answer(now)))
     assert command.command_id != first.command_id
     assert command.grant.tools == first.grant.tools
     assert now.grant == command.grant
@@ -118,7 +118,9 @@ def test_all_calls_that_wait_are_one_question() -> None:
     beside = fact.wanted.model_copy(
         update={"occurrence": 1, "args": OTHER, "args_hash": args_hash(OTHER)}
     )
-    now, (asked,) = after(now, parks(fact.model_copy(update={"beside": (beside,)}), later(5)))
+    now, (asked,) = after(
+        now, parked_event(fact.model_copy(update={"beside": (beside,)}), later(5))
+    )
     assert isinstance(asked, ApprovalRequested)
     (reason,) = asked.decision.reasons
     assert "and 1 more calls wait beside it" in reason
@@ -126,10 +128,10 @@ def test_all_calls_that_wait_are_one_question() -> None:
     assert told.approval is not None
     shown = [call.arguments[0].text for call in told.approval.calls]
     assert shown == ['"/a"', '"/b"']
-    _, command = goes_on(*after(now, answer(now)))
+    _, command = with_command(*after(now, answer(now)))
     assert [call.occurrence for call in command.grant.calls] == [0, 1]
     assert {call.definition_hash for call in command.grant.calls} == {WRITE.definition_hash}
-    _, command = goes_on(*after(now, answer(now, covers="node")))
+    _, command = with_command(*after(now, answer(now, covers="node")))
     assert [rest.node_id for rest in command.grant.rest] == ["dyn:fs:write"]
     failed, _ = after(now, answer(now, outcome="denied"))
     assert failed.error is not None
@@ -137,13 +139,13 @@ def test_all_calls_that_wait_are_one_question() -> None:
 
 
 def test_what_the_policy_forbids_meanwhile_ends_the_run_at_its_approval() -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     failed, (told, _) = after(now, answer(now, forbidden="fs:write: a rule denies it"))
     assert isinstance(told, ApprovalDecided)
     assert told.outcome == "approved"
     assert failed.error is not None
     assert failed.error.message.startswith(
-        "the policy forbids it now: fs:write: a rule denies it. The run had stopped there."
+        "the policy forbids it now: fs:write: a rule denies it. The run was parked there."
     )
     new = workflow()
     before = replace(approve(new), forbidden="fs:write: a rule denies it")
@@ -161,11 +163,11 @@ def test_a_call_that_the_policy_denies_is_not_agreed_to() -> None:
 
 
 def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
-    now, _ = standing()
-    now, second = goes_on(*after(now, answer(now)))
-    now, (asked,) = after(now, parks(parked(second, OTHER), later(20)))
+    now, _ = parked_run()
+    now, second = with_command(*after(now, answer(now)))
+    now, (asked,) = after(now, parked_event(parked(second, OTHER), later(20)))
     assert isinstance(asked, ApprovalRequested)
-    now, third = goes_on(*after(now, answer(now, 30)))
+    now, third = with_command(*after(now, answer(now, 30)))
     assert third.grant.calls[0] == second.grant.calls[0]
     assert len(third.grant.calls) == 2
     again, (stirred,) = after(now, Due(later(300)))
@@ -176,44 +178,48 @@ def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
 
 
 def test_a_run_that_waits_is_asked_about_once_however_often_it_says_so() -> None:
-    now, command = standing()
-    assert after(now, parks(parked(command), later(9))) == (now, ())
+    now, command = parked_run()
+    assert after(now, parked_event(parked(command), later(9))) == (now, ())
     went_on, _ = after(now, answer(now))
-    assert after(went_on, parks(parked(command), later(12))) == (went_on, ())
+    assert after(went_on, parked_event(parked(command), later(12))) == (went_on, ())
     elsewhere = parked(command).model_copy(update={"scope": ELSEWHERE})
     before, _ = running()
-    assert after(before, parks(elsewhere, later(5))) == (before, ())
+    assert after(before, parked_event(elsewhere, later(5))) == (before, ())
 
 
 @pytest.mark.parametrize(
     ("change", "asked", "why"),
     [
         ({}, (None,), "fs:write is not there: no server lists it"),
-        ({}, (Asked("deny", "A rule.", "h"),), "the policy forbids this call of fs:write: A rule."),
+        (
+            {},
+            (ToolVerdict("deny", "A rule.", "h"),),
+            "the policy forbids this call of fs:write: A rule.",
+        ),
         ({}, (ASKED, ASKED), "a tool is not there"),
         ({"grant_digest": "0" * 64}, (ASKED,), "a grant that is not its workflow's"),
     ],
 )
 def test_what_nobody_can_agree_to_ends_the_run(
-    change: dict[str, object], asked: tuple[Asked | None, ...], why: str
+    change: dict[str, object], asked: tuple[ToolVerdict | None, ...], why: str
 ) -> None:
     now, command = running()
     fact = parked(command).model_copy(update=change)
-    failed, (end,) = after(now, parks(fact, later(5), *asked))
+    failed, (end,) = after(now, parked_event(fact, later(5), *asked))
     assert isinstance(end, WorkflowFinished)
     assert failed.error is not None
     assert failed.error.kind == "denied"
     assert why in failed.error.message
 
 
-def test_a_denial_ends_it_and_says_what_was_calls_made() -> None:
-    now, _ = standing()
+def test_a_denial_ends_it_and_names_the_calls_made() -> None:
+    now, _ = parked_run()
     failed, (told, _) = after(now, answer(now, outcome="denied", reason="too late"))
     assert isinstance(told, ApprovalDecided)
     assert told.outcome == "denied"
     assert failed.error == WorkflowError(
         kind="denied",
-        message="mira denied its call of fs:write: too late. The run had stopped there. It has "
+        message="mira denied its call of fs:write: too late. The run was parked there. It has "
         "called fs:read (2 times).",
         node_id="dyn:fs:write",
         line=4,
@@ -224,7 +230,7 @@ def test_a_denial_ends_it_and_says_what_was_calls_made() -> None:
 
 
 def test_an_agent_may_be_told_to_send_another_program() -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     failed, _ = after(now, answer(now, outcome="denied", replan=True, reason="use fs:read"))
     assert failed.error is not None
     assert "wants another plan instead of its call of fs:write: use fs:read. Send another" in (
@@ -239,17 +245,17 @@ def test_an_agent_may_be_told_to_send_another_program() -> None:
 
 
 def test_nobody_deciding_in_time_ends_it_too() -> None:
-    now, _ = standing()
+    now, _ = parked_run()
     failed, (told, _) = after(now, Due(later(3605)))
     assert isinstance(told, ApprovalDecided)
     assert told.outcome == "expired"
     assert failed.error is not None
-    assert "nobody approved it in time" in failed.error.message
+    assert "it was not approved in time" in failed.error.message
     assert "It has called" in failed.error.message
 
 
 def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:
-    now, command = standing()
+    now, command = parked_run()
     wanted = parked(command).wanted
     assert lines_of(now, wanted) == [4]
     assert lines_of(now, wanted.model_copy(update={"line": 9})) == (9,)
@@ -272,5 +278,5 @@ def test_where_a_call_stands_is_told_as_far_as_it_is_known() -> None:
 
 def test_a_run_that_waits_without_a_grant_cannot_be_asked_about() -> None:
     now, command = running()
-    failed, _ = after(replace(now, grant=None), parks(parked(command), later(5)))
+    failed, _ = after(replace(now, grant=None), parked_event(parked(command), later(5)))
     assert failed.state == "failed"

@@ -1,4 +1,4 @@
-"""Whatever is published on a workflow's subjects, it ends; what is forged does not end it."""
+"""Invalid messages on a workflow's subjects: it always ends, but not by a forged message."""
 
 import hashlib
 from collections.abc import AsyncGenerator
@@ -26,12 +26,12 @@ SUBJECTS: tuple[MessageType[Message], ...] = tuple(
         each.message for each in CONSUMERS if each.message.model.entity_field == "workflow_id"
     )
 )
-"""Everything of a workflow that somebody consumes."""
+"""All messages of a workflow that have a consumer."""
 
 
 @dataclass(frozen=True)
 class Poison:
-    """Bytes that nobody can handle; `signer` makes a signature that does not hold for them, or, as
+    """Unreadable bytes; `signer` makes a signature that is invalid for them, or, as
     their sender, one that does."""
 
     data: bytes
@@ -70,13 +70,13 @@ PHASES = {"nobody analyses it": False, "its run goes on": True}
 
 @pytest.fixture
 async def quiet() -> AsyncGenerator[World]:
-    """A gateway that answers at once that a workflow goes on."""
+    """Run a gateway that answers at once that a workflow runs."""
     async with world(gateway_answer_margin_s=0.0) as here:
         yield here
 
 
 async def begun(here: World, code: str = "hang") -> Workflow:
-    """A workflow that is accepted and, with an executor there, runs."""
+    """Start a workflow; with an executor, it runs."""
     told = await here.execute(code, timeout=0.1)
     found = await here.parts.stores.workflows.get(SCOPE, UUID(told["workflowId"]))
     assert found is not None
@@ -91,7 +91,7 @@ async def state_of(here: World, of: Workflow) -> Workflow:
 
 
 def publish(here: World, of: Workflow, poison: Poison) -> None:
-    """On every subject: under a new id, and under the ids that are waited for."""
+    """Publish on every subject: under a new id, and under the awaited ids."""
     awaited = {str(ids.effect_id(of.workflow_id, entry.name)) for entry in SUBJECTS}
     awaited |= {str(ids.effect_id(of.requested.event_id, entry.name)) for entry in SUBJECTS}
     for entry in SUBJECTS:
@@ -156,7 +156,7 @@ async def test_no_workflow_outlives_its_time_and_the_slack_whatever_is_published
 
 
 async def _ended_by(here: World, of: Workflow) -> float:
-    """When it has ended if the clock is turned to each time at which something is due."""
+    """Return when it has ended if the clock is advanced to each due time."""
     at, now = of.requested.requested_at, of
     for _ in range(20):
         now = await state_of(here, of)

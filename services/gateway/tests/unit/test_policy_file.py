@@ -1,4 +1,4 @@
-"""Policies from a file: read when it changes, kept when it cannot be read."""
+"""Policies from a file: read when it changes, unchanged when it cannot be read."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ STRICT = Policy(otherwise="deny")
 
 
 def _write(file: Path, document: object) -> None:
-    """As an editor does: a new file in the old one's place."""
+    """Replace the file by a new one, as an editor does."""
     aside = file.with_suffix(".new")
     aside.write_text(document if isinstance(document, str) else json.dumps(document))
     aside.replace(file)
@@ -27,7 +27,7 @@ def _verdict(policies: PolicyFile, scope: Scope = SCOPE) -> Verdict:
 
 
 class Clock:
-    """Stands still unless moved."""
+    """A clock that only moves when set."""
 
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""An end, or a park, is taken only as the run's journal says it."""
+"""Ends and parks are accepted only if they agree with the run's journal."""
 
 from typing import cast
 from uuid import uuid4
@@ -12,10 +12,10 @@ from pml_common.contracts.catalog import GATEWAY_ON_RUN_FINISHED
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, WorkflowParked
 from pml_common.contracts.trace import CapabilityEnd
-from pml_gateway.domain.workflow.provenance import unfounded
+from pml_gateway.domain.workflow.provenance import journal_mismatch
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from services.gateway.tests.examples import finished, workflow
-from services.gateway.tests.fake_services import closing, founded
+from services.gateway.tests.fake_services import closing, journaled
 from services.gateway.tests.layered import running
 from services.gateway.tests.parked_runs import parked
 
@@ -26,20 +26,20 @@ PARK = parked(running()[1]).model_copy(update={"journal_sequence": 7})
 
 
 def marked(park: WorkflowParked, **changed: object) -> TraceRecorded:
-    """The append that parked the run."""
+    """Build the append that parked the run."""
     mark = ParkMark(command_id=park.command_id, ts=1.0, wanted=park.wanted)
     return LAST.model_copy(update={"entries": (), "mark": mark.model_copy(update=changed)})
 
 
 def closed_otherwise(**changed: object) -> TraceRecorded:
-    """The last append, its last entry changed."""
+    """Build the last append with its last entry changed."""
     end = cast("CapabilityEnd", LAST.entries[-1])
     return LAST.model_copy(update={"entries": (end.model_copy(update=changed),)})
 
 
 def test_an_end_that_the_journal_says_is_founded() -> None:
-    assert unfounded(END, 7, LAST) is None
-    assert unfounded(PARK, 7, marked(PARK)) is None
+    assert journal_mismatch(END, 7, LAST) is None
+    assert journal_mismatch(PARK, 7, marked(PARK)) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_end_that_the_journal_says_is_founded() -> None:
 def test_an_end_that_the_journal_does_not_say_is_not(
     fact: RunFinished | WorkflowParked, sequence: int, last: TraceRecorded | None, why: str
 ) -> None:
-    assert why in (unfounded(fact, sequence, last) or "")
+    assert why in (journal_mismatch(fact, sequence, last) or "")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_end_that_the_journal_does_not_say_is_not(
 )
 async def test_a_forged_end_is_rejected(forged: dict[str, object]) -> None:
     bus = MemoryBus()
-    end = await founded(bus, finished(OURS))
+    end = await journaled(bus, finished(OURS))
     await require_in_journal(end, bus)
     with pytest.raises(Rejected, match="not taken"):
         await require_in_journal(end.model_copy(update=forged), bus)
@@ -82,7 +82,7 @@ async def test_a_forged_end_is_rejected(forged: dict[str, object]) -> None:
 
 async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> None:
     bus = MemoryBus()
-    stale = await founded(bus, finished(OURS))
+    stale = await journaled(bus, finished(OURS))
     another = closing(finished(OURS)).model_copy(update={"event_id": uuid4()})
     await bus.publish(another)
     with pytest.raises(Rejected, match="names append 1 of the journal, whose last is 2"):
@@ -91,7 +91,7 @@ async def test_a_stale_end_of_an_executor_that_lost_the_run_is_rejected() -> Non
 
 async def test_an_end_whose_append_is_not_to_be_seen_yet_is_looked_at_again() -> None:
     bus = MemoryBus()
-    end = await founded(bus, finished(OURS))
+    end = await journaled(bus, finished(OURS))
     with pytest.raises(BusError, match="names append 2") as unseen:
         await require_in_journal(end.model_copy(update={"journal_sequence": 2}), bus)
     assert isinstance(dispose(unseen.value, GATEWAY_ON_RUN_FINISHED, 1), Retry)

@@ -1,4 +1,4 @@
-"""Which calls may be made again."""
+"""Repeatable calls, and the outcomes of repeated ones."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_gateway.domain.tool_calls.repeatable import (
     NotSent,
     after_unknown,
-    of_attempt,
+    outcome_of_attempt,
     repeatable,
     repeatable_among,
 )
@@ -53,9 +53,9 @@ def test_what_is_sent_for_the_first_time_and_what_was_sent_is_told_as_it_is(
     outcome: ToolOutcome,
 ) -> None:
     first = call(workflow(), WRITE)
-    assert of_attempt(first, outcome, WRITE) == outcome
+    assert outcome_of_attempt(first, outcome, WRITE) == outcome
     again = first.model_copy(update={"attempt": "again"})
-    found = of_attempt(again, outcome, WRITE)
+    found = outcome_of_attempt(again, outcome, WRITE)
     assert (found.status == "unknown") is isinstance(outcome, NotSent)
     assert "othing was called" not in str(found.message)
 
@@ -63,7 +63,10 @@ def test_what_is_sent_for_the_first_time_and_what_was_sent_is_told_as_it_is(
 def test_what_was_asked_for_before_may_have_been_sent_where_that_is_not_noted() -> None:
     idempotent = ToolDefinition(server="a", name="b", annotations=ToolAnnotations(idempotent=True))
     asked = call(workflow()).model_copy(update={"asked_first_at": None})
-    assert of_attempt(asked, AWAY, idempotent).status == "unknown"
-    assert of_attempt(asked.model_copy(update={"asked_first_at": AT}), AWAY, idempotent) == AWAY
-    assert of_attempt(asked, AWAY, READ) == AWAY, "it only reads"
-    assert of_attempt(asked, AWAY, WRITE) == AWAY, "that it begins is noted"
+    assert outcome_of_attempt(asked, AWAY, idempotent).status == "unknown"
+    assert (
+        outcome_of_attempt(asked.model_copy(update={"asked_first_at": AT}), AWAY, idempotent)
+        == AWAY
+    )
+    assert outcome_of_attempt(asked, AWAY, READ) == AWAY, "it only reads"
+    assert outcome_of_attempt(asked, AWAY, WRITE) == AWAY, "that it begins is noted"

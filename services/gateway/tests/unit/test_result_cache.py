@@ -1,4 +1,4 @@
-"""When the result of an earlier run answers a call."""
+"""Conditions under which the result of an earlier run answers a call."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.events import Analyzed, RunEnded
 from pml_gateway.domain.workflow.result_cache import (
-    Kept,
-    Standing,
+    CachedResult,
+    CurrentState,
+    cacheable,
     is_cached,
     key_of,
     nested_references,
     outdated,
-    worth_keeping,
 )
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.examples import (
@@ -46,7 +46,7 @@ def cached(cache: CachePolicy = MEMOIZED, **changed: object) -> CapabilityRecord
 
 
 def ended(*tools: ToolDefinition, error: WorkflowError | None = None) -> Workflow:
-    """A workflow that ran these tools and ended, at once after AT."""
+    """Build a workflow that ran these tools and ended right after AT."""
     new = workflow()
     analysis = Analyzed(analyzed(new, tools=tools or (READ,)), AT)
     run = RunEnded(finished(new, result=1, error=error), later(1))
@@ -57,7 +57,7 @@ def rules(*given: tuple[str, Verdict]) -> Policy:
     return Policy(rules=tuple(PolicyRule(pattern=one, verdict=verdict) for one, verdict in given))
 
 
-NOW = Standing(Policy(), TOOLS.get, {})
+NOW = CurrentState(Policy(), TOOLS.get, {})
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ def test_calls_have_one_key_where_capability_code_settings_and_arguments_are_the
 
 def test_a_result_holds_from_the_end_of_its_run_for_as_long_as_was_chosen() -> None:
     done = ended()
-    assert worth_keeping(done, cached(), TOOLS.get) == Kept(done.workflow_id, later(61))
-    for_ever = worth_keeping(done, cached(CachePolicy(policy="persistent")), TOOLS.get)
-    assert for_ever == Kept(done.workflow_id, None)
+    assert cacheable(done, cached(), TOOLS.get) == CachedResult(done.workflow_id, later(61))
+    for_ever = cacheable(done, cached(CachePolicy(policy="persistent")), TOOLS.get)
+    assert for_ever == CachedResult(done.workflow_id, None)
 
 
 def test_what_is_kept_holds_until_its_time_is_over() -> None:
-    kept = Kept(ended().workflow_id, later(61))
-    assert [kept.holds(later(at)) for at in (0, 60.9, 61)] == [True, True, False]
-    assert replace(kept, expires_at=None).holds(later(10**8))
+    kept = CachedResult(ended().workflow_id, later(61))
+    assert [kept.is_valid(later(at)) for at in (0, 60.9, 61)] == [True, True, False]
+    assert replace(kept, expires_at=None).is_valid(later(10**8))
 
 
 def test_what_failed_or_has_not_ended_is_not_kept() -> None:
@@ -111,7 +111,7 @@ def test_what_failed_or_has_not_ended_is_not_kept() -> None:
     rejected = replace(new, state="succeeded")
     endless = replace(ended(), finished_at=None)
     for each in (failed, new, running, rejected, endless):
-        assert worth_keeping(each, cached(), TOOLS.get) is None
+        assert cacheable(each, cached(), TOOLS.get) is None
 
 
 def test_what_a_person_agreed_to_is_not_kept_even_if_forced() -> None:
@@ -120,24 +120,26 @@ def test_what_a_person_agreed_to_is_not_kept_even_if_forced() -> None:
     approved, _ = after(new, asking(new), approve(new), run)
     assert approved.state == "succeeded"
     forced = cached(CachePolicy(policy="memoize", force=True))
-    assert worth_keeping(approved, forced, TOOLS.get) is None
+    assert cacheable(approved, forced, TOOLS.get) is None
     in_its_midst = replace(ended(), approval=approved.approval)
-    assert worth_keeping(in_its_midst, forced, TOOLS.get) is None
+    assert cacheable(in_its_midst, forced, TOOLS.get) is None
 
 
 def test_what_ran_as_another_capability_is_not_kept() -> None:
     other = cached(capability_id=workflow().workflow_id)
-    assert worth_keeping(ended(), other, TOOLS.get) is None
+    assert cacheable(ended(), other, TOOLS.get) is None
 
 
 def test_what_may_have_changed_something_is_kept_only_if_forced() -> None:
     forced = cached(CachePolicy(policy="memoize", force=True))
     for done in (ended(READ, WRITE), ended(ToolDefinition(server="gone", name="away"))):
-        assert worth_keeping(done, cached(), TOOLS.get) is None
-        assert worth_keeping(done, forced, TOOLS.get) is not None
+        assert cacheable(done, cached(), TOOLS.get) is None
+        assert cacheable(done, forced, TOOLS.get) is not None
 
 
-def told(done: Workflow, now: Standing = NOW, known: CapabilityRecord | None = None) -> str | None:
+def told(
+    done: Workflow, now: CurrentState = NOW, known: CapabilityRecord | None = None
+) -> str | None:
     assert done.analysis is not None
     return outdated(done.analysis, known or cached(), now)
 
@@ -164,7 +166,7 @@ def test_what_other_definitions_of_tools_would_answer_is_not_told() -> None:
     changed = READ.model_copy(update={"annotations": ToolAnnotations(read_only=False)})
     for found in ({"fs:read": changed}, dict[str, ToolDefinition]()):
         now = replace(NOW, find=found.get)
-        assert told(ended(), now) == "fs:read is not there any more, or not as it was"
+        assert told(ended(), now) == "fs:read is no longer listed, or has changed"
 
 
 def test_what_other_capabilities_would_answer_is_not_told() -> None:

@@ -1,4 +1,4 @@
-"""The `mcpServers` file: what is taken from it, and what is said about what cannot be."""
+"""The `mcpServers` file: parsing and error messages."""
 
 import json
 from typing import Any

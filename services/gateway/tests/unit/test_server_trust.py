@@ -1,4 +1,4 @@
-"""Whose hints count."""
+"""Trust in servers' hints."""
 
 import json
 from pathlib import Path

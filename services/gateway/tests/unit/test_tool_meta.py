@@ -1,4 +1,4 @@
-"""What of `_meta` and icons is part of a tool's definition."""
+"""`_meta` and icons as parts of a tool's definition."""
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.mcp_tools import definitions_of

@@ -1,4 +1,4 @@
-"""Results on their way between MCP and programs."""
+"""Conversion of results between MCP and programs."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Executions begin fairly between principals, within bounds."""
+"""Fair queueing of executions between principals, within bounds."""
 
 from collections import Counter
 from uuid import UUID
@@ -21,7 +21,7 @@ HOLD_S = 1.0
 
 
 class Stage:
-    """Turns, with executions numbered in the order in which they are asked for."""
+    """Turns, with executions numbered in the order of their requests."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.turns = Turns(bounds)
@@ -31,7 +31,7 @@ class Stage:
         self.refused: list[int] = []
 
     def ask(self, party: Party, times: int = 1) -> None:
-        """Ask for executions; which of them are refused is kept."""
+        """Request executions, and record the refused ones."""
         for _ in range(times):
             number = len(self.owner) + 1
             self.owner[number] = party
@@ -43,11 +43,11 @@ class Stage:
             if removed is not None:
                 self.waiting.remove(removed.int)
                 self.refused.append(removed.int)
-            begins = self.turns.ask(party, UUID(int=number))
+            begins = self.turns.add(party, UUID(int=number))
             (self.in_flight if begins else self.waiting).append(number)
 
     def leave(self, number: int) -> list[int]:
-        """End one, or give it up; those that begin then."""
+        """End or give up an execution; return those that begin then."""
         (self.in_flight if number in self.in_flight else self.waiting).remove(number)
         self.turns.leave(self.owner[number], UUID(int=number))
         begun: list[int] = []
@@ -58,7 +58,7 @@ class Stage:
         return begun
 
     def order(self) -> list[Party]:
-        """Whose executions begin, as those in flight end one by one, the first begun first."""
+        """Return the principals whose executions begin, as those in flight end in FIFO order."""
         begun: list[Party] = []
         while self.in_flight:
             begun += [self.owner[number] for number in self.leave(self.in_flight[0])]
@@ -121,8 +121,8 @@ def test_exactly_the_surplus_is_refused_and_told_what_waits_and_when_to_try_agai
 
 def test_the_advice_to_try_again_is_bounded() -> None:
     turns = Turns(Bounds(in_flight=1))
-    turns.ask(ANA, UUID(int=1))
-    turns.ask(ANA, UUID(int=2))
+    turns.add(ANA, UUID(int=1))
+    turns.add(ANA, UUID(int=2))
     assert turns.busy(HERE, hold_s=0.0).retry_after_s == 1
     assert turns.busy(HERE, hold_s=3600.0).retry_after_s == 60
 
@@ -164,7 +164,7 @@ def test_what_is_given_up_while_it_waits_leaves_its_place() -> None:
     st.integers(min_value=1, max_value=4),
 )
 def test_slots_are_shared_evenly_among_those_who_wait(backlogs: list[int], slots: int) -> None:
-    """When one has n executions begun, nobody that still waits has fewer than n - slots."""
+    """When one principal has begun n executions, none that waits has begun fewer than n - slots."""
     stage = Stage(Bounds(in_flight=slots))
     stage.ask(EVE, times=slots)
     parties = [Party(HERE, str(number)) for number in range(len(backlogs))]
@@ -182,7 +182,7 @@ BOUNDS = Bounds(in_flight=3, waiting=7, waiting_per_scope=5)
 
 
 class Life(RuleBasedStateMachine):
-    """Principals of two scopes ask, end and give up in any order."""
+    """Requests, ends and withdrawals of principals in two scopes, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class Life(RuleBasedStateMachine):
                     self._passed_over(other, party, held[other])
 
     def _passed_over(self, waits: Party, served: Party, held: int) -> None:
-        """Who waits with nothing in flight sees each other served once at most."""
+        """While a principal waits with nothing in flight, each other one is served once at most."""
         seen = self.passed_over.setdefault(waits, Counter())
         seen[served] += 1
         assert held > 0 or seen[served] <= 1

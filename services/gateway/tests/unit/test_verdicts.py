@@ -1,4 +1,4 @@
-"""The gateway's own verdicts, whatever an analysis says."""
+"""The gateway's own verdicts, independent of the analysis."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from pml_gateway.domain.workflow.verdicts import (
     Verdicts,
     bound_tools,
     denied_now,
-    judged,
     tools_named,
     verdicts_of,
+    with_stricter_verdicts,
 )
 from services.gateway.tests.examples import READ, TOOLS, VERDICTS, WRITE, analyzed, workflow
 
@@ -37,7 +37,7 @@ def writes(path: str, verdict: Verdict = "allow") -> ExecutionAnalyzed:
 
 
 def test_an_analysis_that_allows_what_the_policy_asks_about_is_corrected() -> None:
-    decision = judged(writes("/a"), VERDICTS).decision
+    decision = with_stricter_verdicts(writes("/a"), VERDICTS).decision
     assert decision.verdict == "ask"
     assert [(tool.tool, tool.verdict) for tool in decision.tools] == [
         ("fs:read", "allow"),
@@ -48,8 +48,8 @@ def test_an_analysis_that_allows_what_the_policy_asks_about_is_corrected() -> No
 
 def test_an_analysis_that_is_as_strict_is_taken_as_it_is() -> None:
     analysis = writes("/a", "ask")
-    assert judged(analysis, VERDICTS) == analysis
-    assert judged(analysis, NO_VERDICTS) == analysis
+    assert with_stricter_verdicts(analysis, VERDICTS) == analysis
+    assert with_stricter_verdicts(analysis, NO_VERDICTS) == analysis
 
 
 def test_a_tool_that_the_analysis_decided_nothing_on_is_decided_on() -> None:
@@ -57,7 +57,7 @@ def test_a_tool_that_the_analysis_decided_nothing_on_is_decided_on() -> None:
     silent = analysis.model_copy(
         update={"decision": analysis.decision.model_copy(update={"tools": ()})}
     )
-    decision = judged(silent, VERDICTS).decision
+    decision = with_stricter_verdicts(silent, VERDICTS).decision
     assert decision.verdict == "ask"
     assert {tool.tool: tool.definition_hash for tool in decision.tools} == {
         "fs:read": READ.definition_hash,
@@ -68,9 +68,9 @@ def test_a_tool_that_the_analysis_decided_nothing_on_is_decided_on() -> None:
 
 def test_the_stricter_of_the_policies_then_and_now_holds() -> None:
     both = verdicts_of((Policy(), DENY), ["fs:write", "fs:gone"], TOOLS.get)
-    assert judged(writes("/a"), both).decision.verdict == "deny"
+    assert with_stricter_verdicts(writes("/a"), both).decision.verdict == "deny"
     loose = verdicts_of((DENY, Policy(otherwise="allow")), ["fs:write"], TOOLS.get)
-    assert judged(writes("/a"), loose).decision.verdict == "deny"
+    assert with_stricter_verdicts(writes("/a"), loose).decision.verdict == "deny"
     assert len(verdicts_of((Policy(), Policy()), [], TOOLS.get).policies) == 1
     assert denied_now(writes("/a"), both) == "fs:write: The rule fs:write says deny."
     assert denied_now(writes("/a"), VERDICTS) is None
@@ -81,7 +81,7 @@ def test_the_stricter_of_the_policies_then_and_now_holds() -> None:
 def test_a_rule_on_arguments_decides_calls_that_are_shown(path: str, verdict: Verdict) -> None:
     verdicts = Verdicts((Policy(rules=(UNDER,)),), TOOLS)
     analysis = writes(path)
-    assert judged(analysis, verdicts).decision.verdict == verdict
+    assert with_stricter_verdicts(analysis, verdicts).decision.verdict == verdict
     assert bound_tools(analysis, verdicts) == ("fs:write",)
 
 
@@ -100,7 +100,7 @@ def test_the_strictest_call_decides_also_one_inside_a_capability() -> None:
     )
     analysis = writes("/work/a").model_copy(update={"capabilities": (nested,)})
     verdicts = Verdicts((Policy(rules=(UNDER,)),), TOOLS)
-    assert judged(analysis, verdicts).decision.verdict == "ask"
+    assert with_stricter_verdicts(analysis, verdicts).decision.verdict == "ask"
     assert tools_named(analysis) == ["fs:read", "fs:write"]
     assert tools_named(None) == []
 
@@ -111,11 +111,13 @@ def test_only_a_dry_run_has_mocks() -> None:
     lying = analysis.model_copy(
         update={"decision": analysis.decision.model_copy(update={"tools": mocked})}
     )
-    assert judged(lying, VERDICTS).decision.verdict == "ask"
+    assert with_stricter_verdicts(lying, VERDICTS).decision.verdict == "ask"
     asked_dry = Verdicts(VERDICTS.policies, TOOLS, DryRun())
-    assert judged(lying, asked_dry).decision.verdict == "allow"
+    assert with_stricter_verdicts(lying, asked_dry).decision.verdict == "allow"
     assert bound_tools(lying, asked_dry) == ()
     asks = Verdicts((Policy(read_only="ask"),), TOOLS, DryRun())
-    decided = {tool.tool: tool.verdict for tool in judged(lying, asks).decision.tools}
+    decided = {
+        tool.tool: tool.verdict for tool in with_stricter_verdicts(lying, asks).decision.tools
+    }
     assert decided == {"fs:read": "ask", "fs:write": "allow"}
     assert Verdicts((Policy(),), {}, DryRun()).mocked(lying) == {"fs:read", "fs:write"}

@@ -1,4 +1,4 @@
-"""The life of a workflow, step by step."""
+"""The state machine of a workflow, step by step."""
 
 from dataclasses import replace
 

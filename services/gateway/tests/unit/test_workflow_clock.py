@@ -1,4 +1,4 @@
-"""What the clock does to a workflow."""
+"""Effects of time on a workflow."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a workflow, in whatever order."""
+"""Properties of the state machine under any events in any order."""
 
 from typing import cast
 from uuid import UUID
@@ -29,14 +29,14 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parks
+from services.gateway.tests.parked_runs import by_name, parked, parked_event
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)
 APPROVAL = ASKED.approval.approval_id if ASKED.approval else UUID(int=0)
 RUNNING, EFFECTS = advance(ASKED, Decided(APPROVAL, "approved", "mira", later(0)), RULES)
 FIRST = cast(RunWorkflow, EFFECTS[-1])
-STANDING, _ = advance(RUNNING, parks(parked(FIRST), later(0)), RULES)
+STANDING, _ = advance(RUNNING, parked_event(parked(FIRST), later(0)), RULES)
 SECOND = STANDING.approval.approval_id if STANDING.approval else UUID(int=0)
 WENT_ON = ids.effect_id(SECOND, "run-workflow")
 THEIR_RUN = FIRST.model_copy(update={"scope": ELSEWHERE, "workflow_id": THEIRS.workflow_id})
@@ -53,7 +53,7 @@ EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
 
 @st.composite
 def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
-    """Anything that can happen to our workflow, or to another."""
+    """Generate any event of this workflow, or of another."""
     at, of = draw(MOMENTS), draw(EITHER)
     match draw(st.integers(0, 6)):
         case 0:
@@ -71,7 +71,7 @@ def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
             error = draw(st.sampled_from((None, WorkflowError(kind="timeout", message="late"))))
             return RunEnded(finished(of, error=error), at)
         case 4:
-            return parks(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
+            return parked_event(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
         case 5:
             return Cancelled("mira", at)
         case _:

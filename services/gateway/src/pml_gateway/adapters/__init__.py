@@ -1,1 +1,1 @@
-"""What implements the ports: MCP servers, Postgres."""
+"""Implementations of the ports: MCP client, Postgres, bus, memory."""

@@ -1,4 +1,4 @@
-"""Work that goes on beside everything else."""
+"""Background work."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def background(works: Sequence[Coroutine[object, object, None]]) -> AsyncGenerator[None]:
-    """Do all of it for as long as the block runs."""
+    """Run all of it as tasks until the context exits."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         yield
@@ -22,8 +22,8 @@ async def background(works: Sequence[Coroutine[object, object, None]]) -> AsyncG
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def keep_doing(work: Callable[[], Awaitable[None]], every_s: float) -> None:
-    """Do it again and again; what goes wrong is reported and tried again."""
+async def run_periodically(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+    """Repeat the work every `every_s` seconds; failures are logged and retried."""
     while True:
         try:
             await work()

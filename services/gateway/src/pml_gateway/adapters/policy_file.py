@@ -1,4 +1,4 @@
-"""The policies that a file states, read again whenever it changes."""
+"""The policies of a file, read again whenever it changes."""
 
 import logging
 import time
@@ -17,13 +17,14 @@ _Version = tuple[int, int, int]
 _NEVER: Final[_Version] = (0, 0, 0)
 
 GONE_AFTER_S: Final = 10.0
-"""For so long a missing file counts as one that an editor is replacing."""
+"""A file missing for at most this time counts as being replaced by an editor."""
 
 
 class PolicyFile:
-    """Without a file, `otherwise` holds in every scope, and again once it is gone for more than
-    GONE_AFTER_S. One that cannot be read changes nothing: what it said last holds. `monotonic` is
-    a clock in seconds. Raises CannotStart when what it says at first is wrong."""
+    """Policies by scope. Without a file, or once it is gone for more than GONE_AFTER_S,
+    `otherwise` applies to every scope. A file that cannot be read changes nothing: its last
+    policies stay in force. `monotonic` is a clock in seconds. Raises CannotStart if the file is
+    invalid at first."""
 
     def __init__(
         self,
@@ -45,17 +46,17 @@ class PolicyFile:
             log.warning("there is no file %s yet: the policy of the settings holds", file)
 
     def of(self, scope: Scope) -> Policy:
-        """The policy that holds in a scope now."""
+        """Return the present policy of a scope."""
         self._read()
         return self._policies.of(scope)
 
     def fault(self) -> str | None:
-        """Why what the file says now does not hold; None where it does."""
+        """Return why the file's present content is not in force; None if it is."""
         self._read()
         return self._fault
 
     def _read(self) -> None:
-        """A look at the file's state costs microseconds; only a change is read."""
+        """Read the file if it has changed; checking that costs microseconds."""
         if self._file is None:
             return
         try:
@@ -68,14 +69,14 @@ class PolicyFile:
                 return
             text = self._file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            self._tell(f"{self._file} cannot be read: {error}")
+            self._report(f"{self._file} cannot be read: {error}")
             self._seen = _NEVER
             return
         self._take(text)
         self._seen = version
 
     def _miss(self, file: Path) -> None:
-        """Count the time from the first look that does not find a file which was there."""
+        """Handle a file that is gone; the time counts from the first check that misses it."""
         if self._seen is None:
             return
         self._seen = _NEVER
@@ -83,22 +84,22 @@ class PolicyFile:
         self._missed_at = now if self._missed_at is None else self._missed_at
         if now - self._missed_at <= GONE_AFTER_S:
             hold = f"what it said holds for {GONE_AFTER_S:g} s more"
-            self._tell(f"{file} is gone; {hold}", logging.WARNING)
+            self._report(f"{file} is gone; {hold}", logging.WARNING)
             return
         default = f"{file} is gone for more than {GONE_AFTER_S:g} s: the default policy holds"
-        self._tell(default, logging.WARNING)
+        self._report(default, logging.WARNING)
         self._policies = self._otherwise
 
     def _take(self, text: str) -> None:
         try:
             self._policies = parse_policies(text)
         except PolicyInvalid as invalid:
-            self._tell(f"{self._file}: {invalid}")
+            self._report(f"{self._file}: {invalid}")
             return
         self._fault = None
-        log.info("policies are those of %s", self._file)
+        log.info("policies loaded from %s", self._file)
 
-    def _tell(self, fault: str, level: int = logging.ERROR) -> None:
+    def _report(self, fault: str, level: int = logging.ERROR) -> None:
         if fault != self._fault:
             log.log(level, "%s", fault)
         self._fault = fault

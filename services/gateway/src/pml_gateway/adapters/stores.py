@@ -1,4 +1,4 @@
-"""Where the gateway keeps what it knows."""
+"""The gateway's stores."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,8 @@ class Stores:
 
 
 def postgres_stores(pool: Pool, patience_s: float) -> Stores:
-    """Those in Postgres; what a caller waits for takes `patience_s` at most."""
+    """Build the stores in Postgres; operations that a caller waits for take `patience_s` at
+    most."""
     return Stores(
         PostgresWorkflowStore(pool, patience_s=patience_s),
         PostgresOutbox(pool),

@@ -1,4 +1,4 @@
-"""Workflows as this process saw them last, so that the next step need not read them."""
+"""Cache of workflows as this process saw them last, so that the next step need not read them."""
 
 from collections import OrderedDict
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from pml_gateway.domain.workflow.workflow import Workflow
 MOST = 256
 
 
-class Copy(NamedTuple):
+class CachedWorkflow(NamedTuple):
     """A workflow and the number of steps it had taken."""
 
     workflow: Workflow
@@ -18,21 +18,21 @@ class Copy(NamedTuple):
 
 
 class WorkflowCache:
-    """The copies used last, of workflows whose next step a message will cause. Each may be out of
-    date: what is made of one counts only where the store still has its revision."""
+    """The most recently used workflows whose next step a message will cause. Each may be out of
+    date: a step on it is stored only if the store still has its revision."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._kept: OrderedDict[tuple[Scope, UUID], Copy] = OrderedDict()
+        self._entries: OrderedDict[tuple[Scope, UUID], CachedWorkflow] = OrderedDict()
 
-    def keep(self, workflow: Workflow, revision: int) -> None:
-        """Keep a workflow that waits for a message; people and the clock read for themselves."""
+    def put(self, workflow: Workflow, revision: int) -> None:
+        """Add a workflow that waits for a message; steps of people and timers read the store."""
         if workflow.state not in ("requested", "running"):
             return
-        self._kept[workflow.scope, workflow.workflow_id] = Copy(workflow, revision)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._entries[workflow.scope, workflow.workflow_id] = CachedWorkflow(workflow, revision)
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
 
-    def take(self, scope: Scope, workflow_id: UUID) -> Copy | None:
-        """The copy, once: a step makes another."""
-        return self._kept.pop((scope, workflow_id), None)
+    def take(self, scope: Scope, workflow_id: UUID) -> CachedWorkflow | None:
+        """Remove and return a workflow: its step adds another."""
+        return self._entries.pop((scope, workflow_id), None)

@@ -115,7 +115,7 @@ class Admission:
             return self._tickets.get(workflow_id)
         self._make_room(party)
         ticket = self._tickets[workflow_id] = _Ticket(party, workflow_id)
-        if self._turns.ask(party, workflow_id):
+        if self._turns.add(party, workflow_id):
             self._begin(ticket)
         return ticket
 

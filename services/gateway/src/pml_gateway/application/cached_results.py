@@ -20,12 +20,12 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.result_cache import (
-    Standing,
+    CurrentState,
+    cacheable,
     is_cached,
     key_of,
     nested_references,
     outdated,
-    worth_keeping,
 )
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import KeptResults, KnownTools, LastingResults, WorkflowStore
@@ -73,7 +73,7 @@ class ResultCache:
         """Cache the result of a workflow that ended, where it may be returned again."""
         if not is_cached(record, request):
             return
-        kept = worth_keeping(workflow, record, self.tools.find)
+        kept = cacheable(workflow, record, self.tools.find)
         if kept is None:
             return
         try:
@@ -97,7 +97,7 @@ class ResultCache:
         self, record: CapabilityRecord, request: ExecuteRequest
     ) -> tuple[Outcome, Workflow | None]:
         kept = await self._results(record).find(key_of(record, request.arguments))
-        if kept is None or not kept.holds(self.now()):
+        if kept is None or not kept.is_valid(self.now()):
             return "miss", None
         workflow = await self.store.get(record.scope, kept.workflow_id)
         if workflow is None or workflow.analysis is None:
@@ -108,10 +108,10 @@ class ResultCache:
             return "stale", None
         return "hit", workflow
 
-    async def _present(self, analysis: ExecutionAnalyzed) -> Standing:
+    async def _present(self, analysis: ExecutionAnalyzed) -> CurrentState:
         scope = analysis.scope
         nested = await self._described(scope, nested_references(analysis))
-        return Standing(self.policy_of(scope), self.tools.find, nested)
+        return CurrentState(self.policy_of(scope), self.tools.find, nested)
 
     async def _described(
         self, scope: Scope, references: tuple[str, ...]

@@ -29,10 +29,15 @@ from pml_gateway.domain.tool_calls.ledger import (
     Entry,
     Wait,
     fingerprint,
+    is_certainly_new,
     judge,
-    surely_new,
 )
-from pml_gateway.domain.tool_calls.repeatable import NotSent, after_unknown, of_attempt, repeatable
+from pml_gateway.domain.tool_calls.repeatable import (
+    NotSent,
+    after_unknown,
+    outcome_of_attempt,
+    repeatable,
+)
 from pml_gateway.ports import CallLedger, KnownTools
 
 log = logging.getLogger(__name__)
@@ -201,7 +206,7 @@ class ToolCalls:
         if why_not is None and call.attempt == "again":
             why_not = await self._why_not_again(call, entry)
         again = why_not is None and entry.repeatable
-        if again and surely_new(call, self._now()):
+        if again and is_certainly_new(call, self._now()):
             return None
         only_look = again or why_not is not None
         known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
@@ -239,7 +244,7 @@ class ToolCalls:
         name, server = found
         why = server.error or "it is still being connected"
         message = f"MCP server {name!r} is not connected: {why}. Nothing was called"
-        return of_attempt(call, NotSent(status="tool_error", message=message), None)
+        return outcome_of_attempt(call, NotSent(status="tool_error", message=message), None)
 
     def _entry(self, call: CallTool, mark: str) -> Entry:
         deadline = self._now() + timedelta(seconds=call.timeout_s) + _GRACE
@@ -279,7 +284,7 @@ class ToolCalls:
             outcome = await self._call_once(call, deadline)
             if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
                 outcome = after_unknown(outcome, await self._call_once(call, deadline))
-            outcome = of_attempt(call, outcome, self._tools.find(call.tool))
+            outcome = outcome_of_attempt(call, outcome, self._tools.find(call.tool))
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 

@@ -1,1 +1,1 @@
-"""What the gateway decides: pure functions and frozen values."""
+"""The gateway's decisions: pure functions and frozen values."""

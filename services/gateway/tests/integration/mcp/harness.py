@@ -10,7 +10,7 @@ from pathlib import Path
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
+from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
 
@@ -71,9 +71,9 @@ async def connected(
     limits: Limits = QUICK,
     environment: Mapping[str, str] | None = None,
     on_tools: Listener | None = None,
-) -> AsyncGenerator[McpServers]:
+) -> AsyncGenerator[ServerPool]:
     """Connect to servers; all of them are ready or failed on entry."""
-    pool = McpServers(
+    pool = ServerPool(
         servers, environment=environment or {}, limits=limits, on_tools=on_tools or Listener()
     )
     await pool.start()

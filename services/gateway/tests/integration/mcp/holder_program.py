@@ -5,14 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from pml_gateway.adapters.mcp_client.server_pool import McpServers
+from pml_gateway.adapters.mcp_client.server_pool import ServerPool
 from pml_gateway.domain.servers.server_config import StdioServer
 
 
 async def main(log: Path) -> None:
     program = Path(__file__).parent / "server_program.py"
     server = StdioServer(command=sys.executable, args=(str(program), "--log", str(log)))
-    pool = McpServers({"box": server})
+    pool = ServerPool({"box": server})
     await pool.start()
     await pool.settled(20)
     write_children(log)

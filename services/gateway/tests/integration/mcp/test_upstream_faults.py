@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_gateway.adapters.mcp_client.server_pool import Limits, McpServers
+from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
 from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerHarness, connected
@@ -58,7 +58,7 @@ def test_a_command_that_is_missing_is_named_on_the_loop_that_the_gateway_runs() 
 
 
 async def test_a_call_waits_no_longer_than_it_may_for_a_slow_start() -> None:
-    pool = McpServers({"slow": StdioServer(command="sleep", args=("600",))})
+    pool = ServerPool({"slow": StdioServer(command="sleep", args=("600",))})
     await pool.start()
     try:
         assert not await pool.settled(0.05)
@@ -85,7 +85,7 @@ async def test_a_call_cut_by_a_crash_is_unknown_and_the_server_comes_back(
     async with connected({"box": reached}, on_tools=listener) as pool:
         outcome = await pool.call("box:die", {}, 10)
         assert outcome.status == "unknown"
-        assert "nobody can say whether it took effect" in str(outcome.message)
+        assert "it is unknown whether it took effect" in str(outcome.message)
         assert harness.lines() == ["died"]
         if isinstance(reached, StdioServer):
             again = await pool.call("box:echo", {"text": "hi"}, 10)

@@ -69,7 +69,7 @@ async def test_a_call_without_a_valid_response_has_an_unknown_outcome(
     ):
         outcome = await pool.call("web:count", {"key": "once"}, 20)
     assert outcome.status == "unknown"
-    assert "the call was sent, and nobody can say whether it took effect" in str(outcome.message)
+    assert "the call was sent, and it is unknown whether it took effect" in str(outcome.message)
     assert harness.lines() == ["took effect"]
 
 

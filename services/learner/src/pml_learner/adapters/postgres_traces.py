@@ -16,6 +16,7 @@ from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries, storable
@@ -50,7 +51,7 @@ class PostgresTraceStore(TraceStore):
 
     @override
     async def traces(self, query: ListTraces) -> TracePage:
-        where = (query.scope.org, query.scope.project, query.capability_id, query.workflow_id)
+        where = (*scope_columns(query.scope), query.capability_id, query.workflow_id)
         async with snapshot(self._pool) as session:
             rows = await session.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-traces"], *where)
@@ -72,7 +73,7 @@ class PostgresTransaction(InboxTransaction):
     @override
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
         session = self._transaction.connection
-        key = (scope.org, scope.project, capability.capability_id)
+        key = (*scope_columns(scope), capability.capability_id)
         row = await session.fetchrow(_SQL["lock-experience"], *key)
         if row is None:
             await session.execute(_SQL["meet-capability"], *key, capability.code_hash)
@@ -97,8 +98,7 @@ class PostgresTransaction(InboxTransaction):
             scope, usage = lesson.run.scope, lesson.experience.usage
             await self._transaction.connection.execute(
                 _SQL["save-lesson"],
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 *_columns(lesson),
                 usage.count,
                 usage.success_count,

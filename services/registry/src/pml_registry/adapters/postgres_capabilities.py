@@ -15,6 +15,7 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage import inbox
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
@@ -59,7 +60,7 @@ class PostgresCapabilityStore(CapabilityStore):
     async def look_up(
         self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
     ) -> CapabilityLookup:
-        key = (scope.org, scope.project, capability_id)
+        key = (*scope_columns(scope), capability_id)
         async with connection(self._pool) as session:
             row = await session.fetchrow(_SQL["seen-capability"], *key, message_id, consumer)
         if row is None:
@@ -100,12 +101,12 @@ class PostgresCapabilityStore(CapabilityStore):
         sql = _SQL["capability-by-id" if by_id else "capability-by-name"]
         key = reference if by_id else storable(str(reference))
         async with connection(self._pool) as session:
-            row = await session.fetchrow(sql, scope.org, scope.project, key)
+            row = await session.fetchrow(sql, *scope_columns(scope), key)
         return None if row is None else capability_record(row)
 
     @override
     async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        key, chosen = (scope.org, scope.project, capability_id), (cache.policy, cache.ttl_s)
+        key, chosen = (*scope_columns(scope), capability_id), (cache.policy, cache.ttl_s)
         async with connection(self._pool) as session:
             await session.execute(_SQL["set-cache"], *key, *chosen, cache.force)
 
@@ -117,19 +118,19 @@ class PostgresCapabilityStore(CapabilityStore):
         ids = [as_id(reference) for reference in references]
         async with connection(self._pool) as session:
             rows = await session.fetch(
-                _SQL["describe-capabilities"], scope.org, scope.project, names, ids
+                _SQL["describe-capabilities"], *scope_columns(scope), names, ids
             )
         return {row["reference"]: capability_description(row) for row in rows}
 
     @override
     async def names(self, scope: Scope) -> Sequence[str]:
         async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["capability-names"], scope.org, scope.project)
+            rows = await session.fetch(_SQL["capability-names"], *scope_columns(scope))
         return [row["name"] for row in rows]
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        where = (query.scope.org, query.scope.project, query.include_unlisted)
+        where = (*scope_columns(query.scope), query.include_unlisted)
         async with snapshot(self._pool) as session:
             rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-capabilities"], *where)
@@ -159,14 +160,14 @@ class PostgresCapabilityTransaction(CapabilityTransaction):
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
         await self._session.execute(_SQL["lock-capability"], str(capability_id))
         row = await self._session.fetchrow(
-            _SQL["hold-capability"], scope.org, scope.project, capability_id
+            _SQL["hold-capability"], *scope_columns(scope), capability_id
         )
         return None if row is None else stored_capability(row)
 
     @override
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
-        await self._session.execute(_SQL["lock-names"], scope.org, scope.project)
-        rows = await self._session.fetch(_SQL["taken-names"], scope.org, scope.project, list(names))
+        await self._session.execute(_SQL["lock-names"], *scope_columns(scope))
+        rows = await self._session.fetch(_SQL["taken-names"], *scope_columns(scope), list(names))
         return [row["name"] for row in rows]
 
     @override
@@ -174,7 +175,7 @@ class PostgresCapabilityTransaction(CapabilityTransaction):
         self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
     ) -> None:
         identity = analysis.capability
-        key = (analysis.scope.org, analysis.scope.project, identity.capability_id)
+        key = (*scope_columns(analysis.scope), identity.capability_id)
         await self._session.execute(
             _SQL["create-capability"],
             *key,

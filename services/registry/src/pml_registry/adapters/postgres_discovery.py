@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
@@ -31,7 +32,7 @@ class PgvectorIndex(VectorIndex):
     ) -> Sequence[str]:
         async with connection(self._pool) as session:
             rows = await session.fetch(
-                _SQL[_NEAREST[kind]], scope.org, scope.project, model, list(vector), limit
+                _SQL[_NEAREST[kind]], *scope_columns(scope), model, list(vector), limit
             )
         return [row["id"] for row in rows]
 
@@ -55,8 +56,7 @@ class PostgresCandidateStore(CandidateStore):
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_WEIGH[kind]],
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 list(near),
                 storable(intent),
                 embedded.model,
@@ -69,7 +69,7 @@ class PostgresCandidateStore(CandidateStore):
     async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
         tools = [each.id for each in ranked if each.kind == "tool"]
         capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
-        where = (scope.org, scope.project)
+        where = scope_columns(scope)
         async with connection(self._pool) as session:
             of_tools = await session.fetch(_SQL["tools-by-id"], *where, tools)
             of_capabilities = await session.fetch(_SQL["capabilities-by-id"], *where, capabilities)

@@ -13,9 +13,9 @@ from pml_common.contracts.capability import (
     Usage,
 )
 from pml_common.contracts.learner import LearningUpdated
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.storage.columns import scope_columns, scope_of
 from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.tool_catalog import KnownTool
 
@@ -26,7 +26,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
     """Parse a row of the view `capability`."""
     return CapabilityRecord(
         capability_id=row["pattern_id"],
-        scope=Scope(org=row["org"], project=row["project"]),
+        scope=scope_of(row),
         name=row["name"],
         aliases=tuple(row["aliases"]),
         named=row["named"],
@@ -85,8 +85,7 @@ def learning_columns(
 ) -> tuple[object, ...]:
     """A capability's key, its new statistics, and the state it must still have for the update."""
     return (
-        updated.scope.org,
-        updated.scope.project,
+        *scope_columns(updated.scope),
         updated.capability_id,
         updated.usage.count,
         updated.usage.success_count,

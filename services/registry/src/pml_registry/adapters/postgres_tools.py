@@ -12,6 +12,7 @@ from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage import inbox
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
@@ -39,7 +40,7 @@ class PostgresToolStore(ToolStore):
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        key = (scope.org, scope.project, server)
+        key = (*scope_columns(scope), server)
         async with connection(self._pool) as session:
             listed_at = await session.fetchval(_SQL["server-listed-at"], *key)
             rows = await session.fetch(_SQL["server-tools"], *key)
@@ -48,7 +49,7 @@ class PostgresToolStore(ToolStore):
     @override
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
         async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["list-tools"], scope.org, scope.project, server)
+            rows = await session.fetch(_SQL["list-tools"], *scope_columns(scope), server)
         return [tool_definition(row) for row in rows]
 
 
@@ -70,7 +71,7 @@ class PostgresToolTransaction(ToolTransaction):
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
-        key = (scope.org, scope.project, server)
+        key = (*scope_columns(scope), server)
         await self._session.execute(_SQL["meet-server"], *key)
         listed_at = await self._session.fetchval(_SQL["lock-server"], *key)
         rows = await self._session.fetch(_SQL["server-tools"], *key)
@@ -84,11 +85,10 @@ class PostgresToolTransaction(ToolTransaction):
         vectors: Mapping[str, Vector],
         model: str,
     ) -> None:
-        org, project = listed.scope.org, listed.scope.project
+        scope = scope_columns(listed.scope)
         rows = [
             (
-                org,
-                project,
+                *scope,
                 tool.server,
                 tool.name,
                 tool.model_dump_json(),
@@ -100,10 +100,8 @@ class PostgresToolTransaction(ToolTransaction):
             for tool in change.saved
         ]
         await self._session.executemany(_SQL["save-tool"], rows)
-        await self._session.execute(_SQL["remove-tools"], org, project, list(change.removed))
-        await self._session.execute(
-            _SQL["note-listing"], org, project, listed.server, listed.listed_at
-        )
+        await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
+        await self._session.execute(_SQL["note-listing"], *scope, listed.server, listed.listed_at)
 
     @override
     async def count_edges(
@@ -111,8 +109,7 @@ class PostgresToolTransaction(ToolTransaction):
     ) -> None:
         rows = [
             (
-                scope.org,
-                scope.project,
+                *scope_columns(scope),
                 edge.from_tool,
                 edge.to_tool,
                 edge.type,

@@ -1,4 +1,4 @@
-"""The way from the outbox to the bus: at once by whoever stored it, later by the sweeper."""
+"""Publishes the outbox: at once by the process that stored a message, later by the sweeper."""
 
 import asyncio
 import logging
@@ -6,62 +6,65 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from opentelemetry import context, propagate
+from typing_extensions import override
 
 from pml_common.bus.errors import BusError
 from pml_common.bus.port import Bus
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.ports import Outbox, Outgoing
+from pml_gateway.ports import Outbox, Outgoing, Relay
 
 log = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 100
 
 GATHER_S = 0.2
-"""How long published rows wait for others to be dropped with: far less than the sweeper does."""
+"""Time over which published rows are collected for deletion: far less than the sweeper's."""
 
 
-class OutboxRelay:
-    """See `ports.Relay`. Published rows are dropped together, in nobody's waiting time."""
+class OutboxRelay(Relay):
+    """Deletes published rows in batches, off the request path."""
 
     def __init__(self, outbox: Outbox, bus: Bus, *, gather_s: float = GATHER_S) -> None:
         self._outbox = outbox
         self._bus = bus
         self._gather_s = gather_s
         self._published: list[UUID] = []
-        self._news = asyncio.Event()
+        self._has_published = asyncio.Event()
 
+    @override
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
-        """See `ports.Relay`."""
         for item in outgoing:
             try:
                 await self._publish(item)
             except BusError as error:
-                log.warning("%s waits: %s", type(item.message).__name__, error)
-            except Exception:  # one that nobody can publish must not hold up its neighbours
-                log.exception("%s waits", type(item.message).__name__)
+                log.warning("%s stays in the outbox: %s", type(item.message).__name__, error)
+            except Exception:  # a message that cannot be published must not block the others
+                log.exception("%s stays in the outbox", type(item.message).__name__)
 
     async def sweep(self) -> None:
-        """Publish what should have been published. Raises StorageUnavailable."""
+        """Publish overdue messages. Raises StorageUnavailable."""
         if not await self._bus.healthy():
-            return  # a claim would only delay what can be published once NATS is back
+            return  # a claim would only delay the messages once NATS is back
         while claimed := await self._outbox.claim(_MOST_AT_ONCE):
             await self.publish(claimed)
             if len(claimed) < _MOST_AT_ONCE:
                 return
 
-    async def keep_dropping(self) -> None:
-        """Drop what was published, for as long as this runs."""
+    async def drop_published(self) -> None:
+        """Delete published rows until cancelled."""
         while True:
-            await self._news.wait()
+            await self._has_published.wait()
             await asyncio.sleep(self._gather_s)
-            self._news.clear()
+            self._has_published.clear()
             done, self._published = self._published, []
             try:
                 await self._outbox.drop(done)
             except StorageUnavailable as outage:
-                log.warning("published once more after the outage: %s", outage)
-            except Exception:  # who stops dropping has all that comes later published for ever
-                log.exception("published once more")
+                log.warning(
+                    "published rows are not deleted, so they are published again: %s", outage
+                )
+            except Exception:  # without deletions, every later message is published for ever
+                log.exception("published rows are not deleted, so they are published again")
 
     async def _publish(self, item: Outgoing) -> None:
         if item.traceparent is None:
@@ -73,4 +76,4 @@ class OutboxRelay:
             finally:
                 context.detach(token)
         self._published.append(item.message.message_id)
-        self._news.set()
+        self._has_published.set()

@@ -1,4 +1,4 @@
-"""Results kept for a time, in the bus's own memory, for all replicas."""
+"""Cached results with an expiry, in the bus's key-value cache, shared by all replicas."""
 
 import json
 import math
@@ -6,28 +6,32 @@ from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
+from typing_extensions import override
+
 from pml_common.bus.port import KeyValueCache
-from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
+from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
+from pml_gateway.ports import KeptResults
 
 
-class BusResults:
-    """See `ports.KeptResults`; the bus forgets what is kept once its time is over."""
+class BusResults(KeptResults):
+    """The bus deletes entries when they expire."""
 
     def __init__(self, cache: KeyValueCache, now: Callable[[], datetime]) -> None:
         self._cache = cache
         self._now = now
 
-    async def find(self, key: ResultKey) -> Kept | None:
-        """See `ports.KeptResults`."""
+    @override
+    async def find(self, key: ResultKey) -> CachedResult | None:
         found = await self._cache.get(_name(key))
         if found is None:
             return None
         workflow_id, expires_at = json.loads(found)
-        return Kept(UUID(workflow_id), datetime.fromisoformat(expires_at))
+        return CachedResult(UUID(workflow_id), datetime.fromisoformat(expires_at))
 
-    async def keep(self, key: ResultKey, kept: Kept) -> None:
-        """See `ports.KeptResults`; what has no end, or is over, is not for here."""
-        if kept.expires_at is None or not kept.holds(now := self._now()):
+    @override
+    async def keep(self, key: ResultKey, kept: CachedResult) -> None:
+        """Store an entry; one without an expiry, or expired already, is ignored."""
+        if kept.expires_at is None or not kept.is_valid(now := self._now()):
             return
         value = json.dumps([str(kept.workflow_id), kept.expires_at.isoformat()])
         ttl_s = math.ceil((kept.expires_at - now).total_seconds())

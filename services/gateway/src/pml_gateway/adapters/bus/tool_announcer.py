@@ -1,4 +1,4 @@
-"""Telling the bus which tools there are, each time a server lists them."""
+"""Publishes the tools of MCP servers each time a server lists them."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ log = logging.getLogger(__name__)
 
 _ASK_AGAIN_S = 2.0
 
-_TAKEN_UP_WITHIN_S = 10.0
+_LISTED_WITHIN_S = 10.0
 _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 class ToolAnnouncer:
-    """States a server's whole list, as a fact of its own even if it equals an earlier one."""
+    """Publishes a server's whole list as a new event, even if it equals an earlier one."""
 
     def __init__(self, bus: Bus, scope: Scope, now: Callable[[], datetime]) -> None:
         self._bus = bus
@@ -32,39 +32,39 @@ class ToolAnnouncer:
         self._now = now
 
     async def announce(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
-        """State a list, and wait until programs find its tools in the catalogue, or for a while.
-        Raises BusUnavailable: whoever lists tells it again."""
-        await self.state(server, tools)
+        """Publish a list, and wait for a bounded time until the tool catalog has its tools. Raises
+        BusUnavailable: the server pool retries."""
+        await self.publish_list(server, tools)
         if tools:
-            await self._taken_up(server, tools)
+            await self._until_listed(server, tools)
 
-    async def state(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
-        """State a list. Raises BusUnavailable."""
+    async def publish_list(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
+        """Publish a list. Raises BusUnavailable."""
         listed = ToolsListed(
             scope=self._scope, event_id=uuid4(), server=server, tools=tools, listed_at=self._now()
         )
         await self._bus.publish(listed)
 
     async def retire_others(self, configured: Collection[str]) -> None:
-        """State that servers which the catalogue still knows, but nobody configures any more, have
-        no tools; waits for the registry as long as that takes."""
+        """Publish empty lists for servers that the tool catalog still has, but that are no longer
+        configured; retries until the registry responds."""
         while True:
             try:
                 found = await self._bus.request(catalog.LIST_TOOLS, ListTools(scope=self._scope))
                 for server in {tool.server for tool in found.tools} - set(configured):
                     log.info("MCP server %s is no longer configured", server)
-                    await self.state(server, ())
+                    await self.publish_list(server, ())
             except BusError as error:
-                log.info("the catalogue is not looked through yet: %s", error)
+                log.info("the tool catalog could not be read yet: %s", error)
                 await asyncio.sleep(_ASK_AGAIN_S)
             else:
                 return
 
-    async def _taken_up(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
+    async def _until_listed(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
         wanted = {(tool.tool_id, tool.definition_hash) for tool in tools}
         query, why = ListTools(scope=self._scope, server=server), "it lists other tools"
         try:
-            async with asyncio.timeout(_TAKEN_UP_WITHIN_S):
+            async with asyncio.timeout(_LISTED_WITHIN_S):
                 for pause_s in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
                     try:
                         found = await self._bus.request(catalog.LIST_TOOLS, query)
@@ -75,4 +75,4 @@ class ToolAnnouncer:
                             return
                     await asyncio.sleep(pause_s)
         except TimeoutError:
-            log.warning("the catalogue has not taken up the tools of %s: %s", server, why)
+            log.warning("the tool catalog does not have the tools of %s: %s", server, why)

@@ -1,4 +1,5 @@
-"""Whether the bus answers, asked at most once a second, and stores, tried less often."""
+"""Health of the bus: whether it answers, checked at most once a second, and stores, tried less
+often."""
 
 import asyncio
 
@@ -8,12 +9,12 @@ from pml_common.health import detail
 from pml_common.throttled_check import WRITE_EVERY_S, ThrottledCheck
 
 TRUSTED_S = 1.0
-"""How long a good answer is believed."""
+"""Time for which a positive answer is cached."""
 
 
 class BusWatch:
-    """Knows whether NATS was there a moment ago, and whether it stored when that was last tried:
-    one whose disk was full goes on answering."""
+    """Caches whether NATS answered, and whether it stored when that was last tried: with a full
+    disk it still answers."""
 
     def __init__(self, bus: Bus, *, try_every_s: float = WRITE_EVERY_S) -> None:
         self._bus = bus
@@ -21,8 +22,8 @@ class BusWatch:
         self._stores = ThrottledCheck(bus.refusal, try_every_s)
 
     async def require(self) -> None:
-        """Raise BusUnavailable where NATS does not answer, within a second or so, or did not store
-        when that was last tried; nothing is tried here."""
+        """Raise BusUnavailable if NATS does not answer within about a second, or did not store when
+        that was last tried; storing is not tried here."""
         if self._stores.found is not None:
             raise BusUnavailable(self._stores.found)
         now = asyncio.get_running_loop().time()
@@ -33,11 +34,11 @@ class BusWatch:
         self._good_until = now + TRUSTED_S
 
     async def check(self) -> str | None:
-        """A health check."""
+        """Return why the bus is unhealthy, a detail, or None: a health check."""
         if not await self._bus.healthy():
             return "NATS does not answer"
         return await self._stores() or detail(await self._bus.shortfall())
 
     async def look(self) -> None:
-        """Try whether it stores, if that is due; to be called again and again."""
+        """Try whether it stores, if that is due; to be called periodically."""
         await self._stores()

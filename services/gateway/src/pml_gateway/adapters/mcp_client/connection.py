@@ -1,4 +1,4 @@
-"""One connection to one MCP server, from its handshake to its end."""
+"""One connection to one upstream MCP server, from its handshake to its end."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.transport import Notes, open_streams
+from pml_gateway.adapters.mcp_client.transport import TransportState, open_streams
 from pml_gateway.domain.api.mcp_tools import definitions_of
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
@@ -30,13 +30,13 @@ _MAX_PAGES = 100
 class Limits:
     """Bounds of every connection. Times in seconds; the last retry delay repeats.
 
-    `connect_timeout_s` has room for a first start that downloads its program. A connection that
+    `connect_timeout_s` allows for a first start that downloads its program. A connection that
     lasted `stable_s` is renewed at once when it ends. After `suspect_after` timed-out calls in a
-    row a server must answer within `probe_timeout_s`, or is connected anew.
+    row a server must answer a probe within `probe_timeout_s`, or is connected anew.
 
-    Calls wait for a server that is away until it was so for `absence_s`; later for one attempt to
-    connect, `attempt_s` at most. Calls that wait have attempts made the first retry delay apart,
-    later `wanted_delay_s`.
+    Calls wait for an absent server until it was absent for `absence_s`; later for one attempt to
+    connect, `attempt_s` at most. While calls wait, attempts are the first retry delay apart, later
+    `wanted_delay_s`.
     """
 
     connect_timeout_s: float = 60.0
@@ -50,47 +50,48 @@ class Limits:
     wanted_delay_s: float = 2.0
 
     def retry_delay_s(self, failures: int) -> float:
-        """How long to wait after so many failures in a row."""
+        """Return the delay after so many failures in a row."""
         return self.retry_delays_s[min(failures, len(self.retry_delays_s)) - 1] if failures else 0.0
 
 
-class Link:
-    """Used by many callers, entered and left by one task: the one that awaits `hold`."""
+class UpstreamConnection:
+    """A connection shared by many callers, entered and left by one task: the one that awaits
+    `run`."""
 
     def __init__(
         self, name: str, server: ServerConfig, environment: Mapping[str, str], limits: Limits
     ) -> None:
-        self.notes = Notes()
+        self.transport = TransportState()
         self.client: Client | None = None
         self.tools: tuple[ToolDefinition, ...] = ()
         self.warnings: tuple[str, ...] = ()
         self.end_reason = ""
         self._name = name
         self._limits = limits
-        self._trusted_hints = trusts_hints(server)
+        self._trusts_hints = trusts_hints(server)
         self._listed: Sequence[JsonObject] | None = None
         self._unstable: set[MetaKey] = set()
         self._listing_stale = anyio.Event()
-        self._suspected = anyio.Event()
-        self._trusted = anyio.Event()
-        self._trusted.set()
+        self._probe_wanted = anyio.Event()
+        self._probed = anyio.Event()
+        self._probed.set()
         self._calls = 0
         self._refusal = ""
         self._session = Client(
-            open_streams(name, server, environment, self.notes),
+            open_streams(name, server, environment, self.transport),
             read_timeout_seconds=limits.connect_timeout_s,
             message_handler=self._on_message,
             client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),
             cache=None,
         )
 
-    async def hold(
+    async def run(
         self, on_ready: Callable[[], None], on_tools: Callable[[], None], on_end: Callable[[], None]
     ) -> None:
         """Connect and stay connected until either side ends it; raises what the SDK raises.
 
-        `on_ready` and `on_end` frame the time in which `client` can be used; `on_tools` tells that
-        `tools` changed in between.
+        `client` can be used between `on_ready` and `on_end`; `on_tools` is called when `tools`
+        changed in between.
         """
         timeout = self._limits.connect_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
@@ -107,48 +108,48 @@ class Link:
         if connecting.cancelled_caught:
             raise TimeoutError(f"it did not complete the handshake within {timeout:g} s")
 
-    def end(self, reason: str) -> None:
-        """Leave this connection; its owner makes a new one."""
+    def close(self, reason: str) -> None:
+        """Close this connection; its owner makes a new one."""
         self.end_reason = reason
-        self.notes.ended.set()
+        self.transport.ended.set()
 
     @contextmanager
     def calling(self) -> Generator[None]:
-        """Count a call as made on this connection inside the block."""
+        """Count a call as made on this connection until the context exits."""
         self._calls += 1
         try:
             yield
         finally:
             self._calls -= 1
             if self._refusal and not self._calls:
-                self.end(self._refusal)
+                self.close(self._refusal)
 
-    async def refused(self, reason: str, within_s: float) -> None:
-        """Leave this connection, whose server takes no calls, once none is made on it; wait for
-        that."""
+    async def close_when_idle(self, reason: str, within_s: float) -> None:
+        """Close this connection, whose server refuses calls, once none is under way on it; wait
+        `within_s` at most for that."""
         self._refusal = reason
         if not self._calls:
-            self.end(reason)
+            self.close(reason)
         with anyio.move_on_after(within_s):
-            await self.notes.ended.wait()
+            await self.transport.ended.wait()
 
-    def suspect(self) -> None:
-        """Ask the server for a sign of life; end this connection if none comes."""
-        if self._trusted.is_set():
-            self._trusted = anyio.Event()
-            self._suspected.set()
+    def probe(self) -> None:
+        """Send a probe to the server; end this connection if it is not answered."""
+        if self._probed.is_set():
+            self._probed = anyio.Event()
+            self._probe_wanted.set()
 
-    async def trusted(self) -> None:
-        """Wait while a sign of life is awaited."""
-        await self._trusted.wait()
+    async def probed(self) -> None:
+        """Wait while a probe is under way."""
+        await self._probed.wait()
 
     async def _watch(self, client: Client, on_tools: Callable[[], None]) -> None:
         async with anyio.create_task_group() as watchers:
             watchers.start_soon(self._keep_tools_current, client, on_tools)
-            watchers.start_soon(self._probe_when_suspected, client)
+            watchers.start_soon(self._probe_on_demand, client)
             if _can_subscribe(client):
                 watchers.start_soon(self._subscribe, client)
-            await self.notes.ended.wait()
+            await self.transport.ended.wait()
             watchers.cancel_scope.cancel()
 
     async def _on_message(self, message: IncomingMessage) -> None:
@@ -162,12 +163,12 @@ class Link:
             try:
                 self.tools = await self._list(client)
             except (MCPError, ValidationError) as error:
-                log.warning("%s changed its tools but does not list them: %s", self._name, error)
+                log.warning("%s changed its tools but cannot list them: %s", self._name, error)
             else:
                 on_tools()
 
     async def _subscribe(self, client: Client) -> None:
-        """Keep a stream of changes open; what happened between two streams is asked for."""
+        """Keep a stream of changes open; after a gap between two streams, list the tools again."""
         failures = 0
         while True:
             try:
@@ -182,29 +183,29 @@ class Link:
             failures += 1
             await anyio.sleep(self._limits.retry_delay_s(failures))
 
-    async def _probe_when_suspected(self, client: Client) -> None:
+    async def _probe_on_demand(self, client: Client) -> None:
         while True:
             try:
-                await self._suspected.wait()
-                self._suspected = anyio.Event()
+                await self._probe_wanted.wait()
+                self._probe_wanted = anyio.Event()
                 with anyio.fail_after(self._limits.probe_timeout_s):
                     await client.list_tools()
             except TimeoutError:
-                self.end(f"it answered nothing for {self._limits.probe_timeout_s:g} s")
+                self.close(f"it answered nothing for {self._limits.probe_timeout_s:g} s")
             except (MCPError, ValidationError) as error:
                 log.debug("%s answered a probe with: %s", self._name, error)
             finally:
-                self._trusted.set()
+                self._probed.set()
 
     async def _list(self, client: Client) -> tuple[ToolDefinition, ...]:
-        """The tools; listed twice at first where `_meta` may change by itself."""
+        """List the tools; twice at first if `_meta` may differ between listings."""
         listed = await self._pages(client)
         if self._listed is None and has_meta(listed):
             self._listed, listed = listed, await self._pages(client)
         self._unstable |= unstable_keys(self._listed or (), listed)
         self._listed = listed
         tools, faults = definitions_of(
-            self._name, listed, trusted=self._trusted_hints, unstable=self._unstable
+            self._name, listed, trusted=self._trusts_hints, unstable=self._unstable
         )
         left_out = (
             f"{tool}: _meta {key!r} differs between listings, so it is not part of the definition"

@@ -1,4 +1,4 @@
-"""What the SDK raises, in words and outcomes that a caller can act on."""
+"""Maps the SDK's exceptions to messages and outcomes that a caller can act on."""
 
 from typing import Final, Literal, cast
 
@@ -9,19 +9,19 @@ from pydantic import ValidationError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.adapters.mcp_client.transport import NO_RESULT, NOT_SENT
 
-TOOK_EFFECT: Final = "and nobody can say whether it took effect"
+EFFECT_UNKNOWN: Final = "and it is unknown whether it took effect"
 
 
 class NotConnected(Exception):
-    """The server cannot be called now; nothing was sent. Says why."""
+    """The server cannot be called now; nothing was sent. The message says why."""
 
 
 class Refused(Exception):
-    """The server took no call on a connection that looked usable. Says why."""
+    """The server refused a call on a connection that looked usable. The message says why."""
 
 
-def in_words(error: BaseException) -> str:
-    """Why a connection failed or ended, from what was raised."""
+def describe(error: BaseException) -> str:
+    """Return why a connection failed or ended, from its exception."""
     leaf = _first_leaf(error)
     if isinstance(leaf, OSError) and leaf.filename is not None:
         return f"cannot start {leaf.filename!r}: {leaf.strerror}; check its command and cwd"
@@ -31,10 +31,10 @@ def in_words(error: BaseException) -> str:
 def outcome_of_error(
     error: Exception, broken_by: str = "", *, repeatable: bool
 ) -> ToolOutcome | None:
-    """How a call ended that raised; None where the server certainly never saw it.
+    """Return the outcome of a call that raised; None if the server certainly never received it.
 
-    `broken_by` is what the server did that ended the connection, where it did. A call that was sent
-    and has no usable answer is `unknown`, unless its tool is `repeatable`.
+    `broken_by` is the server's fault that ended the connection, if any. A call that was sent and
+    has no usable answer is `unknown`, unless its tool is `repeatable`.
     """
     match error:
         case MCPError(data=data) if data == NOT_SENT:
@@ -42,7 +42,7 @@ def outcome_of_error(
         case MCPError(data=data, code=code) if data == NO_RESULT or code == PARSE_ERROR:
             return _without_result(error.message, "tool_error", repeatable)
         case MCPError(code=code) if code == CONNECTION_CLOSED:
-            return ToolOutcome(status="unknown", message=_unknown(broken_by or in_words(error)))
+            return ToolOutcome(status="unknown", message=_unknown(broken_by or describe(error)))
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return _without_result(error.message, "timeout", repeatable)
         case MCPError():
@@ -55,7 +55,7 @@ def outcome_of_error(
         case RuntimeError():  # the SDK's check of a result against the tool's output schema
             return _without_result(str(error), "tool_error", repeatable)
         case _:
-            return ToolOutcome(status="unknown", message=_unknown(in_words(error)))
+            return ToolOutcome(status="unknown", message=_unknown(describe(error)))
 
 
 def _without_result(
@@ -67,7 +67,7 @@ def _without_result(
 
 
 def _unknown(why: str) -> str:
-    return f"{why}: the call was sent, {TOOK_EFFECT}"
+    return f"{why}: the call was sent, {EFFECT_UNKNOWN}"
 
 
 def _first_leaf(error: BaseException) -> BaseException:

@@ -1,17 +1,17 @@
-"""Bytes that come in pieces, as lines of bounded length."""
+"""Splits bytes that arrive in pieces into lines of bounded length."""
 
 from collections.abc import Generator
 
 
 class LineTooLong(Exception):
-    """More bytes than allowed came without the end of a line."""
+    """More bytes than allowed arrived without the end of a line."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"it wrote a line of more than {limit} bytes")
 
 
-class Lines:
-    """Keeps `limit` bytes of an unfinished line at most, beside the piece that just came."""
+class LineBuffer:
+    """Buffers at most `limit` bytes of an unfinished line, beside the piece being fed."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -19,7 +19,7 @@ class Lines:
         self._length = 0
 
     def feed(self, piece: bytes) -> Generator[bytes]:
-        """Lines that are whole now, without their ends. Raises LineTooLong."""
+        """Yield the lines that are complete now, without their ends. Raises LineTooLong."""
         *ended, rest = piece.split(b"\n")
         for part in ended:
             yield self._take(part)

@@ -1,31 +1,37 @@
-"""The MCP client side: one connection to each configured server, shared by all calls (F7)."""
+"""The pool of upstream MCP servers: one connection to each configured server, shared by all calls
+(F7)."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from types import MappingProxyType
+
+from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.service import CannotStart
 from pml_gateway.adapters.mcp_client.connection import Limits
-from pml_gateway.adapters.mcp_client.upstream_server import McpServer, OnTools
+from pml_gateway.adapters.mcp_client.upstream_server import OnTools, UpstreamServer
 from pml_gateway.domain.api.mcp_tools import did_you_mean
-from pml_gateway.domain.servers.server_config import ServerConfig
+from pml_gateway.domain.servers.server_config import ServerConfig, ServersInvalid, parse_servers
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import ServerStatus
+from pml_gateway.ports import ServerStatus, ToolServers
 
-__all__ = ["Limits", "McpServers", "OnTools"]
+__all__ = ["Limits", "OnTools", "ServerPool", "configured_servers"]
 
 log = logging.getLogger(__name__)
 
 
-async def _nobody_listens(server: str, tools: tuple[ToolDefinition, ...]) -> None:
-    """Take a listing and do nothing with it."""
+async def _ignore_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
+    """Ignore a listing."""
 
 
-class McpServers:
-    """`on_tools(server, tools)` is told a server's whole listing whenever it connects or changes
-    it, and again until it returns without raising."""
+class ServerPool(ToolServers):
+    """`on_tools(server, tools)` gets a server's whole listing whenever it connects or changes it,
+    and again until it returns without raising."""
 
     def __init__(
         self,
@@ -33,10 +39,10 @@ class McpServers:
         *,
         environment: Mapping[str, str] = MappingProxyType({}),
         limits: Limits | None = None,
-        on_tools: OnTools = _nobody_listens,
+        on_tools: OnTools = _ignore_tools,
     ) -> None:
         self._servers = {
-            name: McpServer(
+            name: UpstreamServer(
                 name,
                 server,
                 environment=environment,
@@ -50,7 +56,8 @@ class McpServers:
                 log.warning("mcpServers.%s.%s has no effect here", name, field)
 
     async def start(self) -> None:
-        """Begin to connect to all of them, in the background: none delays another, or us."""
+        """Begin to connect to all of them, in the background: none delays another, or the
+        gateway."""
         for server in self._servers.values():
             server.start()
 
@@ -65,19 +72,19 @@ class McpServers:
         return not late
 
     async def close(self) -> None:
-        """Disconnect from all; no process of theirs is left."""
+        """Disconnect from all; their processes have ended when this returns."""
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
+    @override
     def list_tools(self) -> dict[str, tuple[ToolDefinition, ...]]:
-        """Each server's tools as it last listed them."""
         return {name: server.tools for name, server in self._servers.items()}
 
+    @override
     def status(self) -> dict[str, ServerStatus]:
-        """How each server stands now."""
         return {name: server.status for name, server in self._servers.items()}
 
+    @override
     async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
-        """Call `server:tool`; answers within `timeout_s` and raises nothing."""
         name, _, tool = tool_id.partition(":")
         server = self._servers.get(name)
         if server is None:
@@ -85,7 +92,32 @@ class McpServers:
             return NotSent(status="tool_error", message=message)
         return await server.call(tool, args, timeout_s)
 
+    @override
     async def reach(self, server: str, timeout_s: float) -> None:
-        """See `ports.ToolServers`."""
         if server in self._servers:
             await self._servers[server].reach(timeout_s)
+
+
+@asynccontextmanager
+async def configured_servers(
+    file: Path | None, environment: Mapping[str, str], on_tools: OnTools
+) -> AsyncGenerator[ServerPool]:
+    """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
+    none without a file. Raises CannotStart that names the file and all faults."""
+    try:
+        configured = parse_servers(_text_of(file), environment)
+    except ServersInvalid as error:
+        raise CannotStart(f"{file}: {error}") from error
+    servers = ServerPool(configured, environment=environment, on_tools=on_tools)
+    try:
+        yield servers
+    finally:
+        await servers.close()
+
+
+def _text_of(file: Path | None) -> str:
+    if file is not None and file.is_file():
+        return file.read_text(encoding="utf-8")
+    if file is not None:
+        log.warning("there is no file %s, so there are no MCP servers", file)
+    return '{"mcpServers": {}}'

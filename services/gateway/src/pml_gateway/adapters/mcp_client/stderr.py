@@ -1,4 +1,4 @@
-"""What stdio servers print on their stderr: into our log, line by line."""
+"""Writes the stderr of stdio servers to the log, line by line."""
 
 import asyncio
 import logging
@@ -14,19 +14,19 @@ _LONGEST_LINE = 2000
 
 
 @asynccontextmanager
-async def stderr_log(server: str, heard: Callable[[str], None]) -> AsyncGenerator[TextIO]:
-    """A file to start a server's process with, and to close once it runs.
+async def stderr_log(server: str, on_line: Callable[[str], None]) -> AsyncGenerator[TextIO]:
+    """Open a file to start a server's process with, to be closed once it runs.
 
-    Each line written to it is logged under the server's name and given to `heard`.
+    Each line written to it is logged under the server's name and passed to `on_line`.
     """
     reading, writing = os.pipe()
 
-    def take(line: str) -> None:
+    def log_line(line: str) -> None:
         log.info("%s: %s", server, visible(line))
-        heard(line)
+        on_line(line)
 
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: _Lines(take), os.fdopen(reading, "rb", buffering=0)
+        lambda: _LineSplitter(log_line), os.fdopen(reading, "rb", buffering=0)
     )
     try:
         with os.fdopen(writing, "w") as errlog:
@@ -35,13 +35,13 @@ async def stderr_log(server: str, heard: Callable[[str], None]) -> AsyncGenerato
         transport.close()
 
 
-class _Lines(asyncio.Protocol):
-    """Cuts a pipe's bytes into lines; of one that is too long its beginning is told, once."""
+class _LineSplitter(asyncio.Protocol):
+    """Splits a pipe's bytes into lines; of one that is too long, only the beginning is emitted."""
 
-    def __init__(self, take: Callable[[str], None]) -> None:
-        self._take = take
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
         self._rest = b""
-        self._told = False
+        self._is_cut = False
 
     def data_received(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
@@ -54,18 +54,18 @@ class _Lines(asyncio.Protocol):
         self._end()
 
     def _more(self, part: bytes) -> None:
-        if self._told:
+        if self._is_cut:
             return
         self._rest += part[: _LONGEST_LINE + 1 - len(self._rest)]
         if len(self._rest) > _LONGEST_LINE:
-            self._tell(self._rest[:_LONGEST_LINE], " (cut)")
-            self._rest, self._told = b"", True
+            self._emit(self._rest[:_LONGEST_LINE], " (cut)")
+            self._rest, self._is_cut = b"", True
 
     def _end(self) -> None:
-        self._tell(self._rest)
-        self._rest, self._told = b"", False
+        self._emit(self._rest)
+        self._rest, self._is_cut = b"", False
 
-    def _tell(self, line: bytes, cut: str = "") -> None:
+    def _emit(self, line: bytes, cut: str = "") -> None:
         text = line.decode(errors="replace").strip()
         if text:
-            self._take(f"{text}{cut}")
+            self._on_line(f"{text}{cut}")

@@ -1,6 +1,6 @@
-"""MCP over the pipes of a child process: as the SDK's client, with lines of bounded length.
+"""MCP over the pipes of a child process: like the SDK's client, with lines of bounded length.
 
-The SDK keeps an unfinished line whatever its length, and copies it whole with every piece.
+The SDK buffers an unfinished line of any length, and copies all of it with every piece.
 """
 
 import logging
@@ -17,7 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
-from pml_gateway.adapters.mcp_client.lines import Lines, LineTooLong
+from pml_gateway.adapters.mcp_client.lines import LineBuffer, LineTooLong
 from pml_gateway.domain.servers.server_config import StdioServer, child_environment
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _Ends = tuple[MemoryObjectReceiveStream[_Inbound], MemoryObjectSendStream[Sessio
 
 _FLUSH_S: Final = 0.5
 _GRACE_S: Final = 2.0
-"""For a server to end by itself once its stdin is closed; again between SIGTERM and SIGKILL."""
+"""Time for a server to exit once its stdin is closed; again between SIGTERM and SIGKILL."""
 _POLL_S: Final = 0.01
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
@@ -40,10 +40,10 @@ async def child_streams(
     longest_line: int,
     failed: Callable[[str], None],
 ) -> AsyncGenerator[_Ends]:
-    """Streams to a server started for them, which is gone when this is left.
+    """Start a server and open streams to it; the process has ended when the context exits.
 
-    `failed` is told why the connection ends where the server broke the rules of the transport.
-    Raises OSError when the command cannot be started.
+    `failed` is called with the reason if the server violates the transport's rules. Raises OSError
+    if the command cannot be started.
     """
     process = await anyio.open_process(
         [server.command, *server.args],
@@ -73,7 +73,7 @@ async def child_streams(
 
 
 class _Pipes:
-    """A process, and what goes between it and a session."""
+    """Copies messages between a process and a session."""
 
     def __init__(
         self,
@@ -90,21 +90,21 @@ class _Pipes:
         self._stdout = process.stdout
         self._inbound = inbound
         self._outbound = outbound
-        self._lines = Lines(longest_line)
+        self._lines = LineBuffer(longest_line)
         self._failed = failed
         self._faulty = False
         self.flushed = anyio.Event()
 
     async def read(self) -> None:
-        """Hand on each line as a message; then read on without it, so that a server that still
-        writes can end."""
+        """Pass each line to the session as a message; after its end, read and discard, so that a
+        server that still writes can exit."""
         with suppress(*_GONE, anyio.EndOfStream):
             async with self._inbound:
-                await self._hand_on()
+                await self._forward()
             while not self._faulty:
                 await self._stdout.receive()
 
-    async def _hand_on(self) -> None:
+    async def _forward(self) -> None:
         try:
             async for piece in self._stdout:
                 for line in self._lines.feed(piece):
@@ -116,7 +116,7 @@ class _Pipes:
             return  # the session is gone
 
     async def write(self) -> None:
-        """Write each message of the session as a line; a pipe that broke ends the session."""
+        """Write each message of the session as a line; a broken pipe ends the session."""
         try:
             async with self._outbound:
                 async for sent in self._outbound:
@@ -128,21 +128,22 @@ class _Pipes:
             self.flushed.set()
 
     async def stop(self) -> None:
-        """End the process, and with it whatever it started, where it does not end by itself."""
+        """Terminate the process and its descendants unless it exits by itself."""
         await _close(self._stdin)
         if self._faulty or not await self._exits():
             await terminate_posix_process_tree(self._process, _GRACE_S)
             if not await self._exits():
-                log.warning("process %d does not end, even killed", self._process.pid)
+                log.warning("process %d did not exit after SIGKILL", self._process.pid)
         await _close(self._stdout)
         for stream in (self._inbound, self._outbound):
             await stream.aclose()
         _close_transport(self._process)
 
     async def _exits(self) -> bool:
-        """Not `wait()`: that waits for the pipes, too, which a child of the server may hold."""
+        """Whether the process exits within the grace period. Not `wait()`: that waits for the
+        pipes, too, which a child of the server may hold."""
         with anyio.move_on_after(_GRACE_S):
-            while self._process.returncode is None:  # noqa: ASYNC110 - nothing tells of it
+            while self._process.returncode is None:  # noqa: ASYNC110 - there is no event for it
                 await anyio.sleep(_POLL_S)
         return self._process.returncode is not None
 
@@ -151,7 +152,7 @@ def _message(line: bytes) -> _Inbound:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        log.debug("a line that is no message: %s", error)
+        log.debug("a line is not a message: %s", error)
         return error
 
 
@@ -161,9 +162,9 @@ async def _close(stream: anyio.abc.AsyncResource) -> None:
 
 
 def _close_transport(process: anyio.abc.Process) -> None:
-    """asyncio's own, which stays open while a child of the server holds a pipe; anyio has no word
-    for it."""
+    """Close asyncio's own transport, which stays open while a child of the server holds a pipe;
+    anyio has no API for it."""
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if (close := getattr(transport, "close", None)) is not None:
-        with suppress(PermissionError):  # of a process that took other rights
+        with suppress(PermissionError):  # of a process that changed its user
             close()

@@ -1,4 +1,4 @@
-"""How bytes reach an MCP server: the SDK's transports, made to tell what they notice."""
+"""The transports to MCP servers: the SDK's, extended to report their faults and ends."""
 
 import asyncio
 import json
@@ -21,16 +21,17 @@ from pml_gateway.adapters.mcp_client.streams import ReadStream, WriteStream
 from pml_gateway.domain.servers.server_config import ServerConfig, StdioServer
 
 NOT_SENT = "pml/not-sent"
-"""`data` of the error a call gets when its server certainly never saw it."""
+"""`data` of the error of a call that its server certainly never received."""
 
 NO_RESULT = "pml/no-result"
-"""`data` of the error a call gets that its server answered with what is no answer."""
+"""`data` of the error of a call that its server answered without a result."""
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
-"""Of one message of a server: a line over stdio, a body or an event over HTTP."""
+"""Limit of one message of a server: a line over stdio, a body or an event over HTTP."""
 _HTTP_CONNECT_S = 10.0
 _HTTP_IDLE_S = 3.0
-"""Before servers close idle connections, mostly after 5 s: a call sent just then is lost."""
+"""Less than the time after which servers close idle connections (mostly 5 s): a call sent just then
+is lost."""
 _SESSION_HEADER = "mcp-session-id"
 _RESULT_TYPES = ("application/json", "text/event-stream")
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
@@ -45,20 +46,20 @@ Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessa
 
 
 @dataclass
-class Notes:
-    """What a connection's transport noticed: that it ended, the last words it heard, and what the
-    server did that ended it."""
+class TransportState:
+    """Observed state of a connection's transport: whether it ended, the last output of the server,
+    and the server's fault that ended it."""
 
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    last_words: str = ""
+    last_output: str = ""
     fault: str = ""
 
-    def hear(self, words: str) -> None:
-        """Keep what may explain the end."""
-        self.last_words = words
+    def note_output(self, text: str) -> None:
+        """Store output that may explain the end."""
+        self.last_output = text
 
-    def fail(self, fault: str) -> None:
-        """Keep why the connection ends."""
+    def note_fault(self, fault: str) -> None:
+        """Store why the connection ends."""
         self.fault = fault
 
 
@@ -67,34 +68,35 @@ async def open_streams(
     name: str,
     server: ServerConfig,
     environment: Mapping[str, str],
-    notes: Notes,
+    state: TransportState,
 ) -> AsyncGenerator[Streams]:
-    """Streams to one server; a child process started for them is gone when this is left."""
+    """Open streams to one server; its child process, if any, has ended when the context exits."""
     if isinstance(server, StdioServer):
-        async with stderr_log(name, notes.hear) as errlog, AsyncExitStack() as stack:
-            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, notes.fail)
+        async with stderr_log(name, state.note_output) as errlog, AsyncExitStack() as stack:
+            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, state.note_fault)
             try:
                 reads, writes = await stack.enter_async_context(child)
             except OSError as error:  # on uvloop it does not name the command
                 error.filename = error.filename or server.command
                 raise
             errlog.close()
-            yield _EndNoticed(reads, notes.ended), writes
+            yield _ObservedStream(reads, state.ended), writes
         return
-    # Every call has its own deadline, so that reading needs none.
+    # Every call has its own deadline, so reading needs none.
     timeout = httpx2.Timeout(_HTTP_CONNECT_S, read=None)
     limits = httpx2.Limits(max_connections=100, keepalive_expiry=_HTTP_IDLE_S)
     async with (
-        _Http(notes, headers=server.headers, timeout=timeout, limits=limits) as http,
+        _HttpClient(state, headers=server.headers, timeout=timeout, limits=limits) as http,
         streamable_http_client(
             server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
         ) as (reads, writes),
     ):
-        yield _EndNoticed(reads, notes.ended), writes
+        yield _ObservedStream(reads, state.ended), writes
 
 
-class _EndNoticed:
-    """A read stream that says when its reader is done: the SDK's session keeps that to itself."""
+class _ObservedStream:
+    """A read stream that sets `ended` when its reader leaves it: the SDK's session does not report
+    that."""
 
     def __init__(self, reads: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
         self._reads = reads
@@ -131,16 +133,16 @@ class _EndNoticed:
         return await self._reads.__aexit__(exc_type, exc_val, exc_tb)
 
 
-class _Http(httpx2.AsyncClient):
-    """A client whose failures stay with the request that met them.
+class _HttpClient(httpx2.AsyncClient):
+    """A client that isolates the failure of a request.
 
     The SDK's transport lets one failed request end the whole connection, and all other calls with
-    it. Here the failure becomes the answer to that request, and says whether it was ever sent.
+    it. Here the failure becomes the response to that request, and says whether it was ever sent.
     """
 
-    def __init__(self, notes: Notes, **options: Any) -> None:
+    def __init__(self, state: TransportState, **options: Any) -> None:
         super().__init__(**options)
-        self._notes = notes
+        self._observed = state
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
@@ -159,7 +161,7 @@ class _Http(httpx2.AsyncClient):
             await response.aclose()
             return self._failed(request, "the server no longer knows our session", None, NOT_SENT)
         if response.is_error:
-            self._notes.hear(f"HTTP {response.status_code} {response.reason_phrase}")
+            self._observed.note_output(f"HTTP {response.status_code} {response.reason_phrase}")
         fault = _fault(response)
         if fault is not None and _is_tool_call(request):
             await response.aclose()
@@ -170,14 +172,14 @@ class _Http(httpx2.AsyncClient):
         self, request: httpx2.Request, what: str, why: Exception | None, data: str | None
     ) -> httpx2.Response:
         message = f"{what}: {str(why) or type(why).__name__}" if why else what
-        self._notes.hear(message)
+        self._observed.note_output(message)
         error = {"code": CONNECTION_CLOSED, "message": message, "data": data}
         body = {"jsonrpc": "2.0", "id": None, "error": error}
         return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=body, request=request)
 
 
 def _fault(response: httpx2.Response) -> str | None:
-    """Why a response carries no answer to a tool call, although the server took the call."""
+    """Return why a response carries no result of a tool call that the server received."""
     if response.is_server_error:
         return f"the server answered HTTP {response.status_code} {response.reason_phrase}"
     kind = response.headers.get("content-type", "").lower()
@@ -195,11 +197,11 @@ def _is_tool_call(request: httpx2.Request) -> bool:
 
 
 class _TooLarge(Exception):
-    """A body is longer than any we read."""
+    """A body is longer than MAX_RESULT_BYTES."""
 
 
 async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
-    """The same with its whole body at hand. Raises _TooLarge."""
+    """Return the response with its whole body read. Raises _TooLarge."""
     parts: list[bytes] = []
     length = 0
     async for part in response.aiter_bytes():

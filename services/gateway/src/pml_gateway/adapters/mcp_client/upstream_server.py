@@ -1,4 +1,4 @@
-"""One MCP server as the gateway keeps it: connected anew as long as it lives, called by many."""
+"""One upstream MCP server: keeps a connection to it, and shares that among calls."""
 
 import asyncio
 import logging
@@ -12,15 +12,15 @@ from mcp import Client
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.connection import Limits, Link
+from pml_gateway.adapters.mcp_client.availability import Availability
+from pml_gateway.adapters.mcp_client.connection import Limits, UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import (
-    TOOK_EFFECT,
+    EFFECT_UNKNOWN,
     NotConnected,
     Refused,
-    in_words,
+    describe,
     outcome_of_error,
 )
-from pml_gateway.adapters.mcp_client.presence import Presence
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
@@ -29,16 +29,17 @@ from pml_gateway.ports import ServerStatus
 
 log = logging.getLogger(__name__)
 
-_LEFT_WITHIN_S = 1.0
-"""For a connection whose server takes no calls to be left by the calls that it still has."""
+_IDLE_WITHIN_S = 1.0
+"""Time for the calls under way on a connection whose server refuses calls."""
 
 OnTools = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[None]]
 
 
-class McpServer:
+class UpstreamServer:
     """An owner task connects and reconnects; callers share its connection.
 
-    The SDK's connections are bound to the task that entered them: no other task enters or leaves.
+    The SDK's connections are bound to the task that entered them: only the owner task enters and
+    leaves them.
     """
 
     def __init__(
@@ -57,24 +58,24 @@ class McpServer:
         self._limits = limits
         self._on_tools = on_tools
         self._warnings: tuple[str, ...] = ()
-        self._presence = Presence(name, limits)
+        self._availability = Availability(name, limits)
         self._announced = False
-        self._news = asyncio.Event()
-        self._link: Link | None = None
+        self._tools_changed = asyncio.Event()
+        self._connection: UpstreamConnection | None = None
         self._slots = asyncio.Semaphore(limits.concurrency)
         self._requests: set[asyncio.Task[ToolOutcome]] = set()
         self._timeouts_in_row = 0
-        self._life = anyio.CancelScope()
+        self._lifetime = anyio.CancelScope()
         self._owner: asyncio.Task[None] | None = None
 
     @property
     def status(self) -> ServerStatus:
-        """How it stands now."""
+        """Its present status."""
         return ServerStatus(
-            state=self._presence.state,
-            error=self._presence.error,
+            state=self._availability.state,
+            error=self._availability.error,
             tools=len(self.tools),
-            since=self._presence.since,
+            since=self._availability.since,
             hints_trusted=trusts_hints(self._server),
             warnings=self._warnings,
             announced=self._announced,
@@ -82,11 +83,11 @@ class McpServer:
 
     def start(self) -> None:
         """Begin to connect, in the background."""
-        self._owner = asyncio.create_task(self._own(), name=f"mcp-{self.name}")
+        self._owner = asyncio.create_task(self._stay_connected(), name=f"mcp-{self.name}")
 
     async def settled(self) -> None:
-        """Wait for the end of an attempt to connect that is under way."""
-        await self._presence.settled()
+        """Wait until no attempt to connect is under way."""
+        await self._availability.settled()
 
     async def reach(self, timeout_s: float) -> None:
         """Wait until it can be called; see `ports.ToolServers`."""
@@ -95,9 +96,9 @@ class McpServer:
                 await self._connected()
 
     async def close(self) -> None:
-        """Disconnect; a child process is gone when this returns."""
-        self._presence.close("the gateway is shutting down")
-        self._life.cancel()
+        """Disconnect; a child process has ended when this returns."""
+        self._availability.close("the gateway is shutting down")
+        self._lifetime.cancel()
         if self._owner is not None:
             await self._owner
         await asyncio.gather(*self._requests, return_exceptions=True)
@@ -122,18 +123,18 @@ class McpServer:
         if not sent:
             why = {
                 "connecting": "is still connecting",
-                "failed": f"is not connected ({self._presence.error})",
-                "ready": f"had no time for {tool!r}",
-            }[self._presence.state]
+                "failed": f"is not connected ({self._availability.error})",
+                "ready": f"was busy and did not get to {tool!r}",
+            }[self._availability.state]
             message = f"MCP server {self.name!r} {why} after {timeout_s:g} s; nothing was called"
             return NotSent(status="timeout", message=message)
         self._timeouts_in_row += 1
-        if self._link and self._timeouts_in_row >= self._limits.suspect_after:
-            self._link.suspect()
+        if self._connection and self._timeouts_in_row >= self._limits.suspect_after:
+            self._connection.probe()
         message = f"{self.name}:{tool} did not answer within {timeout_s:g} s; it was cancelled"
         if self._repeatable(tool):
             return ToolOutcome(status="timeout", message=message)
-        return ToolOutcome(status="unknown", message=f"{message}, {TOOK_EFFECT}")
+        return ToolOutcome(status="unknown", message=f"{message}, {EFFECT_UNKNOWN}")
 
     def _repeatable(self, name: str) -> bool:
         return repeatable(next((tool for tool in self.tools if tool.name == name), None))
@@ -141,8 +142,8 @@ class McpServer:
     async def _request(
         self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
     ) -> ToolOutcome:
-        """One call; made again where the server certainly never saw it, for as long as an absence
-        of the server is waited for, and once at least."""
+        """Make one call; again if the server certainly never received it, at least once and for up
+        to `absence_s`."""
         until = time.monotonic() + self._limits.absence_s
         refusals = 0
         async with self._slots:
@@ -166,85 +167,88 @@ class McpServer:
     async def _attempt(
         self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
     ) -> ToolOutcome:
-        """Raises NotConnected, Refused."""
-        link, client = await self._connected()
+        """Send the call once. Raises NotConnected, Refused."""
+        connection, client = await self._connected()
         sent.set()
         try:
-            with link.calling():
+            with connection.calling():
                 result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
             return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
             again = self._repeatable(tool)
-            outcome = outcome_of_error(error, link.notes.fault, repeatable=again)
+            outcome = outcome_of_error(error, connection.transport.fault, repeatable=again)
             if outcome is not None:
                 return outcome
             sent.clear()
-            await link.refused(str(error), _LEFT_WITHIN_S)
+            await connection.close_when_idle(str(error), _IDLE_WITHIN_S)
             raise Refused(str(error)) from error
 
-    async def _connected(self) -> tuple[Link, Client]:
-        """A connection that can be used, waited for while the server may come back. Raises
+    async def _connected(self) -> tuple[UpstreamConnection, Client]:
+        """Return a usable connection, waiting while the server may come back. Raises
         NotConnected."""
-        asked = self._presence.ask()
+        demand = self._availability.demand()
         while True:
-            link = self._link
-            if link is not None:
-                await link.trusted()
-                if link.client is not None and not link.notes.ended.is_set():
-                    return link, link.client
-            await self._presence.change(asked)
+            connection = self._connection
+            if connection is not None:
+                await connection.probed()
+                if connection.client is not None and not connection.transport.ended.is_set():
+                    return connection, connection.client
+            await self._availability.wait_for_change(demand)
 
-    async def _own(self) -> None:
+    async def _stay_connected(self) -> None:
         failures = 0
-        with self._life:
+        with self._lifetime:
             async with anyio.create_task_group() as companions:
                 companions.start_soon(self._announce)
                 while True:
-                    lasted_s, reason = await self._hold_one()
+                    lasted_s, reason = await self._run_connection()
                     failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
                     was_ready = lasted_s > 0
                     again_soon = was_ready and failures <= 1
-                    self._presence.ended(reason, was_ready=was_ready, again_soon=again_soon)
-                    await self._presence.pause(failures)
+                    self._availability.set_ended(reason, was_ready=was_ready, again_soon=again_soon)
+                    await self._availability.pause(failures)
 
-    async def _hold_one(self) -> tuple[float, str]:
-        """One connection from start to end: the seconds it could be used, and why it ended."""
-        link = Link(self.name, self._server, self._environment, self._limits)
+    async def _run_connection(self) -> tuple[float, str]:
+        """Run one connection from start to end; return the seconds it could be used, and why it
+        ended."""
+        connection = UpstreamConnection(self.name, self._server, self._environment, self._limits)
         ready_at = math.inf
 
         def on_ready() -> None:
             nonlocal ready_at
             ready_at = time.monotonic()
-            self._link = link
+            self._connection = connection
             self._timeouts_in_row = 0
             on_tools()
-            self._presence.ready()
+            self._availability.set_ready()
 
         def on_tools() -> None:
-            self.tools, self._warnings = link.tools, link.warnings
-            self._news.set()
+            self.tools, self._warnings = connection.tools, connection.warnings
+            self._tools_changed.set()
 
         def on_end() -> None:
-            self._link = None
-            self._presence.lost(link.end_reason or link.notes.fault or None)
+            self._connection = None
+            self._availability.set_lost(connection.end_reason or connection.transport.fault or None)
 
         try:
-            await link.hold(on_ready, on_tools, on_end)
-            reason = link.end_reason or link.notes.fault or "it closed the connection"
+            await connection.run(on_ready, on_tools, on_end)
+            reason = (
+                connection.end_reason or connection.transport.fault or "it closed the connection"
+            )
         except Exception as error:
             log.debug("%s: connection ended", self.name, exc_info=True)
-            reason = link.notes.fault or in_words(error)
-        words = link.notes.last_words
-        told = f"{reason} ({words})" if words and words not in reason else reason
-        return max(0.0, time.monotonic() - ready_at), told
+            reason = connection.transport.fault or describe(error)
+        output = connection.transport.last_output
+        full = f"{reason} ({output})" if output and output not in reason else reason
+        return max(0.0, time.monotonic() - ready_at), full
 
     async def _announce(self) -> None:
-        """Tell the tools to whoever listens; what it could not take is told again, newest first."""
+        """Pass each new listing to `on_tools`; after a failure, retry with the newest."""
         failures = 0
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._tools_changed.wait()
+            self._tools_changed.clear()
             try:
                 await self._on_tools(self.name, self.tools)
                 self._announced = True
@@ -252,5 +256,5 @@ class McpServer:
             except Exception:
                 log.exception("%s: its tools could not be announced; trying again", self.name)
                 failures += 1
-                self._news.set()
+                self._tools_changed.set()
                 await asyncio.sleep(self._limits.retry_delay_s(failures))

@@ -1,56 +1,56 @@
-"""Where callers of this process wait for their workflows, whichever process finishes them."""
+"""Notifies callers of this process of their workflows, whichever process advances them."""
 
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from uuid import UUID
 
+from typing_extensions import override
+
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.ports import Notifier, Waiter
 
 
-class MemoryWaiter:
-    """See `ports.Waiter`."""
-
-    def __init__(self, room: "MemoryNotifier") -> None:
-        self._room = room
-        self._bell = asyncio.Event()
-        self._told: Workflow | None = None
+class MemoryWaiter(Waiter):
+    def __init__(self, notifier: "MemoryNotifier") -> None:
+        self._notifier = notifier
+        self._woken = asyncio.Event()
+        self._latest: Workflow | None = None
 
     @property
+    @override
     def over(self) -> bool:
-        """See `ports.Waiter`."""
-        return self._room.closed
+        return self._notifier.closed
 
+    @override
     async def wait(self, timeout_s: float) -> Workflow | None:
-        """See `ports.Waiter`."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._bell.wait()
+                await self._woken.wait()
         except TimeoutError:
             pass
-        self._bell.clear()
-        told, self._told = self._told, None
-        return told
+        self._woken.clear()
+        latest, self._latest = self._latest, None
+        return latest
 
-    def ring(self, workflow: Workflow | None) -> None:
-        """Wake whoever waits."""
-        self._told = workflow or self._told
-        self._bell.set()
+    def wake(self, workflow: Workflow | None) -> None:
+        """End the wait, with the workflow if it is at hand."""
+        self._latest = workflow or self._latest
+        self._woken.set()
 
 
-class MemoryNotifier:
-    """See `ports.Notifier`; told by this process's own handlers, and by the bus what happens in
-    others."""
+class MemoryNotifier(Notifier):
+    """Notified by this process's own handlers, and by the bus of changes in others."""
 
     def __init__(self) -> None:
         self.closed = False
         self._waiting: dict[tuple[Scope, UUID], set[MemoryWaiter]] = {}
 
+    @override
     @contextmanager
     def subscribe(self, scope: Scope, workflow_id: UUID) -> Generator[MemoryWaiter]:
-        """See `ports.Notifier`."""
         key, waiter = (scope, workflow_id), MemoryWaiter(self)
         self._waiting.setdefault(key, set()).add(waiter)
         try:
@@ -60,23 +60,23 @@ class MemoryNotifier:
             if not self._waiting[key]:
                 del self._waiting[key]
 
+    @override
     def notify(self, workflow: Workflow) -> None:
-        """See `ports.Notifier`."""
         for waiter in self._waiting.get((workflow.scope, workflow.workflow_id), ()):
-            waiter.ring(workflow)
+            waiter.wake(workflow)
 
     def is_awaited(self, scope: Scope, workflow_id: str) -> bool:
-        """Whether somebody waits for this workflow."""
+        """Whether a caller waits for this workflow."""
         return (scope, UUID(workflow_id)) in self._waiting
 
     async def on_message(self, message: WorkflowFinished | ApprovalRequested) -> None:
-        """Wake whoever waits for this workflow."""
+        """Wake the callers that wait for this workflow."""
         for waiter in self._waiting.get((message.scope, message.workflow_id), ()):
-            waiter.ring(None)
+            waiter.wake(None)
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waiting."""
         self.closed = True
         for waiting in self._waiting.values():
             for waiter in waiting:
-                waiter.ring(None)
+                waiter.wake(None)

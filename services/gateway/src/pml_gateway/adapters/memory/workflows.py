@@ -1,60 +1,60 @@
-"""Workflows and the outbox in memory; the twin of the Postgres stores, under the same suite."""
+"""Workflows and the outbox in memory; pass the same contract suite as the Postgres stores."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from typing_extensions import override
+
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.ports import Outgoing, Taken
+from pml_gateway.ports import Outbox, Outgoing, Taken, WorkflowStore
 
 
-class MemoryOutbox:
-    """See `ports.Outbox`; what was put is due at once."""
+class MemoryOutbox(Outbox):
+    """Messages are due as soon as they are put."""
 
     def __init__(self) -> None:
         self.kept: dict[UUID, Outgoing] = {}
         self._claimed: set[UUID] = set()
 
     def put(self, message: Message, traceparent: str | None) -> None:
-        """Keep a message with the change that calls for it."""
+        """Add a message; `traceparent` is its trace context."""
         self.kept[message.message_id] = Outgoing(message, traceparent)
         self._claimed.discard(message.message_id)
 
+    @override
     async def claim(self, limit: int) -> Sequence[Outgoing]:
-        """See `ports.Outbox`."""
         due = [key for key in self.kept if key not in self._claimed][:limit]
         self._claimed.update(due)
         return [self.kept[key] for key in due]
 
+    @override
     async def drop(self, message_ids: Sequence[UUID]) -> None:
-        """See `ports.Outbox`."""
         for key in message_ids:
             self.kept.pop(key, None)
 
 
-class MemoryWorkflowStore:
-    """See `ports.WorkflowStore`."""
-
+class MemoryWorkflowStore(WorkflowStore):
     def __init__(self) -> None:
         self.outbox = MemoryOutbox()
         self.kept: dict[tuple[Scope, UUID], Workflow] = {}
         self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
 
+    @override
     async def accept(self, workflow: Workflow) -> Workflow | None:
-        """See `ports.WorkflowStore`."""
         known = self.kept.setdefault((workflow.scope, workflow.workflow_id), workflow)
         if known is not workflow:
             return known
         self.outbox.put(workflow.requested, workflow.traceparent)
         return None
 
+    @override
     async def step_once(
         self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Taken | None:
-        """See `ports.WorkflowStore`."""
         before = self.kept.get((cause.scope, workflow_id))
         if before is None:
             return None
@@ -67,10 +67,10 @@ class MemoryWorkflowStore:
             self._handled[cause.event_id, consumer] = effects
         return Taken(effects, after)
 
+    @override
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
-        """See `ports.WorkflowStore`."""
         before = self.kept.get((scope, workflow_id))
         if before is None:
             return None
@@ -80,20 +80,20 @@ class MemoryWorkflowStore:
             self.outbox.put(message, after.traceparent)
         return after, effects
 
+    @override
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        """See `ports.WorkflowStore`."""
         return self.kept.get((scope, workflow_id))
 
+    @override
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
-        """See `ports.WorkflowStore`."""
         own = [workflow for (owner, _), workflow in self.kept.items() if owner == scope]
         own.sort(key=lambda workflow: workflow.workflow_id)
         own.sort(key=lambda workflow: workflow.requested.requested_at, reverse=True)
         listed = tuple(summary_of(workflow) for workflow in own[offset : offset + limit])
         return WorkflowPage(workflows=listed, total=len(own))
 
+    @override
     async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
-        """See `ports.WorkflowStore`."""
         found = [
             (workflow.due_at, workflow.workflow_id, workflow)
             for (owner, _), workflow in self.kept.items()
@@ -103,8 +103,8 @@ class MemoryWorkflowStore:
         page = [workflow for _, _, workflow in found[offset : offset + limit]]
         return approvals_of(page, len(found))
 
+    @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        """See `ports.WorkflowStore`."""
         found = [
             (workflow.due_at, key)
             for key, workflow in self.kept.items()

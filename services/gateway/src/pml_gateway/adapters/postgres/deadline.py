@@ -1,4 +1,4 @@
-"""Answering in time although Postgres does not."""
+"""Deadlines of Postgres operations."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 async def with_deadline(work: Coroutine[object, object, T], patience_s: float) -> T:
-    """What `work` returns. Raises StorageUnavailable once `patience_s` seconds have passed.
+    """Return the result of `work`. Raises StorageUnavailable after `patience_s` seconds.
 
-    A cancelled statement may itself wait for a server that hangs, so nobody waits for that.
+    The cancellation of a statement may itself block on a hanging server, so it is not awaited.
     """
     task = asyncio.ensure_future(work)
     try:

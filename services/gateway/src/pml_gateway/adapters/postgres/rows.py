@@ -1,4 +1,4 @@
-"""Rows of schema `gateway` as values, and back."""
+"""Converts rows of schema `gateway` to values and back."""
 
 from typing import TypeVar
 from uuid import UUID
@@ -13,7 +13,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.grant import Grant
-from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import scope_columns
 from pml_gateway.domain.api.responses import STATUS
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.api.views import WorkflowSummary
@@ -26,27 +26,22 @@ C = TypeVar("C", bound=Contract)
 
 
 class UnreadableRow(Exception):
-    """A row holds what this version cannot read."""
+    """A row has content that this version cannot read."""
 
 
-def key_of(scope: Scope) -> tuple[str, str]:
-    """The columns that every key begins with."""
-    return scope.org, scope.project
-
-
-def parsed(model: type[C], text: str | None) -> C | None:
-    """What a json column holds, if anything."""
+def from_json(model: type[C], text: str | None) -> C | None:
+    """Parse a json column; None if it is null."""
     return None if text is None else model.model_validate_json(text)
 
 
-def printed(value: Contract | None) -> str | None:
-    """What a json column is to hold."""
+def to_json(value: Contract | None) -> str | None:
+    """Return the content of a json column; None is null."""
     return None if value is None else value.model_dump_json()
 
 
 def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
-    """A row of `workflow`, with its approval."""
-    run, error = parsed(RunFinished, row["run"]), parsed(WorkflowError, row["error"])
+    """Build a workflow from a row of `workflow` and its approval."""
+    run, error = from_json(RunFinished, row["run"]), from_json(WorkflowError, row["error"])
     if run is not None:
         result = _JSON.validate_json(row["result"])
         run = run.model_copy(update={"result": result, "error": error})
@@ -58,9 +53,9 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
         due_at=row["due_at"],
         traceparent=row["traceparent"],
         state=row["state"],
-        analysis=parsed(ExecutionAnalyzed, row["analysis"]),
+        analysis=from_json(ExecutionAnalyzed, row["analysis"]),
         approval=approval,
-        grant=parsed(Grant, row["granted"]),
+        grant=from_json(Grant, row["granted"]),
         run=run,
         error=error if run is None else None,
         finished_at=row["finished_at"],
@@ -68,33 +63,33 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
 
 
 def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
-    """The key of a workflow and what a step may change; an analysis or a grant that is kept already
-    is null."""
+    """Return the key of a workflow and the columns that a step may change; an analysis or a grant
+    that is stored already is null."""
     analysis, run = after.analysis, after.run
     return (
-        *key_of(after.scope),
+        *scope_columns(after.scope),
         after.workflow_id,
         after.state,
-        None if analysis is before.analysis else printed(analysis),
+        None if analysis is before.analysis else to_json(analysis),
         analysis.capability.capability_id if analysis else None,
         after.approval.approval_id if after.approval else None,
         run.model_dump_json(exclude={"result", "error"}) if run else None,
         _JSON.dump_json(run.result).decode() if run else None,
-        printed(run.error if run else after.error),
+        to_json(run.error if run else after.error),
         after.due_at,
         after.finished_at,
-        None if after.grant is before.grant else printed(after.grant),
+        None if after.grant is before.grant else to_json(after.grant),
     )
 
 
 def workflow_now(row: asyncpg.Record) -> Workflow:
-    """A row of the view `workflow_now`."""
+    """Build a workflow from a row of the view `workflow_now`."""
     asked = row["approval_id"] is not None
     return workflow_of(row, approval_of(row["approval_id"], row) if asked else None)
 
 
 def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
-    """The columns of an approval."""
+    """Build an approval from the columns of its row."""
     return Approval(
         approval_id=approval_id,
         requested_at=row["asked_at"],
@@ -103,7 +98,7 @@ def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
         decided_by=row["decided_by"],
         decided_at=row["decided_at"],
         reason=row["reason"],
-        parked=parsed(WorkflowParked, row["parked"]),
+        parked=from_json(WorkflowParked, row["parked"]),
         shown=_shown_of(row),
     )
 
@@ -114,7 +109,7 @@ def _shown_of(row: asyncpg.Record) -> ShownToApprover | None:
 
 
 def summary_of(row: asyncpg.Record) -> WorkflowSummary:
-    """A row of `list-workflows`."""
+    """Build a summary from a row of `list-workflows`."""
     requested = ExecutionRequested.model_validate_json(row["requested"])
     return WorkflowSummary(
         workflow_id=row["workflow_id"],
@@ -123,7 +118,7 @@ def summary_of(row: asyncpg.Record) -> WorkflowSummary:
         name=requested.name,
         principal=requested.principal,
         capability_id=row["capability_id"],
-        error=parsed(WorkflowError, row["error"]),
+        error=from_json(WorkflowError, row["error"]),
         dry_run=requested.dry_run is not None,
         created_at=row["created_at"],
         finished_at=row["finished_at"],
@@ -131,10 +126,10 @@ def summary_of(row: asyncpg.Record) -> WorkflowSummary:
 
 
 def message_of(row: asyncpg.Record) -> Message:
-    """The message in a row of `outbox`. Raises UnreadableRow."""
+    """Return the message in a row of `outbox`. Raises UnreadableRow."""
     model = _MODELS.get(row["message"])
     if model is None:
-        raise UnreadableRow(f"nobody knows messages {row['message']}")
+        raise UnreadableRow(f"there is no message type {row['message']}")
     try:
         return model.model_validate_json(row["content"])
     except ValidationError as error:
@@ -144,6 +139,6 @@ def message_of(row: asyncpg.Record) -> Message:
 
 
 def outgoing_columns(message: Message) -> tuple[object, ...]:
-    """The columns of a message in `outbox`, from its id to its content."""
+    """Return the columns of a message in `outbox`, from its id to its content."""
     name = catalog.type_of(message).name
-    return (message.message_id, *key_of(message.scope), name, message.model_dump_json())
+    return (message.message_id, *scope_columns(message.scope), name, message.model_dump_json())

@@ -1,4 +1,4 @@
-"""MCP servers that a program names before anybody knows their tools."""
+"""MCP servers that a program names before they have listed their tools."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ _IN_A_NAME = "[A-Za-z0-9_-]"
 
 
 def named_in(program: str, servers: Iterable[str]) -> Sequence[str]:
-    """The servers whose names stand in a program's text; rather too many than too few."""
+    """Return the servers whose names occur in a program's text; rather too many than too few."""
     return [
         name
         for name in servers
@@ -21,7 +21,7 @@ def named_in(program: str, servers: Iterable[str]) -> Sequence[str]:
 def with_absent(
     error: WorkflowError, rejection: AnalysisRejected, absent: Sequence[str]
 ) -> WorkflowError:
-    """The error of a program that cannot run, with what is known of absent servers that it
+    """Return the error of a rejected program, with what is known of the absent servers that it
     names."""
     if rejection.kind != "rejected" or not absent:
         return error

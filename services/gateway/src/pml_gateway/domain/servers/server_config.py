@@ -1,4 +1,4 @@
-"""The `mcpServers` file: which MCP servers there are and how to reach them (F7)."""
+"""The `mcpServers` file: the configured MCP servers and their connections (F7)."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from pml_common.contracts.tool import JsonObject
 
 SERVER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 RESERVED_NAMES = frozenset({"cap", "dns", "learn", "meta", "pml"})
-"""Heads of our own tool ids."""
+"""Prefixes of PML's own tool ids."""
 
 PASSED_ON = (
     "LANG",
@@ -39,14 +39,14 @@ PASSED_ON = (
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",
 )
-"""What a server that runs here needs to reach what the gateway reaches. Nothing else of the
-gateway's environment is handed on: its secrets are not a server's business."""
+"""Variables that a stdio server needs to reach what the gateway reaches. Nothing else of the
+gateway's environment is passed on, so that no server gets its secrets."""
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class ServersInvalid(ValueError):
-    """The file cannot be used; `faults` say which entry and field, and what is wrong there."""
+    """The file is invalid; `faults` name the entry, the field and the fault."""
 
     def __init__(self, faults: tuple[str, ...]) -> None:
         super().__init__("; ".join(faults))
@@ -69,12 +69,12 @@ class _Entry(BaseModel):
 
     @property
     def ignored_fields(self) -> tuple[str, ...]:
-        """Fields of other programs' making, without effect here."""
+        """Fields of other programs, without effect here."""
         return tuple(sorted(self.model_extra or {}))
 
 
 class StdioServer(_Entry):
-    """A server that runs as our child; `env` is added to what PASSED_ON lets through."""
+    """A server that runs as a child process; `env` is added to the variables in PASSED_ON."""
 
     type: Literal["stdio"] = "stdio"
     command: Annotated[str, Field(min_length=1)]
@@ -84,7 +84,7 @@ class StdioServer(_Entry):
 
 
 class HttpServer(_Entry):
-    """A server reached by Streamable HTTP; `headers` go with every request."""
+    """A server reached by Streamable HTTP; `headers` are sent with every request."""
 
     type: Literal["http", "streamable-http", "streamableHttp"] = "http"
     url: Annotated[str, AfterValidator(_http_url)]
@@ -95,9 +95,9 @@ ServerConfig = StdioServer | HttpServer
 
 
 def parse_servers(text: str, variables: Mapping[str, str]) -> dict[str, ServerConfig]:
-    """Enabled servers by name; `${NAME}` in any value becomes `variables[NAME]`.
+    """Return the enabled servers by name; `${NAME}` in any value becomes `variables[NAME]`.
 
-    Raises ServersInvalid with every fault there is.
+    Raises ServersInvalid with all faults.
     """
     servers: dict[str, ServerConfig] = {}
     faults: list[str] = []
@@ -114,7 +114,8 @@ def parse_servers(text: str, variables: Mapping[str, str]) -> dict[str, ServerCo
 
 
 def child_environment(server: StdioServer, environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables for a stdio server's process, beside the few every process gets (PATH, HOME…)."""
+    """Return the variables for a stdio server's process, beside the few that every process gets
+    (PATH, HOME…)."""
     return {name: environment[name] for name in PASSED_ON if name in environment} | server.env
 
 

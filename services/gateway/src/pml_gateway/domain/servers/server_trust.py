@@ -1,8 +1,9 @@
-"""Whose hints count (`readOnlyHint`, …): servers that the configuration trusts, and these few.
+"""Trust in servers' hints (`readOnlyHint`, …): those that the configuration trusts, and a few
+well-known ones.
 
-A hint decides what runs unasked, is made again after a crash, is called in a dry run and may be
-cached. A server is known here by the command that fetches or starts it and by the package that it
-names, never by the name it has in the file, which is anybody's choice.
+A hint decides what runs without approval, is called again after a crash, is called in a dry run and
+may be cached. A well-known server is recognised by the command that fetches or starts it and by its
+package, never by its name in the file, which can be anything.
 """
 
 import re
@@ -20,8 +21,8 @@ PYPI: Final[Mapping[str, str]] = {
     "mcp-server-git": "official; marks what reads the repository and what changes it",
     "mcp-server-time": "official; only tells the time",
 }
-"""Package → why its hints are believed. `mcp-server-fetch` is left out on purpose: it reads, but an
-address can carry away what a program has read, so each call is asked about."""
+"""Package → why its hints are trusted. `mcp-server-fetch` is left out on purpose: it reads, but an
+address can exfiltrate what a program has read, so each call needs approval."""
 
 _VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]*")
 """A release or a tag: no address, path or alias (`@npm:other`) that names another package."""
@@ -59,7 +60,7 @@ _MODULE: Final = ("-m",)
 
 
 def trusts_hints(server: ServerConfig) -> bool:
-    """Whether what the server says of its tools counts."""
+    """Whether the server's hints on its tools are trusted."""
     if server.trust is not None:
         return server.trust == "hints"
     if isinstance(server, HttpServer) or _redirected(server.env):
@@ -75,7 +76,7 @@ def _redirected(environment: Mapping[str, str]) -> bool:
 
 
 def _package(starter: _Starter, args: Sequence[str]) -> str | None:
-    """The package that a command starts, without its version; None where it cannot be told."""
+    """Return the package that a command starts, without its version; None if it is not certain."""
     count = len(starter.words)
     if tuple(args[:count]) != starter.words:
         return None
@@ -92,8 +93,8 @@ def _package(starter: _Starter, args: Sequence[str]) -> str | None:
 
 
 def _split(package: str) -> tuple[str, str | None]:
-    """`name` or `name@version`; the name of an npm package may begin with `@`. PyPI's has `==`,
-    too."""
+    """Split `name` or `name@version`; the name of an npm package may begin with `@`. PyPI also has
+    `==`."""
     name, sign, version = package[1:].partition("@")
     if not sign:
         name, sign, version = package[1:].partition("==")
@@ -101,5 +102,5 @@ def _split(package: str) -> tuple[str, str | None]:
 
 
 def _project(name: str) -> str:
-    """The one spelling of a Python package's name."""
+    """Normalise a Python package's name."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,4 +1,4 @@
-"""What a tool's definition holds beside its schema: `_meta` and icons, as MCP lists them."""
+"""The `_meta` and icons of a tool's definition, as MCP lists them."""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -14,14 +14,13 @@ MetaKey = tuple[str, str]
 
 
 def meta_of(tool: JsonObject, unstable: Collection[MetaKey] = ()) -> JsonObject:
-    """A tool's `_meta` without its unstable keys; long texts are told by their digest."""
+    """Return a tool's `_meta` without its unstable keys; long texts become their digest."""
     name = str(tool.get("name"))
     return {key: _short(value) for key, value in _meta(tool).items() if (name, key) not in unstable}
 
 
 def icons_of(tool: JsonObject) -> list[JsonObject]:
-    """A tool's icons without what is not said of them; long texts (`data:` URIs) are told by
-    their digest."""
+    """Return a tool's icons without null fields; long texts (`data:` URIs) become their digest."""
     icons = tool.get("icons")
     found = icons if isinstance(icons, list) else []
     return [
@@ -32,12 +31,12 @@ def icons_of(tool: JsonObject) -> list[JsonObject]:
 
 
 def has_meta(listed: Sequence[JsonObject]) -> bool:
-    """Whether two listings could differ in it."""
+    """Whether any listed tool has `_meta`, in which two listings could differ."""
     return any(_meta(tool) for tool in listed)
 
 
 def unstable_keys(first: Sequence[JsonObject], second: Sequence[JsonObject]) -> set[MetaKey]:
-    """Keys of `_meta` that differ between two listings, of tools that stand in both."""
+    """Return the keys of `_meta` that differ between two listings, of tools that are in both."""
     before = {str(tool.get("name")): _meta(tool) for tool in first}
     return {
         (name, key)
@@ -56,7 +55,7 @@ def _meta(tool: JsonObject) -> JsonObject:
 
 
 def _short(value: JsonValue) -> JsonValue:
-    """The same where nothing in it is long, so that a listing stays small on the bus."""
+    """Replace long texts in a value by their digest, so that a listing stays small on the bus."""
     if isinstance(value, str) and len(value) > _LONGEST:
         return f"sha256:{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()}"
     if isinstance(value, list):

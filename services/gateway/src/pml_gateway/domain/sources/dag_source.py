@@ -1,7 +1,7 @@
-"""A DAG of tool calls as a program: the same road as any other (B9).
+"""Compiles a DAG of tool calls to a program, which then runs like any other (B9).
 
 Tasks that depend on nothing are the first layer, those that depend on them alone the second, and so
-on. The calls of a layer are made side by side.
+on. The calls of a layer are made in parallel.
 """
 
 import json
@@ -51,20 +51,20 @@ class DagTask(_Source):
 
 
 class Dag(_Source):
-    """Calls, and which of them wait for which."""
+    """Calls and their dependencies."""
 
     tasks: Annotated[tuple[DagTask, ...], Field(min_length=1)]
 
 
 class ToolSource(_Source):
-    """One call of one tool: `default_args`, where the caller's arguments say nothing else."""
+    """One call of one tool; the caller's arguments override `default_args`."""
 
     tool_id: ToolId = Field(alias="toolId", description="server:tool")
     default_args: JsonObject = Field(default_factory=dict, alias="defaultArgs")
 
 
 def program_of_tool(source: ToolSource) -> str:
-    """The program that delegates to a tool. Raises InvalidRequest."""
+    """Return the program that calls a tool. Raises InvalidRequest."""
     try:
         defaults = expression(text_of(source.default_args), str)
     except Unreadable as error:
@@ -74,8 +74,8 @@ def program_of_tool(source: ToolSource) -> str:
 
 
 def program_of_dag(dag: Dag) -> str:
-    """The program that makes the calls and gives every task's output by its id. Raises
-    InvalidRequest that names the task and says why."""
+    """Return the program that makes the calls and returns every task's output by its id. Raises
+    InvalidRequest that names the task and the reason."""
     layers = layers_of(dag)
     ordered = [task for layer in layers for task in layer]
     names = {task.id: f"t{number}" for number, task in enumerate(ordered, 1)}
@@ -86,14 +86,14 @@ def program_of_dag(dag: Dag) -> str:
 
 
 def layers_of(dag: Dag) -> list[list[DagTask]]:
-    """The tasks, each in the first layer that comes after all it depends on; in the order given
-    within a layer. Raises InvalidRequest."""
+    """Return the tasks, each in the first layer after all it depends on; in the given order within
+    a layer. Raises InvalidRequest."""
     _check_ids(dag)
     left, layers = {task.id: task for task in dag.tasks}, list[list[DagTask]]()
     while left:
         ready = [task for task in left.values() if not any(one in left for one in task.depends_on)]
         if not ready:
-            raise _unusable(f"its tasks wait for each other: {_circle(left)}")
+            raise _unusable(f"its tasks wait for each other: {_cycle(left)}")
         layers.append(ready)
         for task in ready:
             del left[task.id]
@@ -118,7 +118,7 @@ def _check_ids(dag: Dag) -> None:
 
 
 def _check_references(layers: Sequence[Sequence[DagTask]]) -> None:
-    """A task refers to what has ended for certain: what it depends on, directly or not."""
+    """Check that each task refers only to tasks that it depends on, directly or not."""
     tasks = [task for layer in layers for task in layer]
     bit = {task.id: 1 << number for number, task in enumerate(tasks)}
     before: dict[str, int] = {}
@@ -140,12 +140,12 @@ def _references(task: DagTask) -> list[Reference]:
         raise _unusable(f"task {task.id}: {error}") from None
 
 
-def _circle(left: Mapping[str, DagTask]) -> str:
-    """One circle among tasks of which each waits for another."""
-    way: list[str] = [next(iter(left))]
-    while way.count(way[-1]) == 1:
-        way.append(next(one for one in left[way[-1]].depends_on if one in left))
-    return " waits for ".join(way[way.index(way[-1]) :])
+def _cycle(left: Mapping[str, DagTask]) -> str:
+    """Describe one cycle among tasks of which each waits for another."""
+    path: list[str] = [next(iter(left))]
+    while path.count(path[-1]) == 1:
+        path.append(next(one for one in left[path[-1]].depends_on if one in left))
+    return " waits for ".join(path[path.index(path[-1]) :])
 
 
 def _call(task: DagTask, names: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""A run as a DAG: what waited for what, by the times of its calls, and what was handed on (B9)."""
+"""A run as a DAG: dependencies from the times of its calls, references from their values (B9)."""
 
 import json
 import re
@@ -29,8 +29,8 @@ _ID_CHARACTERS: Final = re.compile(r"[^\[\]]+")
 
 
 class DagView(Contract):
-    """A run as a DAG: with `dag` and `args` it can be asked for again. `left_out` are the calls
-    that failed; `dag` is None where none succeeded."""
+    """A run as a DAG: `dag` and `args` make a request for it. `left_out` are the calls that failed;
+    `dag` is None if none succeeded."""
 
     workflow_id: UUID
     dag: Dag | None
@@ -39,7 +39,7 @@ class DagView(Contract):
 
 
 @dataclass(frozen=True)
-class _Made:
+class _TimedCall:
     """A call, the id of its task, and when it ended, in milliseconds."""
 
     id: str
@@ -56,11 +56,11 @@ def view_of(
     structure: StaticStructure | None,
     args: JsonObject,
 ) -> DagView:
-    """The calls of a run as a DAG; `args` are what it was given. Calls whose times overlap are
+    """Build the DAG of a run's calls; `args` are the run's arguments. Calls whose times overlap are
     parallel. An argument that the program took from an earlier output, or from `args`, becomes a
-    reference where the very value is found there."""
+    reference if exactly this value is found there."""
     ordered = sorted(calls, key=lambda call: call.started_at)
-    made = [_Made(_id(call, number), call) for number, call in enumerate(ordered, 1)]
+    made = [_TimedCall(_id(call, number), call) for number, call in enumerate(ordered, 1)]
     good = [one for one in made if one.call.success]
     nodes = structure.nodes if structure else ()
     arguments = {node.id: node.arguments for node in nodes if isinstance(node, TaskNode)}
@@ -79,12 +79,12 @@ def view_of(
 def _id(call: TaskResult, number: int) -> str:
     try:
         return _ID.validate_python(f"{call.node_id}.{call.occurrence}")
-    except ValidationError:  # programs choose the names of tools that only the run can tell
+    except ValidationError:  # programs choose the names of tools in dynamic calls
         return f"task{number}"
 
 
 def _task(
-    made: _Made, earlier: Sequence[_Made], known: Mapping[str, Argument], args: JsonObject
+    made: _TimedCall, earlier: Sequence[_TimedCall], known: Mapping[str, Argument], args: JsonObject
 ) -> DagTask:
     ended = [one for one in earlier if one.ended_at <= made.call.started_at]
     given = {
@@ -98,9 +98,9 @@ def _task(
     )
 
 
-def _nearest(ended: Sequence[_Made]) -> list[_Made]:
-    """Of all that had ended, what no other of them waited for: the last to start, and what ended
-    after that."""
+def _nearest(ended: Sequence[_TimedCall]) -> list[_TimedCall]:
+    """Return the ended calls that no other of them waited for: the last to start, and those that
+    ended after that."""
     if not ended:
         return []
     last = ended[-1]
@@ -108,9 +108,9 @@ def _nearest(ended: Sequence[_Made]) -> list[_Made]:
 
 
 def _value(
-    value: JsonValue, argument: Argument | None, ended: Sequence[_Made], args: JsonObject
+    value: JsonValue, argument: Argument | None, ended: Sequence[_TimedCall], args: JsonObject
 ) -> JsonValue:
-    """The value, or a reference to where the program took it from."""
+    """Return the value, or a reference to its source."""
     match argument, value:
         case ReferenceArgument(), _:
             found = _output(value, argument, ended)
@@ -126,9 +126,10 @@ def _value(
 
 
 def _output(
-    value: JsonValue, argument: ReferenceArgument, ended: Sequence[_Made]
+    value: JsonValue, argument: ReferenceArgument, ended: Sequence[_TimedCall]
 ) -> Reference | None:
-    """The latest output of the node that the argument names, if the value is there."""
+    """Return a reference to the latest output of the node that the argument names, if the value is
+    there."""
     path = path_of(argument.expression)
     made = [one for one in ended if one.call.node_id == argument.node_id]
     if path is None or not made:
@@ -141,6 +142,7 @@ def _output(
 
 
 def _same(reference: Reference, there: JsonValue, value: JsonValue) -> Reference | None:
-    """Equal as JSON, where 1 is not True; and a name that a reference can hold."""
+    """Return the reference if the values are equal as JSON (1 is not True) and a reference can hold
+    its name."""
     equal = json.dumps(there, sort_keys=True) == json.dumps(value, sort_keys=True)
     return reference if equal and _ID_CHARACTERS.fullmatch(reference.name) else None

@@ -1,6 +1,6 @@
-"""Values in a DAG: JSON, in which a string may stand for what a task gave or the caller handed in.
+"""Values in a DAG: JSON, in which a string may refer to a task's output or the DAG's input.
 
-`$OUTPUT[id]` is a task's output and `$INPUT[name]` an argument of the whole; a path may follow:
+`$OUTPUT[id]` is a task's output and `$INPUT[name]` an argument of the DAG; a path may follow:
 `$OUTPUT[list].items[0].name`, `$OUTPUT[list]["odd name"]`. Only a whole string is a reference, and
 `$$` at a string's beginning is one `$`: `$$OUTPUT[list]` is text.
 """
@@ -21,16 +21,16 @@ _HEAD: Final = re.compile(r"\$(OUTPUT|INPUT)\[([^\[\]]+)\]")
 _STEP: Final = re.compile(r'\.([A-Za-z_$][\w$]*)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\]', re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 FORBIDDEN: Final = "__proto__"
-"""In TypeScript a field of this name is no field."""
+"""In TypeScript a field of this name sets the prototype."""
 
 
 class Unreadable(ValueError):
-    """A value that cannot be meant so; the text says which and why."""
+    """A value that is not valid; the message names it and the reason."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a string stands for."""
+    """A reference to a task's output or the DAG's input, and a path in it."""
 
     kind: Literal["OUTPUT", "INPUT"]
     name: str
@@ -41,7 +41,7 @@ class Reference:
 
 
 def read(text: str) -> Reference | None:
-    """The reference that a string is, or None where it is text. Raises Unreadable."""
+    """Parse a string as a reference; None if it is text. Raises Unreadable."""
     if not text.startswith(_BEGINS):
         return None
     head = _HEAD.match(text)
@@ -56,7 +56,7 @@ def read(text: str) -> Reference | None:
 
 
 def read_path(text: str) -> Path | None:
-    """`.items[0]["odd name"]` as its steps; None where it is no path."""
+    """Parse `.items[0]["odd name"]` into its steps; None if it is not a path."""
     steps: list[str | int] = []
     while text:
         found = _STEP.match(text)
@@ -71,13 +71,13 @@ def read_path(text: str) -> Path | None:
 
 
 def path_of(code: str) -> Path | None:
-    """The path in an expression that is a variable and a path; None where it is none."""
+    """Return the path in an expression that is a variable and a path; else None."""
     name = _NAME.match(code)
     return None if name is None else read_path(code[name.end() :])
 
 
 def path_text(path: Path) -> str:
-    """A path as it is written, in a reference and in TypeScript alike."""
+    """Write a path, as in references and in TypeScript."""
     return "".join(
         f".{step}" if isinstance(step, str) and _NAME.fullmatch(step) else f"[{json.dumps(step)}]"
         for step in path
@@ -85,7 +85,7 @@ def path_text(path: Path) -> str:
 
 
 def at(value: JsonValue, path: Path) -> JsonValue:
-    """What lies at the end of a path. Raises LookupError."""
+    """Return the value at the end of a path. Raises LookupError."""
     for step in path:
         value = _within(value, step)
     return value
@@ -102,7 +102,7 @@ def _within(value: JsonValue, step: str | int) -> JsonValue:
 
 
 def references(value: JsonValue) -> Iterator[Reference]:
-    """Every reference in a value, in order. Raises Unreadable."""
+    """Yield every reference in a value, in order. Raises Unreadable."""
     if isinstance(value, str):
         found = read(value)
         if found is not None:
@@ -116,7 +116,7 @@ def references(value: JsonValue) -> Iterator[Reference]:
 
 
 def text_of(value: JsonValue) -> JsonValue:
-    """A value that is meant as it stands, with its strings kept from being references."""
+    """Escape the strings of a literal value that would otherwise be references."""
     if isinstance(value, str):
         return f"${value}" if value.startswith(_ESCAPED) else value
     if isinstance(value, list):
@@ -127,8 +127,8 @@ def text_of(value: JsonValue) -> JsonValue:
 
 
 def expression(value: JsonValue, named: Callable[[Reference], str]) -> str:
-    """A value in TypeScript; `named` tells what holds the root of a reference. Raises
-    Unreadable."""
+    """Write a value in TypeScript; `named` returns the variable that holds a reference's root.
+    Raises Unreadable."""
     if isinstance(value, str):
         found = read(value)
         if found is None:

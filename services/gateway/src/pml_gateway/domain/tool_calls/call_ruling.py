@@ -1,4 +1,4 @@
-"""Whether a tool call of a run may be made (B7): the gateway's side of what a grant binds."""
+"""Rulings on tool calls of a run (B7): the gateway's enforcement of its grant."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow_state import Workflow
 
 MOST_KEPT: Final = 8 * 2**20
-"""Characters of results that are kept of one run, to compare references with."""
+"""Characters of results that are kept per run, to compare references with."""
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """Why a call is not made: the grant does not cover it, or a person may be asked about it."""
+    """Why a call is not made: it is refused, or a person may be asked to approve it."""
 
     status: Literal["refused", "ask"]
     why: str
@@ -28,7 +28,7 @@ class Ruling:
 
 @dataclass
 class Run:
-    """A run that goes on, as its calls are compared with it: its grant, and the results of its
+    """An active run, with what its calls are checked against: its grant, and the results of its
     calls so far, by node."""
 
     grant: Grant
@@ -39,14 +39,15 @@ class Run:
     kept: int = 0
 
     def keep(self, node_id: str, result: JsonValue, size: int) -> None:
-        """Keep a result where calls may be compared with it; what is too much is looked up."""
+        """Keep a result if calls may be compared with it; what exceeds the bound is looked up in
+        the ledger."""
         if self.grant.bound and self.kept + size <= MOST_KEPT:
             self.kept += size
             self.results.setdefault(node_id, []).append(result)
 
 
 def run_of(workflow: Workflow) -> Run | None:
-    """The run of a workflow; None where it does not go on."""
+    """Return the active run of a workflow; None without one."""
     grant = workflow.grant
     if workflow.state != "running" or workflow.error is not None or grant is None:
         return None
@@ -56,7 +57,7 @@ def run_of(workflow: Workflow) -> Run | None:
 
 @dataclass(frozen=True)
 class Listed:
-    """A tool as its server lists it now: None where it does not."""
+    """A tool as its server lists it now; None if it does not."""
 
     tool: ToolDefinition | None
     definition_hash: str | None
@@ -69,12 +70,12 @@ def ruling(
     present: Policy,
     results: Callable[[str], Sequence[JsonValue]],
 ) -> Ruling | None:
-    """Why a call of a run is not made, or None."""
+    """Return why a call of a run is not made, or None if it may be."""
     made = ActualCall(call.node_id, call.occurrence, call.tool, call.args, args_hash(call.args))
     granted = run.binding.definition_hash(made)
     why = _not_as_granted(run, call, listed, granted)
     if why is not None or listed.tool is None:
-        return Ruling("refused", why or f"{call.tool} is not there any more")
+        return Ruling("refused", why or f"{call.tool} is no longer listed")
     policies = (run.policy,) if run.policy == present else (run.policy, present)
     verdicts = Verdicts(policies, {call.tool: listed.tool})
     verdict, reason = verdicts.on(call.tool, call.args, is_all=True) or ("deny", "")
@@ -85,15 +86,15 @@ def ruling(
     if verdict == "allow" and not run.binding.is_source(made):
         return None
     if verdict == "ask" and not run.binding.is_approved(made):
-        return Ruling("ask", f"nobody was asked about {call.tool} before it ran. {reason}")
+        return Ruling("ask", f"{call.tool} was not approved before the run. {reason}")
     misfit = run.binding.mismatch(made, results, beside_mocks=run.grant.dry_run)
     return None if misfit is None else Ruling("ask", misfit)
 
 
 def _not_as_granted(run: Run, call: CallTool, listed: Listed, granted: str | None) -> str | None:
-    """Why a tool is not what was granted, or None."""
+    """Return why a tool is not what was granted, or None."""
     if listed.definition_hash is None:
-        return f"{call.tool} is not there any more: its server does not list it"
+        return f"{call.tool} is no longer there: its server does not list it"
     if granted is not None and granted != listed.definition_hash:
         return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
     read_only = listed.tool is not None and bool(listed.tool.annotations.read_only)
@@ -105,5 +106,5 @@ def _not_as_granted(run: Run, call: CallTool, listed: Listed, granted: str | Non
 def with_results(
     run: Run, more: Mapping[str, Sequence[JsonValue]]
 ) -> Callable[[str], Sequence[JsonValue]]:
-    """The results of a node: those that are kept, and more that were looked up."""
+    """Return a function from a node to its results: those kept, and `more` that were looked up."""
     return lambda node_id: (*run.results.get(node_id, ()), *more.get(node_id, ()))

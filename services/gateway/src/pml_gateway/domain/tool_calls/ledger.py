@@ -1,4 +1,4 @@
-"""The call ledger: what to do about a tool call that may have been made before (B6)."""
+"""The call ledger: decides on a tool call that may have been made before (B6)."""
 
 import hashlib
 import json
@@ -11,8 +11,8 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 
 @dataclass(frozen=True)
 class Entry:
-    """A call that was begun: by which gateway process, until when it runs at most, and how it
-    ended, once that is known. Whether it may be made again tells how it is to be kept."""
+    """A call that was begun: the gateway process that owns it, its deadline, and its outcome once
+    that is known. The outcome of a `repeatable` one is stored without waiting for the disk."""
 
     fingerprint: str
     owner: UUID
@@ -23,19 +23,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome is settled."""
+    """The outcome is known."""
 
     outcome: ToolOutcome
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Another gateway process is still making the call: ask again."""
+    """Another gateway process is still making the call: the executor asks again."""
 
 
 @dataclass(frozen=True)
 class CallAgain:
-    """Whoever made the call is gone, and it may be made again: take it over from `owner`."""
+    """The process that made the call is dead, and the call is repeatable: take it over from
+    `owner`."""
 
     owner: UUID
 
@@ -43,24 +44,25 @@ class CallAgain:
 Verdict = Answer | Wait | CallAgain
 
 _ASKED_JUST_NOW = timedelta(seconds=2)
-"""An executor asks again after 5 s; the rest is for clocks that differ."""
+"""An executor asks again after 5 s; the difference allows for clock skew."""
 
-MISUSED = ToolOutcome(status="refused", message="its idempotency key stands for another call")
+MISUSED = ToolOutcome(status="refused", message="its idempotency key belongs to another call")
 LOST = ToolOutcome(
     status="unknown",
-    message="the gateway that made this call went away before it told how the call ended",
+    message="the gateway that made this call stopped before it stored the outcome",
 )
 
 
 def fingerprint(call: CallTool) -> str:
-    """What a repeated call must have in common with the first: SHA-256 of tool and arguments."""
+    """Return the SHA-256 (hex) of tool and arguments, which a repeated call must share with the
+    first."""
     content = json.dumps([call.tool, call.args], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def surely_new(call: CallTool, now: datetime) -> bool:
-    """Whether nobody can have made this call before: it is asked for the first time, and that so
-    lately that whoever asks has not turned to another gateway meanwhile."""
+def is_certainly_new(call: CallTool, now: datetime) -> bool:
+    """Whether no gateway can have made this call before: the executor asks for the first time, and
+    so recently that it has not turned to another gateway meanwhile."""
     asked = call.asked_first_at
     return asked is not None and abs(now - asked) < _ASKED_JUST_NOW
 
@@ -68,7 +70,7 @@ def surely_new(call: CallTool, now: datetime) -> bool:
 def judge(
     entry: Entry, call: CallTool, *, repeatable: bool, owner_lives: bool, now: datetime
 ) -> Verdict:
-    """What becomes of a call whose key is in the ledger already."""
+    """Decide on a call whose key is in the ledger already."""
     if entry.fingerprint != fingerprint(call):
         return Answer(MISUSED)
     if entry.outcome is not None:

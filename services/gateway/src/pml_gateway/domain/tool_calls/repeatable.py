@@ -1,4 +1,4 @@
-"""Calls that may be made again, and what a second one tells of the first."""
+"""Repeatable tool calls, and the outcome of a call that was made twice."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from pml_common.contracts.tool import ToolDefinition
 
 
 class NotSent(ToolOutcome):
-    """The outcome of a call that its server certainly never saw."""
+    """The outcome of a call that its server certainly never received."""
 
 
 def repeatable(tool: ToolDefinition | None) -> bool:
-    """Whether a call of it may be made again when nobody knows how the first one ended."""
+    """Whether a call of it may be made again if the outcome of the first one is unknown."""
     if tool is None:
         return False
     return bool(tool.annotations.read_only or tool.annotations.idempotent)
@@ -21,7 +21,7 @@ def repeatable(tool: ToolDefinition | None) -> bool:
 def repeatable_among(
     analysis: ExecutionAnalyzed | None, find: Callable[[str], ToolDefinition | None]
 ) -> tuple[str, ...]:
-    """The tools of an analysed program whose calls may be made again."""
+    """Return the tools of an analysed program whose calls may be made again."""
     if analysis is None:
         return ()
     tools = (tool.tool for tool in analysis.decision.tools)
@@ -29,8 +29,8 @@ def repeatable_among(
 
 
 def after_unknown(first: ToolOutcome, second: ToolOutcome) -> ToolOutcome:
-    """The outcome of a call that was made again because that of the first was unknown: the second
-    one's, unless that was never sent or is not known either."""
+    """Return the outcome of a call that was made again because that of the first was unknown: the
+    second one's, unless that was never sent or is unknown, too."""
     if second.status == "timeout" or isinstance(second, NotSent):
         why = "a second try got no answer"
         if isinstance(second, NotSent):
@@ -39,14 +39,16 @@ def after_unknown(first: ToolOutcome, second: ToolOutcome) -> ToolOutcome:
     return second
 
 
-def of_attempt(call: CallTool, outcome: ToolOutcome, tool: ToolDefinition | None) -> ToolOutcome:
-    """The outcome of a call; where nothing was sent now, that of an earlier try stands: one that
-    asks again, or the same one when it was asked for before and begins of its tool are not noted.
-    A call that only reads has had no effect, whoever made it before."""
+def outcome_of_attempt(
+    call: CallTool, outcome: ToolOutcome, tool: ToolDefinition | None
+) -> ToolOutcome:
+    """Return the outcome of a call. If nothing was sent now, but may have been earlier, the outcome
+    is unknown: earlier by a first attempt, or by this one if it was asked for before and its
+    beginning was not stored. A call that only reads has had no effect in any case."""
     reads = tool is not None and bool(tool.annotations.read_only)
-    was_noted = not repeatable(tool)
-    is_first = call.attempt == "first" and (was_noted or call.asked_first_at is not None)
+    was_stored = not repeatable(tool)
+    is_first = call.attempt == "first" and (was_stored or call.asked_first_at is not None)
     if is_first or reads or not isinstance(outcome, NotSent):
         return outcome
-    message = f"{call.tool} was called, and nobody can say whether it took effect"
+    message = f"{call.tool} was called, and it is unknown whether it took effect"
     return after_unknown(ToolOutcome(status="unknown", message=message), outcome)

@@ -1,4 +1,4 @@
-"""Between MCP's results (`CallToolResult`, as JSON) and the values that programs see."""
+"""Converts between MCP's results (`CallToolResult`, as JSON) and the values of programs."""
 
 import json
 
@@ -11,10 +11,10 @@ _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"}
 
 
 def outcome_of(result: JsonObject) -> ToolOutcome:
-    """The outcome a `CallToolResult` states.
+    """Return the outcome in a `CallToolResult`.
 
-    Its value is `structuredContent` if there is some, else the text of a single text block, else
-    the list of content blocks.
+    Its value is `structuredContent` if present, else the text of a single text block, else the list
+    of content blocks.
     """
     content = result.get("content")
     blocks = content if isinstance(content, list) else []
@@ -30,8 +30,7 @@ def outcome_of(result: JsonObject) -> ToolOutcome:
 
 
 def result_of(value: JsonValue, *, structured: bool) -> JsonObject:
-    """The `CallToolResult` that hands a program's value to a client: the way back from
-    `outcome_of`.
+    """Build the `CallToolResult` of a program's value: the inverse of `outcome_of`.
 
     With `structured`, an object goes into `structuredContent` too; every other value is text alone,
     because the older revisions allow nothing but an object there.
@@ -43,7 +42,7 @@ def result_of(value: JsonValue, *, structured: bool) -> JsonObject:
 
 
 def error_result(message: str, detail: JsonObject | None = None) -> JsonObject:
-    """The `CallToolResult` of a call that failed."""
+    """Build the `CallToolResult` of a failed call."""
     result: JsonObject = {"content": [_text(message)], "isError": True}
     if detail is not None:
         result["structuredContent"] = detail

@@ -1,4 +1,4 @@
-"""Whether a person's decision still counts (F4)."""
+"""Checks of a person's decision on an approval (F4)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -17,12 +17,12 @@ from pml_gateway.domain.workflow.workflow import Approval, Workflow
 
 
 class Decide(Request):
-    """Let a workflow run (`approve`, `continue`), or not (`deny`, `abort`), or have its agent send
-    another program (`replan`). With `approval_id`, which a run that waits in its midst asks for,
-    only that approval is meant; `covers` says how much an approval of a run that waits is for: its
-    first call, all calls that wait, or all further calls of their nodes, whatever their arguments;
-    with `wait` the answer comes when the workflow has ended. `shown` is what the approver saw:
-    where something else stands by now, the decision is refused.
+    """Let a workflow run (`approve`, `continue`), end it (`deny`, `abort`), or have its agent send
+    another program (`replan`). `approval_id` names the approval that is decided; a parked run
+    requires it. `covers` is the extent of an approval of a parked run: its first waiting call, all
+    waiting calls, or all further calls of their nodes, whatever their arguments. With `wait` the
+    response comes when the workflow has ended. `shown` is what the approver saw: if the workflow
+    waits for something else by now, the decision is refused.
     """
 
     decision: Literal["approve", "continue", "deny", "abort", "replan"]
@@ -34,14 +34,14 @@ class Decide(Request):
 
     @property
     def outcome(self) -> Literal["approved", "denied"]:
-        """What it comes to."""
+        """The outcome of the approval under this decision."""
         return "approved" if self.decision in ("approve", "continue") else "denied"
 
 
 def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Approval:
-    """The approval that a decision made `at` this moment answers. Raises Conflict.
+    """Return the approval that a decision made `at` this moment answers. Raises Conflict.
 
-    `approval_id` is what the person had before their eyes, where they said so.
+    `approval_id` is the approval that the person saw, if the decision names it.
     """
     approval, name = workflow.approval, f"workflow {workflow.workflow_id}"
     if approval is None:
@@ -51,40 +51,40 @@ def answerable(workflow: Workflow, approval_id: UUID | None, at: datetime) -> Ap
     if approval_id is None and approval.outcome is None and approval.parked is not None:
         raise Conflict(
             f"{name} waits for approval {approval.approval_id}, of "
-            f"{name_of(workflow, approval.parked)}: look at it and name it to answer it"
+            f"{name_of(workflow, approval.parked)}: review it and name its approval_id"
         )
     if approval.outcome is not None:
-        raise Conflict(_settled(name, approval))
+        raise Conflict(_already_decided(name, approval))
     if at >= approval.expires_at:
         raise Conflict(f"the time to approve {name} ended at {_time(approval.expires_at)}")
     return approval
 
 
 def agreed_on(workflow: Workflow, approval: Approval, decide: Decide) -> None:
-    """Check that a decision is about what stands now, and that nothing is agreed to which nobody
-    can be shown. Raises Conflict."""
+    """Check that a decision is about what the workflow waits for now, and that only what can be
+    shown in full is approved. Raises Conflict."""
     now, named = shown_calls_of(workflow, approval), decide.shown
     if named is not None and named.digest != now.digest():
         raise Conflict(
-            f"what workflow {workflow.workflow_id} waits for is not what was shown "
-            f"({named.digest[:8]}…): look at it again"
+            f"workflow {workflow.workflow_id} does not wait for what was shown "
+            f"({named.digest[:8]}…): review it again"
         )
     if decide.outcome == "approved" and not now.is_all:
         raise Conflict(
-            f"workflow {workflow.workflow_id} has more calls than can be shown, so that nobody can "
-            "agree to them: deny it, and have its agent split the program"
+            f"workflow {workflow.workflow_id} has more calls than can be shown, so it cannot be "
+            "approved: deny it, and have its agent split the program"
         )
 
 
 def with_shown(workflow: Workflow, shown: ShownToApprover | None) -> Workflow:
-    """A workflow with what its approver was shown, kept with the decision."""
+    """Return the workflow with what its approver was shown, to be stored with the decision."""
     approval = workflow.approval
     if approval is None or shown is None:
         return workflow
     return replace(workflow, approval=replace(approval, shown=shown))
 
 
-def _settled(name: str, approval: Approval) -> str:
+def _already_decided(name: str, approval: Approval) -> str:
     when = f" at {_time(approval.decided_at)}" if approval.decided_at else ""
     if approval.outcome == "expired":
         return f"the time to approve {name} ended{when}; run it again"

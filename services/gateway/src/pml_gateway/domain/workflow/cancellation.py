@@ -1,4 +1,4 @@
-"""Cancelling a workflow: why it ends, and what its executor is told."""
+"""Cancelling a workflow: the error it ends with, and the command to its executor."""
 
 from typing import Annotated
 
@@ -15,14 +15,14 @@ from pml_gateway.domain.workflow.workflow_state import Workflow
 
 
 class Cancel(Request):
-    """Want no more of a workflow; with `wait` the answer comes when it has ended."""
+    """Cancel a workflow; with `wait` the response comes when it has ended."""
 
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = None
     wait: bool = False
 
 
 def require_open(workflow: Workflow) -> None:
-    """Raise Conflict where there is nothing to cancel any more."""
+    """Raise Conflict if the workflow has ended."""
     if workflow.finished_at is not None:
         ended = workflow.finished_at.isoformat(timespec="seconds")
         raise Conflict(
@@ -30,9 +30,10 @@ def require_open(workflow: Workflow) -> None:
         )
 
 
-def cancelled(workflow: Workflow, wish: Cancelled) -> WorkflowError:
-    """Why a workflow ends that no executor has in hand; of one that runs, the beginning of that."""
-    why = f"{wish.by} cancelled it" + (f": {wish.reason}" if wish.reason else "")
+def cancelled(workflow: Workflow, event: Cancelled) -> WorkflowError:
+    """Return the error of a cancelled workflow; for one that runs, its first part: the executor
+    adds what was called."""
+    why = f"{event.by} cancelled it" + (f": {event.reason}" if event.reason else "")
     parked = workflow.parked
     if workflow.state == "running":
         return WorkflowError(kind="cancelled", message=why)
@@ -42,7 +43,7 @@ def cancelled(workflow: Workflow, wish: Cancelled) -> WorkflowError:
 
 
 def cancel_run(run: RunWorkflow, error: WorkflowError) -> CancelRun:
-    """The command that ends a run; made anew, it is the same."""
+    """Build the command that ends a run; built again, it is the same."""
     return CancelRun(
         scope=run.scope,
         command_id=ids.effect_id(run.workflow_id, "cancel-run"),

@@ -1,4 +1,4 @@
-"""What can happen to a workflow."""
+"""Events of a workflow."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 
 @dataclass(frozen=True)
 class Analyzed:
-    """The program was understood. `name_holder` is another capability that has the wanted name;
-    `repeatable_tools` may be called again when nobody knows how a call ended; `verdicts` are the
+    """The program was analysed. `name_holder` is another capability that has the wanted name;
+    `repeatable_tools` may be called again if the outcome of a call is unknown; `verdicts` are the
     gateway's own."""
 
     analysis: ExecutionAnalyzed
@@ -27,7 +27,8 @@ class Analyzed:
 
 @dataclass(frozen=True)
 class NotAnalyzed:
-    """The program cannot run. `absent` says why servers that it names have told no tools."""
+    """The analyzer rejected the program. `absent` says why servers that it names have listed no
+    tools."""
 
     rejection: AnalysisRejected
     at: datetime
@@ -35,9 +36,9 @@ class NotAnalyzed:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A tool that a parked run wants to call, as the gateway lists it: `verdict` and `reason` on
-    the call with its real arguments, and the definition's hash."""
+class ToolVerdict:
+    """The gateway's verdict on a call of a parked run with its real arguments, the reason, and the
+    hash of the tool's definition as its server lists it."""
 
     verdict: Verdict
     reason: str
@@ -46,18 +47,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Parked:
-    """The run stands at calls that a person must agree to. `asked` are their tools in the order of
-    the calls, None where a server lists none such any more."""
+    """The run is parked at calls that a person must approve. `verdicts` are in the order of the
+    calls, None for a tool that its server no longer lists."""
 
-    fact: WorkflowParked
+    message: WorkflowParked
     at: datetime
-    asked: tuple[Asked | None, ...] = ()
+    verdicts: tuple[ToolVerdict | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A person agreed, or said no, to have it done otherwise (`replan`) or not at all. `covers`:
-    what is agreed to at a parked run; `forbidden`: why the policy forbids it meanwhile."""
+    """A person approved or denied; with `replan`, the agent is to send another program. `covers`
+    is the extent of the approval of a parked run; `forbidden` says why the present policy denies
+    it."""
 
     approval_id: UUID
     outcome: Literal["approved", "denied"]
@@ -73,7 +75,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Cancelled:
-    """Its caller, or somebody else who may, wants no more of it."""
+    """Cancelled by its caller or another authorised principal."""
 
     by: str
     at: datetime
@@ -83,7 +85,7 @@ class Cancelled:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """The program ended."""
+    """The run ended."""
 
     run: RunFinished
     at: datetime
@@ -91,8 +93,8 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class JournalSeen:
-    """What the gateway itself reads in a run's journal: the `calls` in words, the `fault` that
-    keeps it from being read as a whole, how the run ended (`succeeded`) if it says so."""
+    """A run's journal as the gateway read it: the `calls` in words, the `fault` that keeps it from
+    being read completely, and the run's end (`succeeded`) if it has one."""
 
     calls: str
     fault: str | None = None
@@ -101,8 +103,8 @@ class JournalSeen:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A message of the workflow that its sender published was given up for good by its consumer,
-    the one of this durable name. `journal` is that of the run that goes on."""
+    """A message of the workflow was dead-lettered by the consumer of this durable name; its sender
+    is authentic. `journal` is that of the current run."""
 
     consumer: str
     message_id: str
@@ -113,14 +115,12 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class Due:
-    """What should have happened by `at` has not. For the time `without_bus` nobody could hear of
-    it."""
+    """The workflow's deadline passed at `at` without the expected event. For `without_bus` of that
+    time NATS was away, so that no event could arrive."""
 
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
     without_bus: timedelta = timedelta(0)
 
 
-WorkflowEvent = (
-    Analyzed | NotAnalyzed | Parked | Decided | Cancelled | RunEnded | GivenUp | Due
-)
+WorkflowEvent = Analyzed | NotAnalyzed | Parked | Decided | Cancelled | RunEnded | GivenUp | Due

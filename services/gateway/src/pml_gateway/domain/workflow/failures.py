@@ -1,4 +1,4 @@
-"""Why a workflow failed before it ran, in words its caller can act on."""
+"""Errors of workflows that failed before they ran or were abandoned; each says what to do."""
 
 from uuid import UUID
 
@@ -9,11 +9,12 @@ from pml_gateway.domain.workflow.workflow_state import Workflow
 
 MOST_NAMED = 3
 ANOTHER = "Send another program"
-"""What an agent is told where a person wants another plan."""
+"""Instruction to the agent after a `replan` decision."""
 
 
 def not_analyzed(rejection: AnalysisRejected) -> WorkflowError:
-    """The program cannot run; the first diagnostic gives the place, all come along."""
+    """The program cannot run; line and column are those of the first error, all diagnostics are
+    included."""
     found = rejection.diagnostics
     first = next((one for one in found if one.severity == "error"), found[0] if found else None)
     if first is None:
@@ -48,41 +49,41 @@ def forbidden_by_policy(decision: Decision) -> WorkflowError:
     )
 
 
-def said_no(by: str, reason: str | None, *, replan: bool, what: str = "it") -> str:
-    """That a person said no, and why."""
+def denial(by: str, reason: str | None, *, replan: bool, what: str = "it") -> str:
+    """Return the sentence for a denial, with its reason."""
     said = f"{by} wants another plan instead of {what}" if replan else f"{by} denied {what}"
     return said + (f": {reason}" if reason else "")
 
 
 def denied(by: str, reason: str | None, *, replan: bool = False) -> WorkflowError:
-    """A person said no; nothing of the program ran."""
-    message = said_no(by, reason, replan=replan)
+    """A person denied it; nothing of the program ran."""
+    message = denial(by, reason, replan=replan)
     return WorkflowError(kind="denied", message=f"{message}. {ANOTHER}" if replan else message)
 
 
 def expired() -> WorkflowError:
-    """Nobody decided in time; nothing of the program ran."""
+    """The approval expired; nothing of the program ran."""
     return WorkflowError(
-        kind="denied", message="nobody approved it in time; run it again to ask anew"
+        kind="denied", message="it was not approved in time; run it again to request approval anew"
     )
 
 
 def abandoned(workflow: Workflow) -> WorkflowError:
-    """It was asked for again and again, and its end never came."""
+    """The workflow did not end although it was requested repeatedly."""
     if workflow.error is not None:
         return WorkflowError(
             kind=workflow.error.kind,
             message=f"{workflow.error.message}. No executor ended the run in time, so it is not "
-            "known what was called; its journal tells what was",
+            "known what was called; its journal has the calls",
         )
     if workflow.state == "running":
         return WorkflowError(
             kind="outcome_unknown",
             message="no executor finished the run in time, so it is not known what was called; "
-            "its journal tells what was, PML_DEAD and the executor's log why",
+            "its journal has the calls, PML_DEAD and the executor's log have the cause",
         )
     return WorkflowError(
         kind="internal",
         message="the program was never analysed, and nothing of it ran; "
-        "PML_DEAD and the analyzer's log tell why",
+        "PML_DEAD and the analyzer's log have the cause",
     )

@@ -1,4 +1,4 @@
-"""What becomes of a workflow when one of its messages was given up for good."""
+"""Effect of a dead-lettered message on its workflow."""
 
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.error import WorkflowError
@@ -17,13 +17,14 @@ CONSUMERS = frozenset(
         catalog.GATEWAY_ON_RUN_FINISHED,
     )
 )
-"""Without whom a workflow stands still. Others, as those that learn of it, end nothing."""
+"""Consumers without which a workflow makes no progress. The others (the learner, say) end
+nothing."""
 _REASON_LIMIT = 500
 
 
 def ends(workflow: Workflow, given: GivenUp) -> bool:
-    """Whether the workflow waits for what was given up: this very message, at this very reader.
-    Commands and parks of before an approval are no longer waited for."""
+    """Whether the workflow waits for exactly this message at exactly this consumer. Commands and
+    parks from before an approval are no longer waited for."""
     return (given.consumer, given.message_id) in _awaited(workflow)
 
 
@@ -54,20 +55,20 @@ def _awaited(workflow: Workflow) -> set[tuple[str, str]]:
 
 
 def given_up(workflow: Workflow, given: GivenUp) -> WorkflowError:
-    """How the workflow ends: why, what it has called, and what is unknown. What was being cancelled
-    ends as such."""
+    """Return the error that ends the workflow: the cause, what it has called, and what is unknown.
+    One that was being cancelled ends as cancelled."""
     message = _message(workflow, given)
     if workflow.error is None:
         return WorkflowError(kind="internal", message=message)
-    wish = workflow.error
-    return WorkflowError(kind=wish.kind, message=f"{wish.message}. But {message}")
+    earlier = workflow.error
+    return WorkflowError(kind=earlier.kind, message=f"{earlier.message}. But {message}")
 
 
 def _message(workflow: Workflow, given: GivenUp) -> str:
     gave_up, journal = f"{given.consumer} gave it up: {_short(given.reason)}", given.journal
     if workflow.state == "requested":
         return f"the program could not be analysed, and nothing of it ran; {gave_up}"
-    if journal is None:  # it began to run after the journal was to be read
+    if journal is None:  # the run began after the journal was read
         return f"the run could not be finished; {gave_up}"
     if journal.fault is not None:
         return (
@@ -76,7 +77,7 @@ def _message(workflow: Workflow, given: GivenUp) -> str:
         )
     if journal.succeeded is not None:
         how = "succeeded" if journal.succeeded else "failed"
-        return f"the run {how} by its journal, and its end could not be kept; {gave_up}. " + (
+        return f"the run {how} by its journal, and its end could not be stored; {gave_up}. " + (
             journal.calls
         )
     return f"the run could not be finished; {gave_up}. {journal.calls}"

@@ -15,7 +15,7 @@ from pml_common.signing import SigningKey
 from pml_gateway.domain.workflow.verdicts import Verdicts, bound_tools
 
 Covers = Literal["call", "calls", "node"]
-"""What a person agrees to at a parked run: the first call that waits, all that wait, or all further
+"""Extent of an approval of a parked run: the first waiting call, all waiting calls, or all further
 calls of their nodes."""
 
 
@@ -27,8 +27,8 @@ def issue(
     expires_at: datetime,
     key: SigningKey,
 ) -> Grant:
-    """The signed grant for what was analysed: every tool and capability that was not denied, as it
-    was then, and the arguments that were shown of those that need approval."""
+    """Return the signed grant for an analysis: every tool and capability that was not denied, by
+    its hash, and the shown arguments of those that need approval."""
     bound = bound_tools(analysis, verdicts)
     nodes = granted_nodes(analysis.structure.nodes, analysis.capabilities, bound) if bound else {}
     grant = Grant(
@@ -70,8 +70,8 @@ def extend(
     expires_at: datetime,
     key: SigningKey,
 ) -> Grant:
-    """The signed grant under which a parked run goes on: what a person agreed to is in it, too. The
-    calls of a layer are in it from the beginning."""
+    """Return the signed grant under which a parked run continues: with the calls that a person
+    approved. The calls of a layer are in the grant from the beginning."""
     asked = [call for call in wanted if call.layer is None]
     calls = asked[:1] if covers == "call" else asked if covers == "calls" else []
     rest = {(call.node_id, call.tool): call for call in asked} if covers == "node" else {}
@@ -101,6 +101,6 @@ def _granted_rest(wanted: WantedCall) -> GrantedRest:
 
 
 def signed(grant: Grant, key: SigningKey) -> Grant:
-    """The grant with the signature of a gateway."""
+    """Return the grant, signed by a gateway's key."""
     named = grant.model_copy(update={"kid": key.kid, "signature": ""})
     return named.model_copy(update={"signature": key.sign(named.signed_bytes())})

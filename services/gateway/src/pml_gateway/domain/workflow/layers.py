@@ -1,8 +1,8 @@
-"""Between the layers of a DAG a person looks at what came out, and lets it go on or not (B8).
+"""Approvals between the layers of a DAG (B8).
 
 The program of a DAG makes its calls in the order of its layers, each at one place: the n-th call
-site is the n-th task. A run waits between two layers where a tool of either is elevated: where the
-policy asks about it, or its server does not mark it read-only, and no mock answers it.
+site is the n-th task. A run parks between two layers if a tool of either is elevated: the policy
+asks about it, or its server does not mark it read-only, and no mock answers it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from pml_gateway.domain.workflow.workflow_state import Workflow
 _MOST_NAMED: Final = 3
 
 Outputs = Mapping[str, JsonValue]
-"""What calls gave, by node id."""
+"""Results of calls by node id."""
 
 
 class _Task(NamedTuple):
@@ -52,7 +52,7 @@ class _Task(NamedTuple):
 def checkpoints(
     layers: Sequence[Sequence[str]], analysis: ExecutionAnalyzed
 ) -> tuple[Checkpoint, ...]:
-    """The layers before which a run waits; none where nobody asked for it."""
+    """Return the layers before which a run parks; none unless the request asked for it."""
     elevated = _elevated(analysis)
     nodes = [[task.node.id for task in layer] for layer in _placed(layers, analysis)]
     return tuple(
@@ -63,14 +63,14 @@ def checkpoints(
 
 
 def is_checkpoint(workflow: Workflow, wanted: WantedCall) -> bool:
-    """Whether a run may wait before the layer that it says."""
+    """Whether a run may park before the layer that it names."""
     analysis = workflow.analysis
     known = checkpoints(workflow.requested.layers, analysis) if analysis else ()
     return any(each.layer == wanted.layer and wanted.node_id in each.node_ids for each in known)
 
 
 def asked(workflow: Workflow, parked: WorkflowParked | None) -> LayerAsked | None:
-    """What a person looks at between two layers; None where a run waits for something else."""
+    """Build what a person is shown between two layers; None if the run waits for something else."""
     analysis = workflow.analysis
     number = parked.wanted.layer if parked else None
     if parked is None or analysis is None or number is None:
@@ -102,7 +102,7 @@ def asked(workflow: Workflow, parked: WorkflowParked | None) -> LayerAsked | Non
 def coming(
     workflow: Workflow, analysis: ExecutionAnalyzed, parked: WorkflowParked, number: int
 ) -> Sequence[tuple[TaskNode | CapabilityNode, Mapping[str, Argument]]]:
-    """The calls of a layer that waits, their arguments filled in as far as they are known."""
+    """Return the calls of a waiting layer, with their arguments as far as they are known."""
     outputs, args = _outputs(parked), workflow.requested.args
     nodes = [task.node for task in _placed(workflow.requested.layers, analysis)[number - 1]]
     return [
@@ -112,7 +112,7 @@ def coming(
 
 
 def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
-    """What a person is asked: whether the next layer may run, with what is decided on its tools."""
+    """Return the decision to approve the next layer, with the verdicts on its tools."""
     layer, analysis = asked(workflow, parked), workflow.analysis
     nodes = {task.node_id for task in layer.next} if layer else set[str]()
     decided: Sequence[ToolDecision] = analysis.decision.tools if analysis else ()
@@ -121,7 +121,7 @@ def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
 
 
 def sentence(workflow: Workflow, parked: WorkflowParked) -> str:
-    """Where the run stands: what is done, what comes next."""
+    """Return the run's progress as a sentence: what is done, what comes next."""
     layer, calls = asked(workflow, parked), calls_made(parked.task_results)
     if layer is None:
         return calls
@@ -145,8 +145,8 @@ def _placed(layers: Sequence[Sequence[str]], analysis: ExecutionAnalyzed) -> lis
 
 
 def _elevated(analysis: ExecutionAnalyzed) -> frozenset[str]:
-    """The ids of the nodes that reach an elevated tool, or a capability that the policy asks
-    about."""
+    """Return the ids of the nodes that reach an elevated tool, or a capability that the policy
+    asks about."""
     tools = [
         one.node_ids
         for one in analysis.decision.tools
@@ -166,7 +166,7 @@ def _done(task: _Task, outputs: Outputs) -> DoneTask:
 
 
 def _shown(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
-    """An argument as `_filled`, its value cut where it is long and text then."""
+    """Return an argument as `_filled` does; a long value is cut and becomes text."""
     filled = _filled(argument, outputs, args)
     if not isinstance(filled, LiteralArgument):
         return filled
@@ -174,7 +174,7 @@ def _shown(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
 
 
 def _filled(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
-    """An argument with its value; as it is written where the value is not known."""
+    """Return an argument with its value; as written if the value is not known."""
     try:
         return LiteralArgument(value=_value(argument, outputs, args))
     except LookupError:
@@ -182,7 +182,7 @@ def _filled(argument: Argument, outputs: Outputs, args: JsonObject) -> Argument:
 
 
 def _value(argument: Argument, outputs: Outputs, args: JsonObject) -> JsonValue:
-    """The value that a call gets. Raises LookupError where it cannot be told for certain."""
+    """Return the value that a call gets. Raises LookupError if it is not certain."""
     match argument:
         case LiteralArgument():
             return argument.value
@@ -202,8 +202,7 @@ def _value(argument: Argument, outputs: Outputs, args: JsonObject) -> JsonValue:
 
 
 def _named(tasks: Sequence[tuple[str, str]]) -> str:
-    """`read (fs:read), write (fs:write) and 2 more`; ids are their caller's own, whatever they
-    hold."""
+    """`read (fs:read), write (fs:write) and 2 more`; ids are the caller's and may hold anything."""
     named = ", ".join(f"{visible(task)} ({tool})" for task, tool in tasks[:_MOST_NAMED])
     more = len(tasks) - _MOST_NAMED
     return f"{named} and {more} more" if more > 0 else named

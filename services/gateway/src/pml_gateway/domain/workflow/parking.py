@@ -1,4 +1,4 @@
-"""A run that stands at calls, or before a layer, which a person must agree to (B7, B8, F4)."""
+"""Parked runs: at calls, or before a layer, that a person must approve (B7, B8, F4)."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -15,30 +15,30 @@ from pml_gateway.domain.workflow.workflow_state import Workflow
 
 
 def wanted_calls(parked: WorkflowParked) -> tuple[WantedCall, ...]:
-    """The calls that a run waits at, in their order."""
+    """Return the calls at which a run is parked, in their order."""
     return (parked.wanted, *parked.beside)
 
 
-def unaskable(workflow: Workflow, parked: Parked) -> str | None:
-    """Why nobody can be asked about what a run waits for, or None."""
-    fact = parked.fact
-    if workflow.grant is None or workflow.grant.digest() != fact.grant_digest:
-        return "the run stands under a grant that is not its workflow's"
-    if fact.wanted.layer is not None:
-        is_known = layers.is_checkpoint(workflow, fact.wanted)
-        name = layers.name_of(workflow, fact.wanted)
-        return None if is_known else f"nobody wanted to be asked before {name}"
-    for call, asked in zip_longest(wanted_calls(fact), parked.asked):
-        if call is None or asked is None:
+def why_unapprovable(workflow: Workflow, parked: Parked) -> str | None:
+    """Return why a park cannot be put to a person, or None."""
+    message = parked.message
+    if workflow.grant is None or workflow.grant.digest() != message.grant_digest:
+        return "the run uses a grant that is not its workflow's"
+    if message.wanted.layer is not None:
+        is_known = layers.is_checkpoint(workflow, message.wanted)
+        name = layers.name_of(workflow, message.wanted)
+        return None if is_known else f"no approval was requested before {name}"
+    for call, ruled in zip_longest(wanted_calls(message), parked.verdicts):
+        if call is None or ruled is None:
             tool = call.tool if call else "a tool"
             return f"{tool} is not there: no server lists it"
-        if asked.verdict == "deny":
-            return f"the policy forbids this call of {call.tool}: {asked.reason}"
+        if ruled.verdict == "deny":
+            return f"the policy forbids this call of {call.tool}: {ruled.reason}"
     return None
 
 
 def denied_calls(parked: WorkflowParked | None, verdicts: Verdicts) -> str | None:
-    """Why the policy that holds now forbids a call that a run waits at, or None."""
+    """Return why the present policy denies a call at which a run is parked, or None."""
     for call in wanted_calls(parked) if parked and parked.wanted.layer is None else ():
         said = verdicts.on(call.tool, call.args, is_all=True)
         if said is not None and said[0] == "deny":
@@ -46,20 +46,20 @@ def denied_calls(parked: WorkflowParked | None, verdicts: Verdicts) -> str | Non
     return None
 
 
-def as_asked(parked: Parked) -> WorkflowParked:
-    """What a run waits for, with the definitions that a person is asked about."""
-    fact = parked.fact
-    if fact.wanted.layer is not None:
-        return fact
+def with_definitions(parked: Parked) -> WorkflowParked:
+    """Return the park with the hashes of the definitions that a person is asked about."""
+    message = parked.message
+    if message.wanted.layer is not None:
+        return message
     wanted, *beside = (
-        call.model_copy(update={"definition_hash": asked.definition_hash if asked else ""})
-        for call, asked in zip(wanted_calls(fact), parked.asked, strict=True)
+        call.model_copy(update={"definition_hash": ruled.definition_hash if ruled else ""})
+        for call, ruled in zip(wanted_calls(message), parked.verdicts, strict=True)
     )
-    return fact.model_copy(update={"wanted": wanted, "beside": tuple(beside)})
+    return message.model_copy(update={"wanted": wanted, "beside": tuple(beside)})
 
 
 def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
-    """What a person is asked about a parked run."""
+    """Return the decision that asks a person to approve a parked run's calls."""
     if parked.wanted.layer is not None:
         return layers.question(workflow, parked)
     reason, calls = sentence(workflow, parked), wanted_calls(parked)
@@ -77,7 +77,7 @@ def question(workflow: Workflow, parked: WorkflowParked) -> Decision:
 
 
 def sentence(workflow: Workflow, parked: WorkflowParked) -> str:
-    """Why a person must agree, and what the run has done so far."""
+    """Return why approval is needed and what the run has done so far."""
     wanted = parked.wanted
     if wanted.layer is not None:
         return layers.sentence(workflow, parked)
@@ -92,7 +92,7 @@ def sentence(workflow: Workflow, parked: WorkflowParked) -> str:
 
 
 def name_of(workflow: Workflow, parked: WorkflowParked) -> str:
-    """What a person agrees to, in few words."""
+    """Return a short name of what is to be approved."""
     wanted = parked.wanted
     if wanted.layer is not None:
         return layers.name_of(workflow, wanted)
@@ -101,8 +101,8 @@ def name_of(workflow: Workflow, parked: WorkflowParked) -> str:
 
 
 def lines_of(workflow: Workflow, wanted: WantedCall) -> Sequence[int]:
-    """The author's lines on which the wanted call may stand: its own, or all those of calls that
-    only the run can tell."""
+    """Return the source lines that the wanted call may be on: its own, or those of all dynamic
+    calls."""
     if wanted.line is not None:
         return (wanted.line,)
     calls = workflow.analysis.dynamic_calls if workflow.analysis else ()
@@ -112,12 +112,12 @@ def lines_of(workflow: Workflow, wanted: WantedCall) -> Sequence[int]:
 def stopped(
     workflow: Workflow, parked: WorkflowParked, why: str, kind: ErrorKind = "denied"
 ) -> WorkflowError:
-    """The end of a run that nobody let go on, in the words of `why`."""
+    """Return the error of a parked run that was not approved; `why` opens its message."""
     wanted = parked.wanted
     lines = lines_of(workflow, wanted)
     return WorkflowError(
         kind=kind,
-        message=f"{why}. The run had stopped there. {calls_made(parked.task_results)}",
+        message=f"{why}. The run was parked there. {calls_made(parked.task_results)}",
         node_id=wanted.node_id,
         line=lines[0] if len(lines) == 1 else None,
         column=wanted.column,

@@ -1,4 +1,4 @@
-"""Values as people are shown them."""
+"""Shortened values for people to read."""
 
 import json
 from typing import Final
@@ -14,18 +14,18 @@ _MOST_PREVIEWED: Final = 20
 
 
 def preview(value: JsonValue) -> str:
-    """The head of a value: of text as it is, of all else as JSON."""
+    """Return the first characters of a value: of a text as it is, else of its JSON."""
     text = _text(value)
     return text if len(text) <= PREVIEW_LENGTH else text[: PREVIEW_LENGTH - 1] + "…"
 
 
 def shortened(value: JsonValue) -> JsonValue:
-    """The value where it is short, else its head as text."""
+    """Return the value if it is short, else its preview."""
     return value if len(_text(value)) <= PREVIEW_LENGTH else preview(value)
 
 
 def previewed(args: JsonObject) -> JsonObject:
-    """Arguments as an error tells them: the first ones, each where it is short, else its head."""
+    """Return the first arguments for an error, each shortened."""
     return {name[:PREVIEW_LENGTH]: shortened(args[name]) for name in list(args)[:_MOST_PREVIEWED]}
 
 

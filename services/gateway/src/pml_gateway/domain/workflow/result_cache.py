@@ -1,7 +1,7 @@
-"""When the result of an earlier run answers a call of a capability (B11).
+"""Conditions under which the result of an earlier run answers a call of a capability (B11).
 
-What is kept is which workflow to look at, not its result: that stands in one place. Whether it may
-be told now is decided by what holds now.
+The cache stores the workflow's id, not its result, which is stored once. The present policy, tools
+and capabilities decide whether it may be returned.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from pml_gateway.domain.workflow.workflow_state import Workflow
 
 @dataclass(frozen=True)
 class ResultKey:
-    """What two calls must have in common to have one result: the capability, the revision of its
-    cache settings, and the digest (SHA-256, hex) of its code's hash and the arguments."""
+    """Key under which calls share a result: the capability, the revision of its cache settings,
+    and the digest (SHA-256, hex) of its code's hash and the arguments."""
 
     scope: Scope
     capability_id: UUID
@@ -32,21 +32,22 @@ class ResultKey:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The workflow whose result it is, and until when; None: for as long as the key is asked."""
+class CachedResult:
+    """The workflow that has the result, and when the entry expires; None: as long as the key is
+    used."""
 
     workflow_id: UUID
     expires_at: datetime | None
 
-    def holds(self, now: datetime) -> bool:
-        """Whether its time is not over."""
+    def is_valid(self, now: datetime) -> bool:
+        """Whether it has not expired."""
         return self.expires_at is None or now < self.expires_at
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How things stand now: the policy, the tools as their servers list them, and what the
-    capabilities that a program calls are, by the names it calls them by."""
+class CurrentState:
+    """The present policy, the tools as their servers list them, and the capabilities that a
+    program calls, by the names it calls them by."""
 
     policy: Policy
     find: Callable[[str], ToolDefinition | None]
@@ -54,25 +55,25 @@ class Standing:
 
 
 def is_cached(record: CapabilityRecord, request: ExecuteRequest) -> bool:
-    """Whether a call goes by the cache at all. A dry run is no answer to a real call; a key stands
-    for an execution of its own, whose first answer it gets for ever."""
+    """Whether a call uses the cache at all. A dry run does not answer a real call; an idempotency
+    key identifies an execution of its own, whose first response it always gets."""
     chosen = record.cache.policy != "none"
     return chosen and not request.dry_run and request.idempotency_key is None
 
 
 def key_of(record: CapabilityRecord, args: JsonObject) -> ResultKey:
-    """Under which the result of a call with these arguments is kept: a change of code or settings
-    leaves behind what was."""
+    """Return the key of a call with these arguments; a change of code or settings changes it."""
     what = json.dumps([record.code_hash, args_hash(args)])
     digest = hashlib.sha256(what.encode()).hexdigest()
     return ResultKey(record.scope, record.capability_id, record.cache.revision, digest)
 
 
-def worth_keeping(
+def cacheable(
     workflow: Workflow, record: CapabilityRecord, find: Callable[[str], ToolDefinition | None]
-) -> Kept | None:
-    """What to keep of a workflow, if anything: it ran as that capability, nobody had to be asked,
-    it succeeded, and it could only read, unless that is forced. An approval is for one run."""
+) -> CachedResult | None:
+    """Return the cache entry of a workflow, or None: it must have run as that capability without
+    approval, succeeded, and been able only to read, unless `force` is set. An approval is for one
+    run."""
     analysis, ended_at = workflow.analysis, workflow.finished_at
     if workflow.state != "succeeded" or analysis is None or ended_at is None:
         return None
@@ -82,7 +83,7 @@ def worth_keeping(
     if not record.cache.force and not _only_reads(analysis, find):
         return None
     ttl_s = record.cache.ttl_s
-    return Kept(
+    return CachedResult(
         workflow.workflow_id, None if ttl_s is None else ended_at + timedelta(seconds=ttl_s)
     )
 
@@ -92,9 +93,11 @@ def _only_reads(analysis: ExecutionAnalyzed, find: Callable[[str], ToolDefinitio
     return all(tool is not None and bool(tool.annotations.read_only) for tool in known)
 
 
-def outdated(analysis: ExecutionAnalyzed, record: CapabilityRecord, now: Standing) -> str | None:
-    """Why what was decided then would not be decided like that now, or None. What is denied or
-    asked about now is not told from the cache; nor is what other tools would answer."""
+def outdated(
+    analysis: ExecutionAnalyzed, record: CapabilityRecord, now: CurrentState
+) -> str | None:
+    """Return why the decision would be another one now, or None. The cache does not answer what
+    the policy denies or asks about now, nor what changed tools would answer."""
     verdict, why = now.policy.verdict_on_capability((record.name, *record.aliases))
     if verdict != "allow":
         return f"capability {record.name}: {why}"
@@ -109,15 +112,15 @@ def outdated(analysis: ExecutionAnalyzed, record: CapabilityRecord, now: Standin
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _tool_changed(tool_id: str, definition_hash: str, now: Standing) -> str | None:
+def _tool_changed(tool_id: str, definition_hash: str, now: CurrentState) -> str | None:
     tool = now.find(tool_id)
     if tool is None or tool.definition_hash != definition_hash:
-        return f"{tool_id} is not there any more, or not as it was"
+        return f"{tool_id} is no longer listed, or has changed"
     verdict, why = now.policy.verdict_on(tool)
     return None if verdict == "allow" else f"{tool_id}: {why}"
 
 
-def _capability_changed(reference: str, code_hash: str, now: Standing) -> str | None:
+def _capability_changed(reference: str, code_hash: str, now: CurrentState) -> str | None:
     found = now.nested.get(reference)
     if found is None or found.code_hash != code_hash:
         return f"{reference} is another capability now"
@@ -126,5 +129,5 @@ def _capability_changed(reference: str, code_hash: str, now: Standing) -> str | 
 
 
 def nested_references(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
-    """The names by which a program and what it calls call capabilities."""
+    """Return the names by which a program, and the capabilities it calls, call capabilities."""
     return tuple(name for nested in analysis.capabilities for name in nested.called_as)

@@ -1,25 +1,29 @@
-"""The command by which an analysed program runs, and goes on where it was parked."""
+"""The command that runs an analysed program or continues a parked run, its grant and mocks."""
 
 from datetime import timedelta
+from typing import Final
+
+from pydantic import JsonValue
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.decision import Decision, DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.grant import Grant
-from pml_gateway.domain.workflow.dry_run import mocks_of
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, Due
 from pml_gateway.domain.workflow.grant import extend, issue
 from pml_gateway.domain.workflow.layers import checkpoints
-from pml_gateway.domain.workflow.rules import Rules
-from pml_gateway.domain.workflow.workflow_state import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules, Workflow
 
-Moment = Analyzed | Decided | Cancelled | Due
-"""What a command may follow from."""
+MOCK: Final[JsonValue] = {"success": True, "mocked": True}
+
+CommandCause = Analyzed | Decided | Cancelled | Due
+"""Events that a run command may follow from."""
 
 
 def granted(
     workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Decided, rules: Rules
 ) -> Grant:
-    """The grant of a run that begins, or goes on after a person agreed."""
+    """Return the grant of a run that begins, or continues after an approval."""
     approved_by = workflow.approval.decided_by if workflow.approval else None
     expires_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.grant_slack
     if workflow.parked is None or workflow.grant is None or isinstance(now, Analyzed):
@@ -30,9 +34,9 @@ def granted(
 
 
 def run_command(
-    workflow: Workflow, analysis: ExecutionAnalyzed, grant: Grant, now: Moment
+    workflow: Workflow, analysis: ExecutionAnalyzed, grant: Grant, now: CommandCause
 ) -> RunWorkflow:
-    """The command for the run that has this grant; made anew, it is the same."""
+    """Build the command for the run under this grant; built again, it is the same."""
     return RunWorkflow(
         scope=workflow.scope,
         command_id=workflow.run_command_id,
@@ -50,3 +54,20 @@ def run_command(
         checkpoints=checkpoints(workflow.requested.layers, analysis),
         timeout_s=workflow.timeout_s,
     )
+
+
+def mocks_of(decision: Decision, dry_run: DryRun | None) -> dict[str, tuple[JsonValue, ...]]:
+    """Return the answers of each mocked tool (B10), in the order of its calls; the last repeats.
+
+    A list given by the caller is such a sequence: a tool that answers a list gets a list of lists.
+    """
+    if dry_run is None:
+        return {}
+    given = dry_run.mocks
+    return {
+        tool.tool: _answers(given.get(tool.tool, MOCK)) for tool in decision.tools if tool.mocked
+    }
+
+
+def _answers(given: JsonValue) -> tuple[JsonValue, ...]:
+    return tuple(given) if isinstance(given, list) and given else (given,)

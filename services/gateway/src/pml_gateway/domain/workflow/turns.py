@@ -1,9 +1,9 @@
-"""Which execution begins next, where callers share a bounded number of executions in flight. Pure.
+"""Fair queueing of executions for a bounded number of slots. Pure.
 
 Slots go to the scope with the fewest executions in flight, within it to the principal with the
 fewest, and among equals to the one that has waited longest since its last turn. A principal's own
-executions begin in the order in which they were asked for. Where no more may wait, the newest
-execution of whoever has most of them makes room for one of somebody who has fewer.
+executions begin in the order of their requests. If the queue is full, the newest execution of the
+principal with the most waiting is evicted in favour of a principal with fewer.
 """
 
 from collections import Counter
@@ -20,8 +20,7 @@ MOST_RETRY_AFTER_S = 60
 
 @dataclass(frozen=True)
 class Bounds:
-    """How many executions of one gateway may be in flight, and wait for that: in all and in one
-    scope."""
+    """Bounds of one gateway: executions in flight, and waiting executions in all and per scope."""
 
     in_flight: int = 10
     waiting: int = 256
@@ -38,7 +37,7 @@ class Party(NamedTuple):
 class Turns:
     """The executions that are in flight, and those that wait, by their workflow ids.
 
-    Where something waits, no slot is free.
+    Invariant: if something waits, no slot is free.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -52,17 +51,17 @@ class Turns:
 
     @property
     def is_free(self) -> bool:
-        """Whether what is asked for now begins at once."""
+        """Whether an execution requested now begins at once."""
         return len(self._in_flight) < self._bounds.in_flight
 
     @property
     def waiting(self) -> int:
-        """How many wait, of all scopes."""
+        """The number of waiting executions of all scopes."""
         return self._queued.total()
 
     def make_room(self, party: Party, hold_s: float) -> UUID | None:
-        """Remove what must not wait any longer so that one more of a principal may; None where
-        there is room. Raises Busy where the principal has its share; `hold_s` is for how long
+        """Evict an execution so that one more of this principal may wait, and return its id; None
+        if there is room. Raises Busy if the principal has its share; `hold_s` is for how long
         executions hold a slot."""
         crowded = self._crowded(party.scope)
         if crowded is None:
@@ -76,7 +75,7 @@ class Turns:
         return newest
 
     def busy(self, scope: Scope, hold_s: float) -> Busy:
-        """The refusal of an execution of this scope."""
+        """Build the refusal of an execution of this scope."""
         waiting, bounds = self._queued[scope], self._bounds
         retry_after_s = self._retry_after_s(hold_s)
         return Busy(
@@ -86,7 +85,7 @@ class Turns:
             retry_after_s,
         )
 
-    def ask(self, party: Party, execution: UUID) -> bool:
+    def add(self, party: Party, execution: UUID) -> bool:
         """Add an execution for which there is room. True: it is in flight; False: it waits."""
         if self.is_free:
             self._begin(party, execution)
@@ -105,7 +104,7 @@ class Turns:
             self._let_go(party)
 
     def next(self) -> UUID | None:
-        """Begin the execution whose turn it is; None where no slot is free, or nothing waits."""
+        """Begin the next execution and return its id; None if no slot is free or nothing waits."""
         if not self._waiting or not self.is_free:
             return None
         party = min(self._waiting, key=self._rank)
@@ -116,7 +115,7 @@ class Turns:
         return execution
 
     def _crowded(self, scope: Scope) -> Scope | None:
-        """The scope that must have one less waiting before this one may have one more."""
+        """Return the scope to evict from before this one may have one more waiting."""
         queued, bounds = self._queued, self._bounds
         if self.is_free:
             return None
@@ -132,7 +131,7 @@ class Turns:
         return max(parties, key=lambda each: len(self._waiting[each]), default=None)
 
     def _retry_after_s(self, hold_s: float) -> int:
-        """Whole seconds until half of what waits has probably begun."""
+        """Estimate the whole seconds until half of what waits has begun."""
         expected = self.waiting * hold_s / self._bounds.in_flight / 2
         return min(MOST_RETRY_AFTER_S, max(1, ceil(expected)))
 

@@ -1,7 +1,7 @@
-"""The gateway's own verdicts on tools: from policy and its own tool catalogue, never from what an
-analysis says (A11).
+"""The gateway's own verdicts on tools: from policy and its own tool catalog, never from an
+analysis (A11).
 
-A workflow keeps the stricter of the policy that it was requested under and the present one.
+The stricter of the policy at the request and the present one applies to a workflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 
 @dataclass(frozen=True)
 class Verdicts:
-    """`policies` of one workflow, the present one last, the tools that the gateway lists, and the
-    dry run that was asked for, if one was."""
+    """The `policies` of one workflow, the present one last, the tools that the gateway lists, and
+    the requested dry run, if any."""
 
     policies: Sequence[Policy] = ()
     tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
@@ -35,7 +35,7 @@ class Verdicts:
     def on(
         self, tool_id: str, known: JsonObject | None = None, *, is_all: bool = False
     ) -> tuple[Verdict, str] | None:
-        """The strictest verdict on a call, and why; None where the tool is not listed."""
+        """Return the strictest verdict on a call and its reason; None if the tool is not listed."""
         tool = self.tools.get(tool_id)
         if tool is None or not self.policies:
             return None
@@ -43,8 +43,8 @@ class Verdicts:
         return max(said, key=lambda one: STRICTNESS[one[0]])
 
     def mocked(self, analysis: ExecutionAnalyzed) -> set[str]:
-        """The tools whose calls get a mock: by the request and our own catalogue, where it lists
-        the tool."""
+        """Return the tools whose calls are mocked: by the request and, for tools that it lists,
+        the gateway's own catalog."""
         said = {one.tool: one.mocked for one in analysis.decision.tools}
         if self.dry_run is None:
             return set()
@@ -60,7 +60,7 @@ class Verdicts:
         return self.policies[-1].revision if self.policies else ""
 
     def standing(self, tools: Sequence[str]) -> tuple[PolicyRule, ...]:
-        """The rules on these tools; none while the policy is another than at the request."""
+        """Return the rules on these tools; none if the policy has changed since the request."""
         if len({policy.revision for policy in self.policies}) != 1:
             return ()
         rules = self.policies[-1].rules
@@ -68,12 +68,12 @@ class Verdicts:
 
     @property
     def computed_parks(self) -> bool:
-        """Whether calls with computed arguments are asked about by themselves."""
+        """Whether calls with computed arguments park the run."""
         return any(policy.computed == "park" for policy in self.policies)
 
 
 NO_VERDICTS: Final = Verdicts()
-"""Of a gateway that lists no tools."""
+"""Verdicts of a gateway that lists no tools."""
 
 
 def verdicts_of(
@@ -82,22 +82,22 @@ def verdicts_of(
     find: Callable[[str], ToolDefinition | None],
     dry_run: DryRun | None = None,
 ) -> Verdicts:
-    """What the gateway knows of some tools now."""
+    """Build the verdicts on some tools from what the gateway lists now."""
     found = ((tool_id, find(tool_id)) for tool_id in tools)
     distinct = {policy.revision: policy for policy in policies}
     return Verdicts(tuple(distinct.values()), {key: tool for key, tool in found if tool}, dry_run)
 
 
 def tools_named(analysis: ExecutionAnalyzed | None) -> list[str]:
-    """Every tool that an analysis speaks of."""
+    """Return every tool that an analysis names."""
     if analysis is None:
         return []
     decided = [tool.tool for tool in analysis.decision.tools]
     return list(dict.fromkeys([*decided, *(task.tool for task in _tasks(analysis))]))
 
 
-def judged(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> ExecutionAnalyzed:
-    """The analysis with the gateway's own decision where that is stricter."""
+def with_stricter_verdicts(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> ExecutionAnalyzed:
+    """Return the analysis with the gateway's own verdicts where they are stricter."""
     decision, mocked = analysis.decision, verdicts.mocked(analysis)
     own = {
         tool: verdict
@@ -119,7 +119,7 @@ def judged(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> ExecutionAnalyzed
 
 
 def bound_tools(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> tuple[str, ...]:
-    """The tools whose calls must be as they were shown."""
+    """Return the tools whose calls must equal what was shown."""
     mocked = verdicts.mocked(analysis)
     said = {tool: verdicts.on(tool) for tool in tools_named(analysis) if tool not in mocked}
     return tuple(
@@ -128,7 +128,7 @@ def bound_tools(analysis: ExecutionAnalyzed, verdicts: Verdicts) -> tuple[str, .
 
 
 def denied_now(analysis: ExecutionAnalyzed | None, verdicts: Verdicts) -> str | None:
-    """Why the policy that holds now forbids a program that waits for approval, or None."""
+    """Return why the present policy denies a program that waits for approval, or None."""
     if analysis is None:
         return None
     for tool in tools_named(analysis):
@@ -147,7 +147,8 @@ def _tasks(analysis: ExecutionAnalyzed) -> list[TaskNode]:
 def _verdict(
     analysis: ExecutionAnalyzed, tool: str, verdicts: Verdicts
 ) -> tuple[Verdict, str] | None:
-    """On all calls of a tool that the analysis shows; where it shows none, on any."""
+    """Return the strictest verdict on the calls of a tool in the analysis; without one, on any
+    call."""
     tasks = [task for task in _tasks(analysis) if task.tool == tool]
     said = [
         verdicts.on(tool, known, is_all=is_all)

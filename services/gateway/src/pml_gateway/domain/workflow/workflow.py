@@ -1,7 +1,7 @@
-"""The life of a workflow, as a pure process manager.
+"""The state machine of a workflow: a pure process manager.
 
-requested → awaiting_approval | running → succeeded | failed. What follows from a step is messages,
-their ids made from their cause, so that a step taken again states the same.
+requested → awaiting_approval | running → succeeded | failed. A step yields messages, whose ids are
+derived from their cause, so that a repeated step yields the same ones.
 """
 
 from dataclasses import replace
@@ -33,42 +33,41 @@ from pml_gateway.domain.workflow.events import (
     WorkflowEvent,
 )
 from pml_gateway.domain.workflow.given_up import ends, given_up
-from pml_gateway.domain.workflow.provenance import is_of
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.provenance import is_analysis_of
 from pml_gateway.domain.workflow.run_command import granted, run_command
-from pml_gateway.domain.workflow.verdicts import judged
+from pml_gateway.domain.workflow.verdicts import with_stricter_verdicts
 from pml_gateway.domain.workflow.workflow_state import (
     Approval,
     ApprovalOutcome,
+    Rules,
     State,
     Workflow,
-    hopeless_at,
+    abandoned_at,
 )
 
 __all__ = ["Approval", "ApprovalOutcome", "State", "Step", "Workflow", "advance"]
 
 CLOCK = "the clock"
-"""Who decides when nobody does."""
+"""`decided_by` of an approval that expired."""
 
 Step = tuple[Workflow, tuple[Message, ...]]
 
 
 def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> Step:
-    """The workflow after something happened, and what follows from it; what does not fit the
-    state, or concerns another workflow, changes nothing."""
+    """Return the workflow after an event, and the messages to publish; an event that does not fit
+    the state, or concerns another workflow, changes nothing."""
     match workflow.state, workflow_event:
-        case "requested", Analyzed() if is_of(workflow.requested, workflow_event.analysis):
-            analysis = judged(workflow_event.analysis, workflow_event.verdicts)
-            return _decide(replace(workflow, analysis=analysis), analysis, workflow_event, rules)
+        case "requested", Analyzed() if is_analysis_of(workflow.requested, workflow_event.analysis):
+            return _analyze(workflow, workflow_event, rules)
         case "requested", NotAnalyzed() if _concerns(workflow, workflow_event.rejection):
             error = failures.not_analyzed(workflow_event.rejection)
             error = with_absent(error, workflow_event.rejection, workflow_event.absent)
             return _fail(workflow, error, workflow_event.at)
         case "awaiting_approval", Decided():
-            return _settle(workflow, workflow_event, rules)
+            return _decide(workflow, workflow_event, rules)
         case "requested" | "awaiting_approval" | "running", Cancelled():
             return _cancel(workflow, workflow_event, rules)
-        case "running", Parked() if _concerns(workflow, workflow_event.fact):
+        case "running", Parked() if _concerns(workflow, workflow_event.message):
             return _park(workflow, workflow_event, rules)
         case "running", RunEnded() if _concerns(workflow, workflow_event.run):
             return _finish(workflow, workflow_event)
@@ -87,9 +86,9 @@ def _concerns(
     return (message.scope, message.workflow_id) == (workflow.scope, workflow.workflow_id)
 
 
-def _decide(
-    workflow: Workflow, analysis: ExecutionAnalyzed, analyzed: Analyzed, rules: Rules
-) -> Step:
+def _analyze(before: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
+    analysis = with_stricter_verdicts(analyzed.analysis, analyzed.verdicts)
+    workflow = replace(before, analysis=analysis)
     decision, at = analysis.decision, analyzed.at
     if analyzed.name_holder is not None:
         name = workflow.requested.name
@@ -97,27 +96,28 @@ def _decide(
     if decision.verdict == "deny":
         return _fail(workflow, failures.forbidden_by_policy(decision), at)
     if decision.verdict == "ask":
-        return _ask(workflow, analysis, decision, at, rules)
-    return _begin(workflow, analysis, analyzed, rules)
+        return _request_approval(workflow, analysis, decision, at, rules)
+    return _grant_and_run(workflow, analysis, analyzed, rules)
 
 
 def _park(workflow: Workflow, parked: Parked, rules: Rules) -> Step:
-    """Ask a person about the call that the run waits at; what an earlier command's run once waited
-    for is settled."""
-    fact = parked.fact
-    if fact.command_id != workflow.run_command_id:
+    """Request approval of the calls at which the run is parked. A park under an earlier command is
+    ignored: it was decided."""
+    message = parked.message
+    if message.command_id != workflow.run_command_id:
         return workflow, ()
     if workflow.error is not None:
         why, kind = workflow.error.message, workflow.error.kind
-        return _fail(workflow, parking.stopped(workflow, fact, why, kind), parked.at)
-    why_not = parking.unaskable(workflow, parked)
+        return _fail(workflow, parking.stopped(workflow, message, why, kind), parked.at)
+    why_not = parking.why_unapprovable(workflow, parked)
     if why_not is not None:
-        return _fail(workflow, parking.stopped(workflow, fact, why_not), parked.at)
-    asked = parking.as_asked(parked)
-    return _ask(workflow, asked, parking.question(workflow, asked), parked.at, rules)
+        return _fail(workflow, parking.stopped(workflow, message, why_not), parked.at)
+    cause = parking.with_definitions(parked)
+    question = parking.question(workflow, cause)
+    return _request_approval(workflow, cause, question, parked.at, rules)
 
 
-def _ask(
+def _request_approval(
     workflow: Workflow,
     cause: ExecutionAnalyzed | WorkflowParked,
     decision: Decision,
@@ -131,7 +131,7 @@ def _ask(
         expires_at,
         parked=cause if isinstance(cause, WorkflowParked) else None,
     )
-    asked = ApprovalRequested(
+    requested = ApprovalRequested(
         scope=workflow.scope,
         event_id=ids.effect_id(approval.approval_id, "approval-requested"),
         workflow_id=workflow.workflow_id,
@@ -140,44 +140,44 @@ def _ask(
         expires_at=expires_at,
     )
     after = replace(workflow, state="awaiting_approval", approval=approval, due_at=expires_at)
-    return after, (asked,)
+    return after, (requested,)
 
 
-def _settle(workflow: Workflow, settled: Decided, rules: Rules) -> Step:
+def _decide(workflow: Workflow, event: Decided, rules: Rules) -> Step:
     approval, analysis = workflow.approval, workflow.analysis
-    if approval is None or analysis is None or approval.approval_id != settled.approval_id:
+    if approval is None or analysis is None or approval.approval_id != event.approval_id:
         return workflow, ()
-    if settled.at >= approval.expires_at:
+    if event.at >= approval.expires_at:
         return workflow, ()
-    by, at, reason = settled.by, settled.at, settled.reason
-    decided, told = _answered(workflow, approval, settled.outcome, by, at, reason)
-    if settled.outcome == "approved" and settled.forbidden is not None:
-        after, effects = _fail(decided, _forbidden(workflow, settled.forbidden), at)
-    elif settled.outcome == "approved":
-        after, effects = _begin(decided, analysis, settled, rules)
+    by, at, reason = event.by, event.at, event.reason
+    decided, message = _record_decision(workflow, approval, event.outcome, by, at, reason)
+    if event.outcome == "approved" and event.forbidden is not None:
+        after, effects = _fail(decided, _forbidden(workflow, event.forbidden), at)
+    elif event.outcome == "approved":
+        after, effects = _grant_and_run(decided, analysis, event, rules)
     else:
-        after, effects = _fail(decided, _said_no(workflow, settled), at)
-    return after, (told, *effects)
+        after, effects = _fail(decided, _denied(workflow, event), at)
+    return after, (message, *effects)
 
 
 def _forbidden(workflow: Workflow, why: str) -> WorkflowError:
-    """The policy forbids now what waited for approval."""
+    """Return the error if the policy forbids by now what waited for approval."""
     parked = workflow.parked
     if parked is None:
         return WorkflowError(kind="denied", message=f"The policy forbids it now: {why}")
     return parking.stopped(workflow, parked, f"the policy forbids it now: {why}")
 
 
-def _said_no(workflow: Workflow, settled: Decided) -> WorkflowError:
-    by, reason, replan, parked = settled.by, settled.reason, settled.replan, workflow.parked
+def _denied(workflow: Workflow, event: Decided) -> WorkflowError:
+    by, reason, replan, parked = event.by, event.reason, event.replan, workflow.parked
     if parked is None:
         return failures.denied(by, reason, replan=replan)
     what = parking.name_of(workflow, parked)
-    why = failures.said_no(by, reason, replan=replan, what=what)
+    why = failures.denial(by, reason, replan=replan, what=what)
     return parking.stopped(workflow, parked, f"{why}. {failures.ANOTHER}" if replan else why)
 
 
-def _answered(
+def _record_decision(
     workflow: Workflow,
     approval: Approval,
     outcome: ApprovalOutcome,
@@ -185,7 +185,7 @@ def _answered(
     at: datetime,
     reason: str | None = None,
 ) -> tuple[Workflow, ApprovalDecided]:
-    told = ApprovalDecided(
+    message = ApprovalDecided(
         scope=workflow.scope,
         event_id=ids.effect_id(approval.approval_id, "approval-decided"),
         workflow_id=workflow.workflow_id,
@@ -195,66 +195,67 @@ def _answered(
         decided_at=at,
     )
     answer = replace(approval, outcome=outcome, decided_by=by, decided_at=at, reason=reason)
-    return replace(workflow, approval=answer), told
+    return replace(workflow, approval=answer), message
 
 
-def _cancel(workflow: Workflow, wish: Cancelled, rules: Rules) -> Step:
-    """End at once what no executor has in hand; have the one that runs it end the rest."""
-    error, approval = cancelled(workflow, wish), workflow.approval
-    run = _command_of(workflow, wish)
+def _cancel(workflow: Workflow, event: Cancelled, rules: Rules) -> Step:
+    """End at once what is not running; have the executor end a run."""
+    error, approval = cancelled(workflow, event), workflow.approval
+    run = _current_command(workflow, event)
     if run is not None:
         if workflow.error is not None:
             return workflow, ()
-        after = replace(workflow, error=error, due_at=wish.at + rules.patience)
+        after = replace(workflow, error=error, due_at=event.at + rules.patience)
         return after, (cancel_run(run, error),)
     if approval is None or workflow.state != "awaiting_approval":
-        return _fail(workflow, error, wish.at)
-    decided, told = _answered(workflow, approval, "denied", wish.by, wish.at, wish.reason)
-    after, effects = _fail(decided, error, wish.at)
-    return after, (told, *effects)
+        return _fail(workflow, error, event.at)
+    by, at, reason = event.by, event.at, event.reason
+    decided, message = _record_decision(workflow, approval, "denied", by, at, reason)
+    after, effects = _fail(decided, error, at)
+    return after, (message, *effects)
 
 
 def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
-    """End what nobody approved and what nobody will finish any more; ask again, under the same
-    ids and ever more rarely, for what stands still."""
+    """End expired approvals and abandoned workflows; publish again, under the same ids and at
+    growing intervals, the command of a workflow that makes no progress."""
     approval, at = workflow.approval, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
-        decided, told = _answered(workflow, approval, "expired", CLOCK, at)
-        late, parked = failures.expired(), workflow.parked
+        decided, message = _record_decision(workflow, approval, "expired", CLOCK, at)
+        error, parked = failures.expired(), workflow.parked
         if parked is not None:
-            late = parking.stopped(workflow, parked, late.message)
-        after, effects = _fail(decided, late, at)
-        return after, (told, *effects)
-    hopeless = hopeless_at(workflow, rules, due.without_bus)
-    if at >= hopeless:
+            error = parking.stopped(workflow, parked, error.message)
+        after, effects = _fail(decided, error, at)
+        return after, (message, *effects)
+    latest = abandoned_at(workflow, rules, due.without_bus)
+    if at >= latest:
         return _fail(workflow, failures.abandoned(workflow), at)
-    rarely = min(hopeless, at + max(rules.patience, at - workflow.requested.requested_at))
-    run = _command_of(workflow, due)
+    next_due = min(latest, at + max(rules.patience, at - workflow.requested.requested_at))
+    run = _current_command(workflow, due)
     if run is not None:
         if workflow.error is not None:
-            return replace(workflow, due_at=rarely), (cancel_run(run, workflow.error),)
-        after, effects = _run(workflow, run, due, rules)
-        return replace(after, due_at=min(hopeless, max(rarely, after.due_at or at))), effects
-    return replace(workflow, due_at=rarely), (workflow.requested,)
+            return replace(workflow, due_at=next_due), (cancel_run(run, workflow.error),)
+        after, effects = _dispatch(workflow, run, due, rules)
+        return replace(after, due_at=min(latest, max(next_due, after.due_at or at))), effects
+    return replace(workflow, due_at=next_due), (workflow.requested,)
 
 
-def _begin(
+def _grant_and_run(
     workflow: Workflow, analysis: ExecutionAnalyzed, now: Analyzed | Decided, rules: Rules
 ) -> Step:
     grant = granted(workflow, analysis, now, rules)
     command = run_command(workflow, analysis, grant, now)
-    return _run(replace(workflow, grant=grant), command, now, rules)
+    return _dispatch(replace(workflow, grant=grant), command, now, rules)
 
 
-def _run(
+def _dispatch(
     workflow: Workflow, command: RunWorkflow, now: Analyzed | Decided | Due, rules: Rules
 ) -> Step:
     due_at = now.at + timedelta(seconds=workflow.timeout_s) + rules.patience
     return replace(workflow, state="running", due_at=due_at), (command,)
 
 
-def _command_of(workflow: Workflow, now: Cancelled | Due) -> RunWorkflow | None:
-    """The command of the run that goes on, made anew."""
+def _current_command(workflow: Workflow, now: Cancelled | Due) -> RunWorkflow | None:
+    """Build the command of the current run again; None if it does not run."""
     analysis, grant = workflow.analysis, workflow.grant
     if workflow.state != "running" or analysis is None or grant is None:
         return None

@@ -1,4 +1,4 @@
-"""A workflow as it stands."""
+"""The state of a workflow, and the rules that apply to all of them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,18 +12,33 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
+from pml_common.signing import SigningKey
 from pml_gateway.domain.api.shown_calls import ShownToApprover
-from pml_gateway.domain.workflow.rules import Rules
 
 State = Literal["requested", "awaiting_approval", "running", "succeeded", "failed"]
 ApprovalOutcome = Literal["approved", "denied", "expired"]
 
 
 @dataclass(frozen=True)
+class Rules:
+    """Rules for every workflow of a gateway.
+
+    Grants are signed with `key`. They outlive the time that a run may take by `grant_slack`, which
+    covers queues and crashes. A workflow that makes no progress for `patience` longer than it
+    should is requested again, until `grant_slack` has passed: then it fails.
+    """
+
+    key: SigningKey
+    approval_ttl: timedelta = timedelta(hours=1)
+    grant_slack: timedelta = timedelta(hours=1)
+    patience: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
 class Approval:
-    """A question to a person, and the answer once there is one. `parked` is what the run waits for
-    since it stands at a call; without it the question is whether the program may run at all.
-    `shown` is what the answer names."""
+    """A request for approval, with its decision once there is one. `parked` holds the calls of a
+    parked run; without it the question is whether the program may run at all. `shown` is what the
+    decision names."""
 
     approval_id: UUID
     requested_at: datetime
@@ -40,9 +55,9 @@ class Approval:
 class Workflow:
     """One execution.
 
-    `request_hash` tells whether a repeated request asks the same; `grant` is what its run goes by;
-    `error` is why it failed without a run, or why its run is being cancelled; at `due_at` the next
-    thing should have happened.
+    `request_hash` tells whether a repeated request is the same; `grant` is that of its run; `error`
+    is why it failed without a run, or why its run is being cancelled; by `due_at` the next event is
+    expected.
     """
 
     requested: ExecutionRequested
@@ -61,7 +76,7 @@ class Workflow:
 
     @property
     def scope(self) -> Scope:
-        """Whose it is."""
+        """Its scope."""
         return self.requested.scope
 
     @property
@@ -71,27 +86,27 @@ class Workflow:
 
     @property
     def parked(self) -> WorkflowParked | None:
-        """Where its run stood, or stands, waiting for a person."""
+        """The calls at which its run was or is parked."""
         return self.approval.parked if self.approval else None
 
     @property
     def run_command_id(self) -> UUID:
-        """The id of the command that its run goes by now; a new one after each approval."""
+        """The id of its current run command; a new one after each approval."""
         cause = self.approval.approval_id if self.approval else self.requested.event_id
         return ids.effect_id(cause, "run-workflow")
 
 
-def waits_since(workflow: Workflow) -> datetime:
-    """When it was handed to the service that has to act on it now."""
+def waiting_since(workflow: Workflow) -> datetime:
+    """Return when it was handed to the service that has to act on it now."""
     approval = workflow.approval if workflow.state == "running" else None
     decided_at = approval.decided_at if approval else None
     return decided_at or workflow.requested.requested_at
 
 
-def hopeless_at(workflow: Workflow, rules: Rules, without_bus: timedelta) -> datetime:
-    """When the first grant of a run has expired, or what should be analysed has waited as long. The
-    time `without_bus` is added, at most as much again as grants outlive their runs, for an executor
-    to tell how a run ended whose grant expired meanwhile."""
+def abandoned_at(workflow: Workflow, rules: Rules, without_bus: timedelta) -> datetime:
+    """Return when the workflow is given up: its run's first grant has expired, or its analysis is
+    outstanding for as long. The time `without_bus` is added, at most another `grant_slack`, for an
+    executor to report the end of a run whose grant expired meanwhile."""
     time = timedelta(seconds=workflow.timeout_s if workflow.state == "running" else 0.0)
     more = min(without_bus, rules.grant_slack)
-    return waits_since(workflow) + time + rules.grant_slack + more
+    return waiting_since(workflow) + time + rules.grant_slack + more

@@ -11,12 +11,13 @@ from pml_common.contracts.executor import WantedCall, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.server_listings import require_listings
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.workflow.events import Asked, Parked
+from pml_gateway.domain.workflow.events import Parked, ToolVerdict
 from pml_gateway.domain.workflow.parking import wanted_calls
 from pml_gateway.domain.workflow.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from pml_gateway.ports import KnownTools
+from pml_gateway.domain.workflow.workflow_state import Rules
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 
@@ -46,6 +47,6 @@ async def on_workflow_parked(
     return await workflows.step_once(parked, _CONSUMER, step)
 
 
-def _asked(call: WantedCall, verdicts: Verdicts) -> Asked | None:
+def _asked(call: WantedCall, verdicts: Verdicts) -> ToolVerdict | None:
     verdict, tool = verdicts.on(call.tool, call.args, is_all=True), verdicts.tools.get(call.tool)
-    return None if verdict is None or tool is None else Asked(*verdict, tool.definition_hash)
+    return None if verdict is None or tool is None else ToolVerdict(*verdict, tool.definition_hash)

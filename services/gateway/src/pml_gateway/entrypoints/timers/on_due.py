@@ -9,7 +9,7 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Due
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.domain.workflow.workflow_state import waits_since
+from pml_gateway.domain.workflow.workflow_state import Rules, waiting_since
 from pml_gateway.ports import KnownTools, WorkflowStore
 
 _MOST_AT_ONCE = 100
@@ -27,7 +27,7 @@ async def on_due(
 
     def step(workflow: Workflow) -> Step:
         repeatable = repeatable_among(workflow.analysis, tools.find)
-        waited = (at - waits_since(workflow)).total_seconds()
+        waited = (at - waiting_since(workflow)).total_seconds()
         without_bus = timedelta(seconds=downtime_since(away, here - waited))
         return workflows.advance(workflow, Due(at, repeatable, without_bus))
 

@@ -1,4 +1,4 @@
-"""Whether one MCP server can be called, and the calls that wait until it can."""
+"""Availability of one upstream MCP server, and the calls that wait for it."""
 
 import asyncio
 import logging
@@ -16,15 +16,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """When a call asked for the server, on the monotonic clock, and after how many failed attempts
-    to connect."""
+class Demand:
+    """A call's demand for the server: when it arose, on the monotonic clock, and the number of
+    failed attempts to connect until then."""
 
     at: float
     failed_attempts: int
 
 
-class Presence:
+class Availability:
     """State of the connection to one server."""
 
     def __init__(self, name: str, limits: Limits) -> None:
@@ -40,38 +40,38 @@ class Presence:
         self._closed = False
 
     async def settled(self) -> None:
-        """Wait for the end of an attempt to connect that is under way."""
+        """Wait until no attempt to connect is under way."""
         while self.state == "connecting":
             await self._changed.wait()
 
-    def ready(self) -> None:
-        """The server can be called."""
-        self._turn("ready", None)
+    def set_ready(self) -> None:
+        """Record that the server can be called."""
+        self._change("ready", None)
 
-    def lost(self, reason: str | None) -> None:
-        """The connection ended; it is made anew."""
+    def set_lost(self, reason: str | None) -> None:
+        """Record that the connection ended and is made anew."""
         self._away_since = time.monotonic()
-        self._turn("connecting", reason)
+        self._change("connecting", reason)
 
-    def ended(self, reason: str, *, was_ready: bool, again_soon: bool) -> None:
-        """An attempt to connect failed, or a connection is closed altogether."""
+    def set_ended(self, reason: str, *, was_ready: bool, again_soon: bool) -> None:
+        """Record that an attempt to connect failed, or that a connection is closed completely."""
         self._wanted.clear()
         self._failed_attempts += not was_ready
-        self._turn("connecting" if again_soon else "failed", reason)
+        self._change("connecting" if again_soon else "failed", reason)
 
     def close(self, reason: str) -> None:
-        """Stop; nobody waits any longer."""
+        """Stop, and end all waiting."""
         self._closed = True
         self._set("failed", reason)
 
-    def ask(self) -> Asked:
-        """Note that a call wants the server from now on."""
-        return Asked(time.monotonic(), self._failed_attempts)
+    def demand(self) -> Demand:
+        """Return the demand of a call that needs the server from now on."""
+        return Demand(time.monotonic(), self._failed_attempts)
 
-    async def change(self, asked: Asked) -> None:
-        """Have the server tried at once, and wait for a change. Raises NotConnected where the
-        server was away for long and an attempt failed since the call asked."""
-        left = self._patience_s(asked)
+    async def wait_for_change(self, demand: Demand) -> None:
+        """Have the server tried at once, and wait for a change of state. Raises NotConnected if the
+        server was absent for long and an attempt has failed since the demand."""
+        left = self._patience_s(demand)
         if self._closed or left <= 0:
             raise NotConnected(self.error)
         self._wanted.set()
@@ -80,7 +80,7 @@ class Presence:
                 await self._changed.wait()
 
     async def pause(self, failures: int) -> None:
-        """Wait before the next attempt to connect; little where a call wants the server."""
+        """Wait before the next attempt to connect; shortly if a call needs the server."""
         delay = self._limits.retry_delay_s(failures)
         least = min(delay, self._limits.wanted_delay_s)
         if self._away_s < self._limits.absence_s:
@@ -95,15 +95,15 @@ class Presence:
     def _away_s(self) -> float:
         return time.monotonic() - self._away_since
 
-    def _patience_s(self, asked: Asked) -> float:
+    def _patience_s(self, demand: Demand) -> float:
         if self.state != "failed":
             return math.inf
         coming_back = self._limits.absence_s - self._away_s
-        if self._failed_attempts > asked.failed_attempts:
+        if self._failed_attempts > demand.failed_attempts:
             return coming_back
-        return max(coming_back, asked.at + self._limits.attempt_s - time.monotonic())
+        return max(coming_back, demand.at + self._limits.attempt_s - time.monotonic())
 
-    def _turn(self, state: ServerState, error: str | None) -> None:
+    def _change(self, state: ServerState, error: str | None) -> None:
         if self._closed:
             return
         if (self.state, self.error) != (state, error):

@@ -1,5 +1,5 @@
-"""Room on the disks that hold what is accepted: no new work without it, so that what is under way
-can be stored to its end."""
+"""Free disk space: without it no new work is accepted, so that accepted work can be stored to its
+end."""
 
 import asyncio
 import shutil
@@ -14,15 +14,15 @@ _BELIEVED_S = 1.0
 
 
 def free_bytes(folder: Path) -> int | None:
-    """What its disk has left for us; None where nobody can tell."""
+    """Return the free bytes of the folder's disk; None if they cannot be read."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
 
 
-class DiskRoom:
-    """Knows whether each folder's disk has `min_free` bytes left; looks once a second at most."""
+class DiskSpace:
+    """Checks at most once a second whether each folder's disk has `min_free` bytes left."""
 
     def __init__(
         self,
@@ -37,11 +37,12 @@ class DiskRoom:
         self._due = 0.0
 
     async def check(self) -> str | None:
-        """A health check: what was accepted goes on, so nothing is wrong with this process."""
+        """Return a detail for the health check; the process stays healthy, as accepted work
+        continues."""
         return detail(self._look())
 
     def require(self) -> None:
-        """Raise Unavailable where new work could fill a disk."""
+        """Raise Unavailable if new work could fill a disk."""
         found = self._look()
         if found is not None:
             raise Unavailable(found)
@@ -58,7 +59,7 @@ class DiskRoom:
         if free is None or free >= self._min_free:
             return None
         return (
-            f"the disk of {folder} has {free:,} bytes left, and new work is taken from "
-            f"{self._min_free:,} bytes on: free some, or lower PML_GATEWAY_MIN_FREE_MIB; what was "
-            "accepted goes on"
+            f"the disk of {folder} has {free:,} bytes left, less than the "
+            f"{self._min_free:,} bytes that new work needs: free some, or lower "
+            "PML_GATEWAY_MIN_FREE_MIB; accepted work continues"
         )

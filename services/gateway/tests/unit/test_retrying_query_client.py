@@ -1,4 +1,4 @@
-"""Questions to owners that come back, and to those that do not."""
+"""Queries to services that come back, and to those that do not."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from pml_common.bus.errors import NoResponder, QueryFailed
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.registry import ListTools, ToolCatalog
-from pml_gateway.adapters.bus.patient_query_client import PatientQueryClient
+from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from services.gateway.tests.examples import SCOPE
 
 QUESTION = ListTools(scope=SCOPE)
@@ -16,7 +16,9 @@ QUESTION = ListTools(scope=SCOPE)
 
 async def test_a_question_waits_for_an_owner_that_is_away() -> None:
     bus = MemoryBus()
-    asked = asyncio.create_task(PatientQueryClient(bus, 20.0).request(catalog.LIST_TOOLS, QUESTION))
+    asked = asyncio.create_task(
+        RetryingQueryClient(bus, 20.0).request(catalog.LIST_TOOLS, QUESTION)
+    )
     await asyncio.sleep(0)
     assert not asked.done()
 
@@ -31,7 +33,7 @@ async def test_an_owner_that_stays_away_is_waited_for_so_long() -> None:
     clock = asyncio.get_running_loop().time
     began = clock()
     with pytest.raises(NoResponder, match="registry list-tools: no replica is running"):
-        await PatientQueryClient(MemoryBus(), 0.2).request(catalog.LIST_TOOLS, QUESTION)
+        await RetryingQueryClient(MemoryBus(), 0.2).request(catalog.LIST_TOOLS, QUESTION)
     assert 0.05 < clock() - began < 10.0
 
 
@@ -44,5 +46,5 @@ async def test_what_an_owner_answers_is_not_asked_again() -> None:
 
     await bus.serve(catalog.LIST_TOOLS, refuse)
     with pytest.raises(QueryFailed, match="being built"):
-        await PatientQueryClient(bus, 20.0).request(catalog.LIST_TOOLS, QUESTION)
+        await RetryingQueryClient(bus, 20.0).request(catalog.LIST_TOOLS, QUESTION)
     assert asked == [QUESTION]

@@ -1,4 +1,4 @@
-"""The gateway's whole road, on real NATS and Postgres."""
+"""The gateway end to end, on real NATS and Postgres."""
 
 import asyncio
 from collections import Counter

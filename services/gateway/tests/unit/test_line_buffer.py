@@ -1,14 +1,14 @@
-"""Lines of bounded length out of pieces of any."""
+"""Lines of bounded length from pieces of any length."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_gateway.adapters.mcp_client.lines import Lines, LineTooLong
+from pml_gateway.adapters.mcp_client.lines import LineBuffer, LineTooLong
 
 
 def lines_of(pieces: list[bytes], limit: int) -> list[bytes]:
-    lines = Lines(limit)
+    lines = LineBuffer(limit)
     return [line for piece in pieces for line in lines.feed(piece)]
 
 
@@ -27,7 +27,7 @@ def test_a_line_beyond_the_limit_is_refused_before_its_end(pieces: list[bytes]) 
 
 def test_a_line_of_just_the_limit_is_taken_and_lines_before_a_long_one_are_handed_on() -> None:
     assert lines_of([b"1234\n12", b"34\n"], 4) == [b"1234", b"1234"]
-    lines = Lines(4)
+    lines = LineBuffer(4)
     fed = lines.feed(b"ab\n12345")
     assert next(fed) == b"ab"
     with pytest.raises(LineTooLong):

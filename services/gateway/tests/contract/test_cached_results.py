@@ -1,4 +1,4 @@
-"""What every keeper of results promises: in memory, in Postgres, on the bus and its twin."""
+"""Contract of stores of cached results: in memory, in Postgres, on NATS and on the memory bus."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -11,7 +11,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_gateway.adapters.bus.results import BusResults
-from pml_gateway.domain.workflow.result_cache import Kept, ResultKey
+from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.ports import KeptResults, WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.examples import AT, CODE_HASH, ELSEWHERE, SCOPE, later, workflow
@@ -19,22 +19,22 @@ from services.gateway.tests.examples import AT, CODE_HASH, ELSEWHERE, SCOPE, lat
 KEY = ResultKey(SCOPE, ids.capability_id(SCOPE, CODE_HASH), 1, "ab" * 32)
 
 
-async def stored(workflows: WorkflowStore, key: ResultKey = KEY) -> Kept:
-    """A result of a workflow that is there."""
+async def stored(workflows: WorkflowStore, key: ResultKey = KEY) -> CachedResult:
+    """Return the cached result of a workflow that exists."""
     new = workflow(scope=key.scope)
     await workflows.accept(new)
-    return Kept(new.workflow_id, later(60))
+    return CachedResult(new.workflow_id, later(60))
 
 
 @pytest.fixture(params=["stores", "twin", pytest.param("nats", marks=pytest.mark.integration)])
 def keeper(request: pytest.FixtureRequest) -> str:
-    """Which one: that of the stores, the bus's twin, or a bus at this address."""
+    """The store: that of the stores, one on the memory bus, or one on a bus at this address."""
     return request.getfixturevalue("nats_url") if request.param == "nats" else request.param
 
 
 @pytest.fixture
 async def results(keeper: str, stores: Stores) -> AsyncGenerator[KeptResults]:
-    """Each keeper in turn, empty."""
+    """Each store, empty."""
     if keeper == "stores":
         yield stores.results
         return
@@ -99,8 +99,8 @@ async def test_the_bus_keeps_nothing_that_has_no_end_or_is_over() -> None:
     bus = MemoryBus()
     results = BusResults(bus, lambda: AT)
     for expires_at in (None, AT, later(-1)):
-        await results.keep(KEY, Kept(uuid4(), expires_at))
+        await results.keep(KEY, CachedResult(uuid4(), expires_at))
     assert bus.broker.cache == {}
-    await results.keep(KEY, Kept(uuid4(), later(0.5)))
+    await results.keep(KEY, CachedResult(uuid4(), later(0.5)))
     assert len(bus.broker.cache) == 1
     await bus.drain(1)

@@ -1,7 +1,9 @@
-"""Questions to owners that may be away for a moment: restarted, or not there yet."""
+"""Queries to services that may be away for a moment: restarting, or not started yet."""
 
 import asyncio
 from typing import Final, TypeVar
+
+from typing_extensions import override
 
 from pml_common.bus.errors import NoResponder
 from pml_common.bus.port import QueryClient
@@ -14,15 +16,17 @@ R = TypeVar("R", bound=Contract)
 _PAUSES_S: Final = (0.02, 0.05, 0.1, 0.2)
 
 
-class PatientQueryClient:
-    """Asks again while nobody is there to answer, for `patience_s` seconds."""
+class RetryingQueryClient(QueryClient):
+    """Repeats a query while no service responds, for `patience_s` seconds."""
 
     def __init__(self, query_client: QueryClient, patience_s: float) -> None:
         self._query_client = query_client
         self._patience_s = patience_s
 
+    @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        """Ask the owner; `timeout` is for its answer, once it is there. Raises QueryFailed."""
+        """Send a query; `timeout` is for the reply, once the service is there. Raises
+        QueryFailed."""
         clock = asyncio.get_running_loop().time
         deadline, tries = clock() + self._patience_s, 0
         while True:

@@ -1,4 +1,4 @@
-"""Steps taken on a copy of a workflow: never on one that is out of date."""
+"""Steps on cached workflows: never stored if the cached one is out of date."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from services.gateway.tests.stored import cause_of, take
 
 @dataclass
 class Replicas:
-    """Two gateways' stores on one database."""
+    """The stores of two gateways on one database."""
 
     ours: PostgresWorkflowStore
     theirs: PostgresWorkflowStore
@@ -68,11 +68,11 @@ async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) 
     assert await replicas.theirs.get(SCOPE, new.workflow_id) == ended.workflow
 
 
-def test_copies_are_few_each_serves_once_and_none_is_of_what_waits_for_a_person() -> None:
-    copies, kept = WorkflowCache(most=2), [workflow(key=key) for key in "abc"]
+def test_the_cache_is_bounded_and_each_entry_is_used_once() -> None:
+    cache, kept = WorkflowCache(most=2), [workflow(key=key) for key in "abc"]
     for each in kept:
-        copies.keep(each, 7)
-    copies.keep(replace(workflow(key="d"), state="awaiting_approval"), 1)
-    found = [copies.take(SCOPE, each.workflow_id) for each in kept]
-    assert [None if copy is None else copy.workflow for copy in found] == [None, *kept[1:]]
-    assert all(copies.take(SCOPE, each.workflow_id) is None for each in kept)
+        cache.put(each, 7)
+    cache.put(replace(workflow(key="d"), state="awaiting_approval"), 1)
+    found = [cache.take(SCOPE, each.workflow_id) for each in kept]
+    assert [None if one is None else one.workflow for one in found] == [None, *kept[1:]]
+    assert all(cache.take(SCOPE, each.workflow_id) is None for each in kept)

@@ -1,0 +1,15 @@
+"""Columns that the tables of all schemas have in common."""
+
+import asyncpg
+
+from pml_common.contracts.scope import Scope
+
+
+def scope_columns(scope: Scope) -> tuple[str, str]:
+    """Return the columns `org` and `project`, with which every key begins."""
+    return scope.org, scope.project
+
+
+def scope_of(row: asyncpg.Record) -> Scope:
+    """Return the scope in a row's columns `org` and `project`."""
+    return Scope(org=row["org"], project=row["project"])

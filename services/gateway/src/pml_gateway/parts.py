@@ -110,7 +110,7 @@ def _use_cases(
     programs: ProgramExecution,
 ) -> UseCases:
     now = bus.now
-    query_client = PatientQueryClient(bus, settings.gateway_owner_patience_s)
+    query_client = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
     cache = ResultCache(
         memoized=BusResults(bus, now),
         persistent=stores.results,

@@ -173,7 +173,7 @@ async def test_a_workflow_continues_when_its_caller_disconnects() -> None:
 
 async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
     async with world() as w:
-        workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, look_every_s=0.05)
+        workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, poll_every_s=0.05)
         deaf = replace(workflows, notifier=MemoryNotifier(), terms=terms)
         programs = replace(w.parts.programs, workflows=deaf)
         request = ExecuteRequest(code="return 1;")

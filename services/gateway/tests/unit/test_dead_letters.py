@@ -16,7 +16,7 @@ from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from services.gateway.tests.examples import AT, RULES, analyzed, finished, workflow
-from services.gateway.tests.fake_services import closing, founded
+from services.gateway.tests.fake_services import closing, journaled
 from services.gateway.tests.harness import workflow_service
 
 
@@ -89,7 +89,7 @@ async def test_a_dead_lettered_command_ends_its_workflow_once(scene: Scene) -> N
 
 async def test_an_end_that_the_journal_does_not_record_ends_nothing(scene: Scene) -> None:
     running = await scene.start()
-    stale = await founded(scene.bus, finished(running))
+    stale = await journaled(scene.bus, finished(running))
     await scene.bus.publish(closing(stale).model_copy(update={"event_id": uuid4()}))
     await scene.handle_end(stale)
     await scene.handle_end(stale.model_copy(update={"journal_sequence": None}))
@@ -97,15 +97,15 @@ async def test_an_end_that_the_journal_does_not_record_ends_nothing(scene: Scene
 
 
 async def test_a_recorded_end_that_could_not_be_stored_ends_its_workflow(scene: Scene) -> None:
-    end = await founded(scene.bus, finished(await scene.start()))
+    end = await journaled(scene.bus, finished(await scene.start()))
     await scene.handle_end(end)
     [told] = await scene.published_ends()
     assert told.error is not None
-    assert "the run succeeded by its journal, and its end could not be kept" in told.error.message
+    assert "the run succeeded by its journal, and its end could not be stored" in told.error.message
 
 
 async def test_an_end_whose_append_the_journal_lost_ends_its_workflow(scene: Scene) -> None:
-    end = await founded(scene.bus, finished(await scene.start()))
+    end = await journaled(scene.bus, finished(await scene.start()))
     scene.bus.broker.stream("evt", "executor").messages.clear()
     await scene.handle_end(end)
     assert (await scene.current()).state == "failed"

@@ -1,4 +1,4 @@
-"""Lines of bounded length from pieces of any length."""
+"""LineBuffer of bounded length from pieces of any length."""
 
 import pytest
 from hypothesis import given

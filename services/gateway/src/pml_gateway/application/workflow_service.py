@@ -18,7 +18,7 @@ from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.events import WorkflowEvent
-from pml_gateway.domain.workflow.rules import Rules
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.ports import CapabilityNames, Notifier, Outgoing, Relay, Waiter, WorkflowStore
 
@@ -95,7 +95,7 @@ class WorkflowService:
         """Wait until a workflow has ended or waits for approval, until `deadline` (event loop time)
         at most, or until the gateway stops; return its latest known state."""
         while workflow.state in UNDER_WAY and (left := deadline - _now()) > 0:
-            notified = await waiter.wait(min(left, self.terms.look_every_s))
+            notified = await waiter.wait(min(left, self.terms.poll_every_s))
             workflow = notified or await self._latest(workflow)
             if waiter.over:
                 break

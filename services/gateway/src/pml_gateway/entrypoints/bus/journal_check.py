@@ -6,7 +6,7 @@ from pml_common.bus.run_journal import StoredRun
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished, TraceRecorded, WorkflowParked
-from pml_gateway.domain.workflow.provenance import unfounded
+from pml_gateway.domain.workflow.provenance import journal_mismatch
 
 
 async def require_in_journal(message: RunFinished | WorkflowParked, journal: Journal) -> None:
@@ -18,7 +18,7 @@ async def require_in_journal(message: RunFinished | WorkflowParked, journal: Jou
     if append is not None and not isinstance(append, TraceRecorded):
         raise Rejected("the last message of the journal is no append")
     sequence, named = (last.sequence if last is not None else 0), message.journal_sequence
-    why_not = unfounded(message, sequence, append)
+    why_not = journal_mismatch(message, sequence, append)
     if why_not is None:
         return
     refusal = f"not taken: {why_not}"
@@ -34,4 +34,4 @@ def contradicts(message: Message | None, stored: StoredRun) -> bool:
         return False
     sequence, last = stored.last
     is_lost = message.journal_sequence is not None and message.journal_sequence > sequence
-    return not is_lost and unfounded(message, sequence, last) is not None
+    return not is_lost and journal_mismatch(message, sequence, last) is not None

@@ -82,7 +82,9 @@ async def test_capabilities_are_asked_for_and_their_changes_are_heard(
     assert isinstance(event, AnalysisRejected)
 
 
-async def test_a_registry_that_comes_late_only_delays(world: BusHarness, registry: Registry) -> None:
+async def test_a_registry_that_comes_late_only_delays(
+    world: BusHarness, registry: Registry
+) -> None:
     registry.known = None
     async with await _analyzer(world):
         gateway = await world.connect("gateway")

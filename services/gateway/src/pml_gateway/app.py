@@ -80,7 +80,9 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             for stub in stubs:
                 for name, listed in stub.list_tools().items():
                     await announcer.publish_list(name, listed)
-            yield RunningService(parts.checks, parts.readiness, partial(_drain, parts, endpoint, http))
+            yield RunningService(
+                parts.checks, parts.readiness, partial(_drain, parts, endpoint, http)
+            )
 
 
 async def register_handlers(parts: Parts) -> None:

@@ -42,7 +42,9 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
     """Serve over a real socket: the in-memory client only returns complete responses."""
     port = free_port()
     async with (
-        serve_http(rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHttpProtocol),
+        serve_http(
+            rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHttpProtocol
+        ),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
     ):
         yield http

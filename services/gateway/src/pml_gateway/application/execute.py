@@ -12,8 +12,6 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
-from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 _tracer = trace.get_tracer(__name__)
 

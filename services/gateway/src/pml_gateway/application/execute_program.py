@@ -17,9 +17,9 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
-from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow_state import Rules
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.events import WorkflowEvent
-from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import CapabilityNames, Notifier, Outgoing, Relay, Waiter, WorkflowStore
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import NotAnalyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import ToolServers
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 _CONSUMER = catalog.GATEWAY_ON_ANALYSIS_REJECTED.durable
 

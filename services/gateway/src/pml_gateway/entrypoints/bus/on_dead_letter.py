@@ -15,8 +15,6 @@ from pml_gateway.domain.workflow.given_up import CONSUMERS
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.entrypoints.bus.journal_check import contradicts
 from pml_gateway.ports import WorkflowStore
-from pml_gateway.domain.workflow.provenance import journal_mismatch
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 
 async def on_dead_letter(

@@ -19,7 +19,6 @@ from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.verdicts import tools_named, verdicts_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import KnownTools
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 _CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
 

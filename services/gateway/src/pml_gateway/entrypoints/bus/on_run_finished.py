@@ -11,7 +11,6 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import RunEnded
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 _CONSUMER = catalog.GATEWAY_ON_RUN_FINISHED.durable
 

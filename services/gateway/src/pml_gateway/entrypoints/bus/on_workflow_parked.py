@@ -17,7 +17,6 @@ from pml_gateway.domain.workflow.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from pml_gateway.ports import KnownTools
-from pml_gateway.domain.workflow.workflow_state import Rules
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 

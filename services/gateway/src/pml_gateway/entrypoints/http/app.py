@@ -84,9 +84,7 @@ def rest_app(
         workflow_routes(workflows, caller),
         event_routes(workflows, bus, caller, streams),
         cancel_routes(use_cases.cancellations, caller),
-        approval_routes(
-            workflows, use_cases.decisions, caller, approver_of(callers)
-        ),
+        approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),
         trace_routes(query_client, caller),
         tool_routes(agents, tools, caller),

@@ -9,7 +9,7 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.tool_calls.repeatable import repeatable_among
 from pml_gateway.domain.workflow.events import Due
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.domain.workflow.workflow_state import Rules, waiting_since
+from pml_gateway.domain.workflow.workflow_state import waiting_since
 from pml_gateway.ports import KnownTools, WorkflowStore
 
 _MOST_AT_ONCE = 100

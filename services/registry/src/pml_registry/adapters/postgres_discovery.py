@@ -17,7 +17,7 @@ from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
 
 _SQL = load_queries("pml_registry")
 _NEAREST: Mapping[Kind, str] = {"tool": "nearest-tools", "capability": "nearest-capabilities"}
-_WEIGH: Mapping[Kind, str] = {"tool": "candidates-tools", "capability": "candidates-capabilities"}
+_WEIGH: Mapping[Kind, str] = {"tool": "weigh-tools", "capability": "weigh-capabilities"}
 
 
 class PgvectorIndex(VectorIndex):

@@ -68,7 +68,8 @@ async def _outcome(calls: ToolCalls, asked: CallTool) -> ToolOutcome:
 async def test_calls_under_which_postgres_falls_again_and_again_keep_their_outcomes(
     postgres_dsn: str,
 ) -> None:
-    servers, asked = CountingServers(), [call(workflow(), WRITE) for _ in range(CALLS)]
+    servers, patient = CountingServers(), {"timeout_s": 50.0}  # on a busy machine, too
+    asked = [call(workflow(), WRITE).model_copy(update=patient) for _ in range(CALLS)]
     async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         calls = tool_calls(servers, PostgresCallLedger(pool), now=lambda: datetime.now(UTC))
         asking = [asyncio.create_task(_outcome(calls, each)) for each in asked]

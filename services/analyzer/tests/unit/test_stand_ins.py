@@ -80,7 +80,7 @@ def test_escapes_are_still_refused_outside_tags() -> None:
 
 def test_types_may_not_nest_deeper_than_code() -> None:
     deep = f"let a: {'Array<' * 600}any{'>' * 600};"
-    assert complaints(deep)[0].startswith("1:6 This stands too deep")
+    assert complaints(deep)[0].startswith("1:6 This is nested too deeply")
     cast = f"return 1 as {'Array<' * 600}any{'>' * 600};"
     assert "too deep" in complaints(cast)[0]
     assert analysed(f"let a: [{', '.join(['Array<any>'] * 200)}];").diagnostics == ()

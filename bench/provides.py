@@ -17,7 +17,6 @@ from time import process_time
 from typing import Any
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.provides.catalogue import create_provides_edges
 from pml_common.provides.tool_edges import create_provides_edges
 
 CATALOGUE = Path(__file__).parents[2] / "shared/data/livemcpbench/tools.json"

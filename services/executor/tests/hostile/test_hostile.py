@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
@@ -19,7 +20,6 @@ from pml_executor.app import sandbox_command
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
-from pml_local.testing import eventually
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, hostile_programs
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import make_dependencies

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import TRACE_RECORDED
@@ -19,7 +20,6 @@ from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
-from pml_local.testing import eventually
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 

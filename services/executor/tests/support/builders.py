@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4, uuid5
 
 from pml_common.binding.canonical import sha256_of_text
-from pml_common.bus.identity import everyones_keys
+from pml_common.bus.identity import all_services_keys
 from pml_common.contracts import ids
 from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.capability import CapabilityIdentity, InjectedCapability
@@ -16,7 +16,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_executor.adapters.memory_tools import answering
 
-KEY = next(key for key in everyones_keys() if key.service == "gateway")
+KEY = next(key for key in all_services_keys() if key.service == "gateway")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")
 _MARKED = re.compile("«([^»]*)»")
 

@@ -14,7 +14,6 @@ from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_local.testing import eventually
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, make_dependencies, parked
 

@@ -25,8 +25,7 @@ Form = Literal["tree", "json", "mermaid", "dot"]
 
 @dataclass(frozen=True)
 class Reader:
-    """What programs are read with; tools and capabilities are None when nobody said which there
-    are."""
+    """Inputs of an analysis; `tools` and `capabilities` are None where no file gives them."""
 
     tools: Sequence[ToolDefinition] | None
     policy: Policy
@@ -46,7 +45,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Files:
-    """Where what programs are read with stands; `scope` is whose policy of the file counts."""
+    """Paths of an analysis' inputs; `scope` selects the policy in its file."""
 
     catalog: str | None
     policy: str | None
@@ -96,7 +95,7 @@ def _draw(out: Output, found: Analysis, form: Form) -> None:
 
 
 def explain(out: Output, found: Rejection, reader: Reader) -> None:
-    """Where to get what is not known here."""
+    """Print how to provide the tools and capabilities that are not known."""
     if reader.tools is None and found.missing_tools:
         out.note(
             "offline, only tools of a catalogue are known: pml tools --json > tools.json, "

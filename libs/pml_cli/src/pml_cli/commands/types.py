@@ -41,7 +41,7 @@ def checked(
     tools: Sequence[ToolDefinition],
     capabilities: Mapping[str, ToolDefinition] = NONE,
 ) -> Analysis | Rejection:
-    """What was found of a program, rejected if it has type errors."""
+    """Return the analysis of a program, or a rejection if it has type errors."""
     return asyncio.run(_checked(code, found, tools, capabilities))
 
 

@@ -145,7 +145,7 @@ class BusJournal(JournalStore):
             raise
 
     async def _records_up_to_here(self) -> Sequence[StoredMessage]:
-        """Return the journal, at least to our own last append. Raises MessageLost where that is gone."""
+        """Return the journal, at least to our own last append. Raises MessageLost without that."""
         records = await self._records()
         for delay in LAG_DELAYS_S:
             if (records and records[-1].sequence >= self._last) or not self._last:

@@ -16,7 +16,7 @@ from pml_gateway.application.admission import Admission
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.workflow.acceptance import Asked, Terms, accepted
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
@@ -56,7 +56,7 @@ class ProgramExecution:
             turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
             async with turn as admitted:
                 trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
-                asked = Asked(
+                asked = IncomingRequest(
                     scope=scope,
                     principal=principal,
                     request=request,

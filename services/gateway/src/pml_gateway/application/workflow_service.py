@@ -13,9 +13,9 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.application.run_cache import RunCache
-from pml_gateway.domain.api.answer import answer_of
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
+from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.events import WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
@@ -111,10 +111,10 @@ class WorkflowService:
         """Build the response for the workflow's current state."""
         analysis = workflow.analysis
         if analysis is None:
-            return answer_of(workflow, None)
+            return execute_response(workflow, None)
         identity = analysis.capability
         name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
-        return answer_of(workflow, name)
+        return execute_response(workflow, name)
 
     async def _latest(self, workflow: Workflow) -> Workflow:
         try:

@@ -8,6 +8,9 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+from nats.js import JetStreamContext
+from nats.js.api import StreamConfig
+from nats.js.errors import NotFoundError
 
 import pml_common
 from libs.pml_local.tests.support.harness import eventually
@@ -110,7 +113,7 @@ async def test_a_stream_that_exists_gets_its_replicas_by_provisioning(
 ) -> None:
     stream = streams.stream_of(catalog.REGISTRY_ON_TOOLS_LISTED)
     async with cluster.operator() as operator:
-        config = (await operator.stream_info(stream)).config
+        config = await eventually(lambda: _config(operator, stream))
         await operator.update_stream(config.evolve(num_replicas=1))  # pyright: ignore[reportUnknownMemberType] - its **params
         lacking = await harness.connect("gateway", 0)
         assert f"1 of 3 configured replicas: {stream};" in (await lacking.shortfall() or "")
@@ -129,6 +132,14 @@ async def test_a_stream_that_exists_gets_its_replicas_by_provisioning(
         consumer = (await operator.consumer_info(stream, durable)).cluster
         assert consumer is not None
         assert len(consumer.replicas or ()) == SIZE - 1
+
+
+async def _config(operator: JetStreamContext, stream: str) -> StreamConfig | None:
+    """Return a stream's configuration; None from a server that does not know the stream yet."""
+    try:
+        return (await operator.stream_info(stream)).config
+    except NotFoundError:
+        return None
 
 
 async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(

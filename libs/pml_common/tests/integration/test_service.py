@@ -160,7 +160,7 @@ async def test_a_service_with_an_untrusted_key_does_not_start(tmp_path: Path) ->
     async with running(PML_SIGNING_KEY=str(stranger)) as process:
         _, err = await asyncio.wait_for(process.communicate(), 20.0)
         assert process.returncode == 1
-        assert "nobody would believe what it publishes" in err.decode()
+        assert "no service would accept what it publishes" in err.decode()
 
 
 async def test_a_service_that_finds_no_bus_gives_up_in_time() -> None:

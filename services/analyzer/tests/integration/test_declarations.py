@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import JsonValue
 
-import pml_analyzer
+import pml_checker
 from pml_analysis.typing.declarations import as_module, declarations
 from pml_analysis.typing.type_text import quoted
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 
 GENERATED = 300
 DENO = Path(sys.executable).with_name("deno")
-SANDBOX_OPTIONS = Path(pml_analyzer.__file__).with_name("checker") / "deno.json"
+SANDBOX_OPTIONS = Path(pml_checker.__file__).with_name("compiler_options") / "deno.json"
 
 
 def complaints(folder: Path, *options: str, **files: str) -> str:

@@ -1,6 +1,6 @@
 """Ports: what the application uses of the outside world, and what entrypoints use of it.
 
-All ports of the gateway in one file, by room: tools, callers, agents, workflows, results.
+All ports of the gateway in one file, by subject: tools, callers, agents, workflows, results.
 """
 
 from collections.abc import Callable, Mapping, Sequence

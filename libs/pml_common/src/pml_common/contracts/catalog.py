@@ -216,7 +216,7 @@ CALL_TOOL = QueryType(
     "call-tool",
     gateway.CallTool,
     gateway.ToolOutcome,
-    "Make one tool call of a run, at most once.",
+    "Make one tool call of a run, at most once if it is not repeatable.",
     clients=("executor",),
     version=2,
 )
@@ -303,7 +303,9 @@ GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
     "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."
 )
 GATEWAY_ON_WORKFLOW_PARKED = Consumer(
-    "gateway", WORKFLOW_PARKED, "Requests an approval of the call."
+    "gateway",
+    WORKFLOW_PARKED,
+    "Requests an approval of the calls or the layer that the run waits for.",
 )
 GATEWAY_ON_RUN_FINISHED = Consumer(
     "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome."

@@ -79,7 +79,8 @@ class ToolsListed(Event):
 
 
 class CallTool(Query):
-    """Make one tool call, at most once per workflow, node, occurrence and attempt.
+    """Make one tool call; one that may not be repeated at most once per workflow, node, occurrence
+    and attempt.
 
     `attempt` is `again` if the first one's outcome is unknown and the tool may be called again.
     `grant_digest` identifies the run's grant. `asked_first_at` is set on the first request of the
@@ -105,7 +106,8 @@ class CallTool(Query):
 
 
 class ToolOutcome(Contract):
-    """The outcome of a tool call. `refused`: the grant does not cover it and nothing was called;
+    """The outcome of a tool call. `refused`: grant, policy or the run's state forbid it, and nothing was
+    called;
     `ask`: nothing was called, and a person may be asked about it; `unknown`: it was started and its
     outcome cannot be determined."""
 

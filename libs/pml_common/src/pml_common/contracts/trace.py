@@ -31,7 +31,7 @@ class TraceEventBase(Contract):
 
 
 class ToolStart(TraceEventBase):
-    """A tool call starts; stored before the call. `args_hash` is the replay key's third part."""
+    """A tool call starts; stored before the call. A replay compares `tool` and `args_hash`."""
 
     type: Literal["tool_start"] = "tool_start"
     tool: str

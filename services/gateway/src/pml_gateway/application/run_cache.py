@@ -12,7 +12,7 @@ from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import WorkflowStore
 
 _MAX_RUNS = 256
-"""More than hardly ever go on at once."""
+"""Above the usual number of concurrent runs; others are read from the store."""
 
 
 class RunBeingCancelled(Exception):

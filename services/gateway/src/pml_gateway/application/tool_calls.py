@@ -1,4 +1,4 @@
-"""Tool calls of runs: each made at most once, its outcome stored before it is returned (B6, B7)."""
+"""Tool calls of runs: made at most once if not repeatable, the outcome stored before its return."""
 
 import asyncio
 import logging

@@ -33,7 +33,7 @@ class WorkflowService:
     """Accepts workflows, takes their steps and waits for their ends.
 
     Nothing follows from a step before it is stored. After that the run is cached, so that its first
-    tool call need not read the store; then effects are published, and waiting callers notified.
+    tool call need not read the store; effects are published and waiting callers notified last.
     """
 
     store: WorkflowStore

@@ -13,7 +13,7 @@ from pml_common.contracts.tool import JsonObject
 
 SERVER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 RESERVED_NAMES = frozenset({"cap", "dns", "learn", "meta", "pml"})
-"""Prefixes of PML's own tool ids."""
+"""Prefixes of tool ids that are reserved for PML."""
 
 PASSED_ON = (
     "LANG",

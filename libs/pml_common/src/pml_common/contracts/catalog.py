@@ -305,7 +305,7 @@ GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
 GATEWAY_ON_WORKFLOW_PARKED = Consumer(
     "gateway",
     WORKFLOW_PARKED,
-    "Requests an approval of the calls or the layer that the run waits for.",
+    "Requests an approval of all calls that wait, or of a layer.",
 )
 GATEWAY_ON_RUN_FINISHED = Consumer(
     "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome."

@@ -106,10 +106,9 @@ class CallTool(Query):
 
 
 class ToolOutcome(Contract):
-    """The outcome of a tool call. `refused`: grant, policy or the run's state forbid it, and nothing was
-    called;
-    `ask`: nothing was called, and a person may be asked about it; `unknown`: it was started and its
-    outcome cannot be determined."""
+    """The outcome of a tool call. `refused`: grant, policy or the run's state forbid it, and
+    nothing was called; `ask`: nothing was called, and a person may be asked about it; `unknown`: it
+    was started and its outcome cannot be determined."""
 
     status: Literal["ok", "tool_error", "refused", "ask", "timeout", "unknown"]
     result: JsonValue = None

@@ -1,5 +1,5 @@
-"""The gateway's own verdicts on tools: from policy and its own tool catalog, never from the verdicts
-of an analysis.
+"""The gateway's own verdicts on tools: from policy and its own tool catalog, whatever verdicts an
+analysis has.
 
 The stricter of the policy at the request and the present one applies to a workflow.
 """

@@ -4,15 +4,17 @@ Language Server Protocol. Only opening, closing and diagnosing a text are used."
 import asyncio
 import json
 import os
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from typing_extensions import override
+
 from pml_analysis.typing.type_check import Finding
+from pml_common.stdio_process import StdioProcess
 
 Json = Mapping[str, Any]
 
@@ -23,7 +25,6 @@ _MAX_DECLARED: Final = 8
 _MAX_MESSAGE_BYTES: Final = 32 * 2**20
 _ERROR: Final = 1
 _NO_METHOD: Final = -32601
-_BUFFER: Final = 2**20
 _CAPABILITIES: Final[Json] = {"textDocument": {"diagnostic": {}}}
 _OPTIONS: Final[Json] = {"enable": True, "config": "deno.json", "lint": False}
 
@@ -64,12 +65,14 @@ class CheckerCommand:
         }
 
 
-class CheckerProcess:
+class CheckerProcess(StdioProcess):
     """Handles one request at a time; unusable after an error or a cancelled request. Every method
     that communicates raises CheckerLost."""
 
+    lost = CheckerLost
+
     def __init__(self, process: Process) -> None:
-        self._process = process
+        super().__init__(process)
         self._requests = 0
         self._declared: OrderedDict[str, None] = OrderedDict()
         self.checks = 0
@@ -77,44 +80,8 @@ class CheckerProcess:
     @classmethod
     async def start(cls, command: CheckerCommand) -> "CheckerProcess":
         """Start a process that has loaded the language's own declarations."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env=command.environment,
-                cwd=_FOLDER,
-                limit=_BUFFER,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CheckerLost(f"{command.deno} cannot be started: {error}") from error
-        checker = cls(process)
-        try:
-            async with asyncio.timeout(command.start_patience_s):
-                await checker._initialize()
-        except TimeoutError as error:
-            await checker.close()
-            raise CheckerLost(f"not ready within {command.start_patience_s:g} s") from error
-        except BaseException:
-            await checker.close()
-            raise
-        return checker
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
-
-    @property
-    def resident_mib(self) -> int:
-        """Resident memory; 0 where the system does not report it."""
-        try:
-            pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
-        except OSError:
-            return 0
-        return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
+        patience_s = command.start_patience_s
+        return await cls._start(command.argv, command.environment, patience_s, _FOLDER)
 
     async def check(self, module: str, declared: str, declarations: str) -> Sequence[Finding]:
         """Return the errors of a module that imports `declared`, the unique name of these
@@ -138,17 +105,8 @@ class CheckerProcess:
         except (KeyError, TypeError) as error:
             raise CheckerLost(f"the checker cannot be understood: {error!r}") from error
 
-    def kill(self) -> None:
-        """Send SIGKILL to the process."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-
-    async def close(self) -> None:
-        """Kill the process and wait for its end."""
-        self.kill()
-        await self._process.wait()
-
-    async def _initialize(self) -> None:
+    @override
+    async def _until_ready(self) -> None:
         folder = _FOLDER.as_uri()
         parameters: Json = {
             "processId": os.getpid(),  # it exits after this process

@@ -5,16 +5,19 @@ import asyncio
 import math
 import os
 import resource
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
+from typing_extensions import override
+
+from pml_common.stdio_process import StdioProcess
+
 _HEAD: Final = 4
 _MAX_FRAME_BYTES: Final = 256 * 2**20
-_BUFFER: Final = 2**20
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _MARGIN_S: Final = 2
 
@@ -32,58 +35,28 @@ class ChildCommand:
     start_patience_s: float = 20.0
 
 
-class ChildProcess:
+class ChildProcess(StdioProcess):
     """Handles one request at a time; unusable after an error or a cancelled request."""
 
+    lost = ChildLost
+
     def __init__(self, process: Process) -> None:
-        self._process = process
+        super().__init__(process)
         self.requests = 0
 
     @classmethod
     async def start(cls, command: ChildCommand) -> "ChildProcess":
         """Start a process and wait until it is warm. Raises ChildLost."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env=dict(command.environment),
-                limit=_BUFFER,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ChildLost(f"{command.argv[0]} cannot be started: {error}") from error
-        child = cls(process)
-        try:
-            async with asyncio.timeout(command.start_patience_s):
-                await child._read()
-        except TimeoutError as error:
-            await child.close()
-            raise ChildLost(f"not ready within {command.start_patience_s:g} s") from error
-        except BaseException:
-            await child.close()
-            raise
-        return child
+        return await cls._start(command.argv, command.environment, command.start_patience_s)
 
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
+    @override
+    async def _until_ready(self) -> None:
+        await self._read()
 
     @property
     def is_alive(self) -> bool:
         """Whether it has no known exit code."""
         return self._process.returncode is None
-
-    @property
-    def resident_mib(self) -> int:
-        """Resident memory; 0 where the system does not report it."""
-        try:
-            pages = Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]
-        except OSError:
-            return 0
-        return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
     def processor_s(self) -> float | None:
         """Return the processor time it has used; None where the system does not report it."""
@@ -113,16 +86,6 @@ class ChildProcess:
         except ConnectionError as error:
             raise ChildLost("the process ended") from error
         return await self._read()
-
-    def kill(self) -> None:
-        """Send SIGKILL to the process."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-
-    async def close(self) -> None:
-        """Kill the process and wait for its end."""
-        self.kill()
-        await self._process.wait()
 
     async def _read(self) -> bytes:
         stdout = cast(asyncio.StreamReader, self._process.stdout)

@@ -1,16 +1,16 @@
 """Traces in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_learner.domain.lesson import Experience, Lesson
 from pml_learner.ports import InboxTransaction, TraceStore
 
@@ -47,17 +47,12 @@ class MemoryTraceStore(TraceStore):
         return TracePage(traces=tuple(page), total=len(found))
 
 
-class MemoryTransaction(InboxTransaction):
+class MemoryTransaction(StoreTransaction[MemoryInboxEntry], InboxTransaction):
     """Stages changes until the message is concluded."""
 
     def __init__(self, store: MemoryTraceStore, transaction: MemoryInboxEntry) -> None:
+        super().__init__(transaction)
         self._store = store
-        self._transaction = transaction
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
 
     @override
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
@@ -69,10 +64,6 @@ class MemoryTransaction(InboxTransaction):
         self._transaction.stage(lambda: self._store.stored.append((scope, trace)))
         learned = {(scope, trace.capability_id): lesson.experience}
         self._transaction.stage(lambda: self._store.experiences.update(learned))
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
 
 def _matches(trace: ExecutionTrace, query: ListTraces) -> bool:

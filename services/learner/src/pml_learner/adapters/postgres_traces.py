@@ -1,6 +1,6 @@
 """Traces and learning in Postgres, schema `learner`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from uuid import UUID
@@ -9,7 +9,6 @@ import asyncpg
 from pydantic import JsonValue, TypeAdapter
 from typing_extensions import override
 
-from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
@@ -20,6 +19,7 @@ from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_learner.domain.lesson import Experience, Lesson
 from pml_learner.ports import InboxTransaction, TraceStore
 
@@ -58,17 +58,12 @@ class PostgresTraceStore(TraceStore):
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
 
 
-class PostgresTransaction(InboxTransaction):
+class PostgresTransaction(StoreTransaction[InboxEntry], InboxTransaction):
     """Locks the capability's row. Lessons are written at the end, together with the inbox row."""
 
     def __init__(self, transaction: InboxEntry) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._lessons: list[Lesson] = []
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
 
     @override
     async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
@@ -108,10 +103,6 @@ class PostgresTransaction(InboxTransaction):
                 consumer,
                 inbox.encode_facts(self._transaction.take()) if last else None,
             )
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
 
 def _columns(lesson: Lesson) -> tuple[object, ...]:

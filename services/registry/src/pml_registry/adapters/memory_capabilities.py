@@ -16,6 +16,7 @@ from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.listing import StoredCapability
@@ -135,21 +136,12 @@ class MemoryCapabilityStore(CapabilityStore):
         return sorted(own, key=lambda record: (-record.usage.count, record.name))
 
 
-class MemoryCapabilityTransaction(CapabilityTransaction):
+class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], CapabilityTransaction):
     """Stages changes until the message is concluded."""
 
     def __init__(self, tables: MemoryTables, transaction: MemoryInboxEntry) -> None:
+        super().__init__(transaction)
         self._tables = tables
-        self._transaction = transaction
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
     @override
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:

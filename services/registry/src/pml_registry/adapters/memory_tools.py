@@ -7,12 +7,12 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage.memory import MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
 from pml_registry.domain.documents import tool_document
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool
@@ -47,21 +47,12 @@ class MemoryToolStore(ToolStore):
         return sorted(own, key=lambda tool: tool.tool_id)
 
 
-class MemoryToolTransaction(ToolTransaction):
+class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction):
     """Stages changes until the message is concluded."""
 
     def __init__(self, tables: MemoryTables, transaction: MemoryInboxEntry) -> None:
+        super().__init__(transaction)
         self._tables = tables
-        self._transaction = transaction
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:

@@ -19,6 +19,7 @@ from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,
@@ -139,22 +140,13 @@ class PostgresCapabilityStore(CapabilityStore):
         )
 
 
-class PostgresCapabilityTransaction(CapabilityTransaction):
+class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTransaction):
     """Takes advisory locks, because a capability or name that does not exist yet has no row to
     lock."""
 
     def __init__(self, transaction: InboxEntry) -> None:
         self._transaction = transaction
         self._session = transaction.connection
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
     @override
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
@@ -16,6 +15,7 @@ from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import known_tools, tool_definition
 from pml_registry.domain.documents import tool_document
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
@@ -53,21 +53,12 @@ class PostgresToolStore(ToolStore):
         return [tool_definition(row) for row in rows]
 
 
-class PostgresToolTransaction(ToolTransaction):
+class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
     """Locks the server's row."""
 
     def __init__(self, transaction: InboxEntry) -> None:
         self._transaction = transaction
         self._session = transaction.connection
-
-    @property
-    @override
-    def replayed(self) -> Sequence[Message] | None:
-        return self._transaction.replayed
-
-    @override
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        return self._transaction.conclude(messages)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:

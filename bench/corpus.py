@@ -21,9 +21,9 @@ from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.invariants import faults
-from services.analyzer.tests.rewriting import rewritten
-from services.analyzer.tests.tool_calls import (
+from services.analyzer.tests.support.invariants import faults
+from services.analyzer.tests.support.rewriting import rewritten
+from services.analyzer.tests.support.tool_calls import (
     CATALOGUE,
     KNOWN,
     parses,

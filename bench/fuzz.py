@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, seed, settings
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 from pml_analysis.analysis import Analysis
-from services.analyzer.tests.fuzzing import check
-from services.analyzer.tests.mutations import snippets, statements, texts
-from services.analyzer.tests.rewriting import rewritten
+from services.analyzer.tests.support.fuzzing import check
+from services.analyzer.tests.support.mutations import snippets, statements, texts
+from services.analyzer.tests.support.rewriting import rewritten
 
 TESTS = Path(__file__).parent.parent / "services/analyzer/tests"
 AT_ONCE = 1_000

@@ -19,7 +19,7 @@ from pml_analysis.typing.declarations import declarations
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from pml_common.contracts.tool import ToolDefinition
-from services.analyzer.tests.schemas import CATALOGUE, livemcpbench
+from services.analyzer.tests.support.schemas import CATALOGUE, livemcpbench
 
 PROGRAM = """\
 // Collects the open invoices of one customer and writes a summary beside them.

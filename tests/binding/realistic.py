@@ -12,8 +12,8 @@ from bench import analyze as bench_analyze
 from bench import type_check as bench_type_check
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.patterns import patterns
-from services.analyzer.tests.programs import SOURCES_EXAMPLE
-from services.analyzer.tests.programs import TOOLS as PATTERN_TOOLS
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE
+from services.analyzer.tests.support.programs import TOOLS as PATTERN_TOOLS
 from tests.binding.generated import ARGS
 
 _ROOT: Final = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.library import KNOWN
+from services.analyzer.tests.support.library import KNOWN
 from tests.binding.properties import Judged, Tally, judged_all, tried
 from tests.binding.realistic import realistic
 

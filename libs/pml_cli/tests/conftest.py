@@ -1,5 +1,5 @@
 """Fixtures of the command's tests."""
 
-from libs.pml_cli.tests.scripted import gateway
+from libs.pml_cli.tests.support.fakes import gateway
 
 __all__ = ["gateway"]

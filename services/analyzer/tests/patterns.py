@@ -21,8 +21,8 @@ from pml_common.contracts.structure import (
     ParameterArgument,
     TaskNode,
 )
-from services.analyzer.tests.programs import TOOLS, flow, nodes, provided
-from services.analyzer.tests.recorder import Outcome, run
+from services.analyzer.tests.support.programs import TOOLS, flow, nodes, provided
+from services.analyzer.tests.support.recorder import Outcome, run
 
 FOLDER: Final = Path(__file__).with_name("patterns")
 

@@ -8,8 +8,8 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports import Embedder
-from services.registry.tests.store_driver import StoreDriver
-from services.registry.tests.stores import Stores, memory_stores, postgres_stores
+from services.registry.tests.support.store_driver import StoreDriver
+from services.registry.tests.support.stores import Stores, memory_stores, postgres_stores
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import pml
+from libs.pml_cli.tests.support.fakes import pml
 
 PROGRAM = """
 const listing = await mcp.fs.list({ path: args.path });

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import pml
+from libs.pml_cli.tests.support.fakes import pml
 
 TOOLS = [{"server": "fs", "name": "write", "description": "Write a file."}]
 PUT = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 
 LOOK = "/api/capabilities/fs:look"
 EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"

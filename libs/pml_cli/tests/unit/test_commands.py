@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 CAPABILITY = "bfde1ab3-3f21-5896-84dd-b846b27ca7e8"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import APPROVER, KEY, Gateway, pml
+from libs.pml_cli.tests.support.fakes import APPROVER, KEY, Gateway, pml
 from pml_cli.credentials import deciding_headers
 from pml_cli.errors import CommandError
 from pml_local.state import StackState, write_state

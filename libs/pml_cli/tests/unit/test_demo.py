@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from libs.pml_cli.tests.scripted import APPROVER, Gateway
+from libs.pml_cli.tests.support.fakes import APPROVER, Gateway
 from pml_cli.client import Client
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.runs import Runner

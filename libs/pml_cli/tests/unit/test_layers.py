@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 from libs.pml_cli.tests.unit.test_commands import WORKFLOW
 from pml_cli.client import Json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import pml
+from libs.pml_cli.tests.support.fakes import pml
 from pml_analysis.analysis import Rejection
 from pml_cli.commands.program_lines import answers
 from pml_common.contracts.structure import Diagnostic

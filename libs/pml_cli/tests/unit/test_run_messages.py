@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 

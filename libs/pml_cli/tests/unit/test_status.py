@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 from pml_cli.render.parts import down_line
 from pml_local.ports import free_port
 from pml_local.state import PartDown, PartState, StackState, write_state

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from libs.pml_cli.tests.scripted import Gateway, pml
+from libs.pml_cli.tests.support.fakes import Gateway, pml
 from pml_cli.output import Output
 from pml_cli.terminal import Terminal
 from pml_local.errors import PartFailedError

@@ -18,7 +18,7 @@ from services.analyzer.tests.generated.trial import (
     tried,
     written,
 )
-from services.analyzer.tests.recorder import Recorder, run
+from services.analyzer.tests.support.recorder import Recorder, run
 
 _BATCH = 2_000
 

@@ -15,8 +15,8 @@ from services.analyzer.tests.generated.binding import misfits
 from services.analyzer.tests.generated.programs import CHOICES, program
 from services.analyzer.tests.generated.text import render
 from services.analyzer.tests.paths import TooManyWays, first_wrong_step
-from services.analyzer.tests.programs import TOOLS
-from services.analyzer.tests.recorder import Outcome
+from services.analyzer.tests.support.programs import TOOLS
+from services.analyzer.tests.support.recorder import Outcome
 
 Run = Callable[[Sequence[str]], list[Outcome]]
 

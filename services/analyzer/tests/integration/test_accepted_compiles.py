@@ -20,10 +20,10 @@ from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
 from services.analyzer.tests.generated.trial import generate, written
-from services.analyzer.tests.library import KNOWN
-from services.analyzer.tests.mutations import snippets, texts
-from services.analyzer.tests.programs import TOOLS
-from services.analyzer.tests.recorder import DENO, run
+from services.analyzer.tests.support.library import KNOWN
+from services.analyzer.tests.support.mutations import snippets, texts
+from services.analyzer.tests.support.programs import TOOLS
+from services.analyzer.tests.support.recorder import DENO, run
 
 pytestmark = pytest.mark.integration
 

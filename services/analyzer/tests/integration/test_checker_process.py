@@ -9,7 +9,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
-from services.analyzer.tests.type_checks import (
+from services.analyzer.tests.support.type_checks import (
     COMMAND,
     ENDLESS,
     PATIENT,

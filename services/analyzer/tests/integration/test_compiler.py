@@ -13,7 +13,7 @@ from pml_analyzer.adapters.deno_compiler import DenoCompiler, deno_compiler
 from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.recorder import DENO
+from services.analyzer.tests.support.recorder import DENO
 
 pytestmark = pytest.mark.integration
 

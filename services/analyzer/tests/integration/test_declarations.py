@@ -13,9 +13,9 @@ import pml_checker
 from pml_analysis.typing.declarations import as_module, declarations
 from pml_analysis.typing.type_text import quoted
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from services.analyzer.tests.programs import schema, tool
-from services.analyzer.tests.schema_strategy import SCHEMAS
-from services.analyzer.tests.schemas import CATALOGUE, hostile_tools, livemcpbench
+from services.analyzer.tests.support.programs import schema, tool
+from services.analyzer.tests.support.schema_strategy import SCHEMAS
+from services.analyzer.tests.support.schemas import CATALOGUE, hostile_tools, livemcpbench
 
 pytestmark = pytest.mark.integration
 

@@ -5,8 +5,8 @@ import pytest
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.patterns import patterns
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
-from services.analyzer.tests.recorder import run
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS
+from services.analyzer.tests.support.recorder import run
 from services.analyzer.tests.unit.test_calls import DYNAMIC, RESOLVED
 from services.analyzer.tests.unit.test_forbidden import ALLOWED
 from services.analyzer.tests.unit.test_instrument import CASES as INSTRUMENTED

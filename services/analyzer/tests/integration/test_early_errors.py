@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.analyzer.tests.recorder import run
+from services.analyzer.tests.support.recorder import run
 from services.analyzer.tests.unit.test_characters import HONEST as CHARACTERS
 from services.analyzer.tests.unit.test_characters import NAMES, NO_NAMES
 from services.analyzer.tests.unit.test_early_errors import EARLY, LOADED

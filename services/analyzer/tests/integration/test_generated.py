@@ -12,7 +12,7 @@ from services.analyzer.tests.generated.trial import (
     tried,
     written,
 )
-from services.analyzer.tests.recorder import run
+from services.analyzer.tests.support.recorder import run
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from pml_analysis.analysis import Analysis, analyze
 from pml_analysis.lifted import Lifted, lifted
 from pml_common.contracts.decision import Policy
 from services.analyzer.tests.generated.trial import generate, written
-from services.analyzer.tests.programs import TOOLS
-from services.analyzer.tests.recorder import Outcome, run
+from services.analyzer.tests.support.programs import TOOLS
+from services.analyzer.tests.support.recorder import Outcome, run
 
 pytestmark = pytest.mark.integration
 

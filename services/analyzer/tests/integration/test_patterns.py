@@ -6,7 +6,7 @@ import pytest
 
 from services.analyzer.tests.generated.trial import tried
 from services.analyzer.tests.patterns import Pattern, patterns, ran, understood
-from services.analyzer.tests.recorder import run
+from services.analyzer.tests.support.recorder import run
 
 pytestmark = pytest.mark.integration
 

@@ -29,8 +29,8 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.conftest import Registry
-from services.analyzer.tests.library import KNOWN, READ_JSON, described
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, tool
+from services.analyzer.tests.support.library import KNOWN, READ_JSON, described
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS, tool
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from pml_analyzer.settings import AnalyzerSettings
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from services.analyzer.tests.conftest import Registry
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 pytestmark = pytest.mark.integration

@@ -15,7 +15,7 @@ from pml_analyzer.adapters.child_process import ChildCommand, ChildLost, ChildPr
 from pml_analyzer.adapters.worker_pool import OutOfTime, WorkerLimits, WorkerPool, worker_pool
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.gated_children import CHILD, Gate
+from services.analyzer.tests.support.gated_children import CHILD, Gate
 
 pytestmark = pytest.mark.integration
 

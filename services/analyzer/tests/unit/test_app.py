@@ -13,8 +13,8 @@ from pml_common.contracts.catalog import EXECUTION_ANALYZED
 from pml_common.contracts.registry import CapabilityChanged, CatalogChanged
 from pml_common.health import Checks
 from services.analyzer.tests.conftest import Registry
-from services.analyzer.tests.library import READ_JSON, meaning
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS
+from services.analyzer.tests.support.library import READ_JSON, meaning
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.structure import ReferenceArgument, TaskNode
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.programs import analysed, arguments
+from services.analyzer.tests.support.programs import analysed, arguments
 
 
 def literal(value: JsonValue) -> JsonObject:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, complaints, nodes, rejected
+from services.analyzer.tests.support.programs import analysed, complaints, nodes, rejected
 
 READS = "n1 fs:read"
 RESOLVED = {

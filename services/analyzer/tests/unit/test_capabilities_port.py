@@ -19,7 +19,7 @@ from pml_common.contracts.registry import (
 )
 from pml_common.contracts.scope import Scope
 from services.analyzer.tests.conftest import Registry
-from services.analyzer.tests.library import PURE, READ_JSON, meaning
+from services.analyzer.tests.support.library import PURE, READ_JSON, meaning
 from services.analyzer.tests.unit.test_catalog import Clock
 
 OURS, THEIRS = Scope(org="acme", project="a"), Scope(org="acme", project="b")

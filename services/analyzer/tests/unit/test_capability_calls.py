@@ -10,7 +10,7 @@ from pml_analysis.decision.capabilities import (
     is_valid_reference,
 )
 from pml_common.contracts.structure import CapabilityNode, LiteralArgument
-from services.analyzer.tests.library import (
+from services.analyzer.tests.support.library import (
     KNOWN,
     PURE,
     READ_JSON,
@@ -21,7 +21,7 @@ from services.analyzer.tests.library import (
     library,
     refused,
 )
-from services.analyzer.tests.programs import analysed, flow, provided
+from services.analyzer.tests.support.programs import analysed, flow, provided
 
 RESOLVED = {
     "by its callable name": "capabilities.fs_read_json({})",

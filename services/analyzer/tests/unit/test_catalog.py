@@ -11,7 +11,7 @@ from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from services.analyzer.tests.conftest import Registry
-from services.analyzer.tests.programs import tool
+from services.analyzer.tests.support.programs import tool
 
 OURS, THEIRS = Scope(org="acme", project="a"), Scope(org="acme", project="b")
 READ, WRITE = tool("fs:read"), tool("fs:write")

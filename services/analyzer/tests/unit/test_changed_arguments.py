@@ -3,7 +3,7 @@
 import pytest
 
 from pml_common.contracts.structure import TaskNode
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 SENT = " await mcp.fs.read({ path: args.p });"
 

@@ -4,7 +4,14 @@ import pytest
 
 from pml_analysis.analysis import analyze
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.programs import TOOLS, analysed, complaints, rejected, tool, warnings
+from services.analyzer.tests.support.programs import (
+    TOOLS,
+    analysed,
+    complaints,
+    rejected,
+    tool,
+    warnings,
+)
 
 IN_CODE = {
     "a zero-width space": (

@@ -10,9 +10,9 @@ from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, Memo
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from services.analyzer.tests.handling import handled
-from services.analyzer.tests.library import READ_JSON, meaning
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.library import READ_JSON, meaning
+from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import NONE, SCOPE, requested
 
 CATALOG = MemoryCatalog({str(SCOPE): TOOLS})

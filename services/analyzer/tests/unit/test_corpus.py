@@ -6,9 +6,14 @@ import pytest
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.invariants import faults
-from services.analyzer.tests.rewriting import rewritten
-from services.analyzer.tests.tool_calls import CATALOGUE, KNOWN, places_of_calls, places_of_nodes
+from services.analyzer.tests.support.invariants import faults
+from services.analyzer.tests.support.rewriting import rewritten
+from services.analyzer.tests.support.tool_calls import (
+    CATALOGUE,
+    KNOWN,
+    places_of_calls,
+    places_of_nodes,
+)
 
 RUNTIME = Path(__file__).parents[4] / "services/executor/runtime"
 FILES = sorted(RUNTIME.rglob("*.ts"))

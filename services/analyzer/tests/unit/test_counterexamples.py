@@ -3,7 +3,7 @@ structure's."""
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, flow
+from services.analyzer.tests.support.programs import analysed, flow
 
 CASES = {
     "a default in a pattern is made after the value": (

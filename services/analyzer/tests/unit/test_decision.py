@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.decision.wording import first_sentence
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 READ, WRITE = "mcp.fs.read({ path: 'a' });", "mcp.fs.write({ path, content: `${args.c}` });"
 

@@ -6,8 +6,8 @@ from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.typing.declarations import DECLARED, as_module, declarations
 from pml_analysis.typing.sandbox_types import SANDBOX_NAMES
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from services.analyzer.tests.programs import schema, tool
-from services.analyzer.tests.schemas import hostile_tools
+from services.analyzer.tests.support.programs import schema, tool
+from services.analyzer.tests.support.schemas import hostile_tools
 
 
 def declared(*tools: ToolDefinition) -> str:

@@ -2,7 +2,7 @@
 
 from pml_analysis.capability_reading import code_hash_of
 from pml_common.contracts.structure import ReferenceArgument, TaskNode
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 
 def test_what_nests_too_deep_has_no_hash() -> None:

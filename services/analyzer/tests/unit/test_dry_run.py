@@ -4,7 +4,7 @@ import pytest
 
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Decision, DryRun, Policy, PolicyRule, Verdict
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.programs import TOOLS
 
 READ, WRITE = "mcp.fs.read({ path: 'a' });", "mcp.fs.write({ path: 'a', content: '' });"
 DYNAMIC = "mcp[args.s].x({});"

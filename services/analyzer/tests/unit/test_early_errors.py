@@ -3,7 +3,7 @@ itself."""
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, complaints
+from services.analyzer.tests.support.programs import analysed, complaints
 
 EARLY = {
     "await in an arrow": (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 CASES = {
     "after a loop's only statement": (

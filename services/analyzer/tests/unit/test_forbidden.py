@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, complaints, rejected
+from services.analyzer.tests.support.programs import analysed, complaints, rejected
 
 LOADING = {
     "import": ("import a from 'b';", "1:1 import is not allowed"),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from services.analyzer.tests.fuzzing import check
-from services.analyzer.tests.mutations import snippets, texts
+from services.analyzer.tests.support.fuzzing import check
+from services.analyzer.tests.support.mutations import snippets, texts
 
 PROGRAMS = snippets(Path(__file__).parent.parent)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from libs.pml_common.tests.support.builders import node, structure
 from pml_analysis.structure.graph import FLOW, digraph, dominators, layers, reachable
 from pml_common.contracts.structure import StaticStructure
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, analysed
 
 BRANCHES = structure("n1 d1 n2 n3 n4", "n1>d1 d1>n2:true d1>n3:false n2>n4 n3>n4")
 LOOP = structure("n1 l1 n2 n3 n4", "n1>l1 l1>n2* n2>n3 n3>l1 l1>n4")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, analysed
 
 CASES = {
     "a call": ("await mcp.fs.read({});", 'await __pml.at("n1", mcp.fs.read)({});'),

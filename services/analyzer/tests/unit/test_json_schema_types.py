@@ -4,7 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from pml_analysis.typing.json_schema_types import SchemaTypes
-from services.analyzer.tests.schemas import HOSTILE_SCHEMAS
+from services.analyzer.tests.support.schemas import HOSTILE_SCHEMAS
 
 TEXT: JsonValue = {"type": "string"}
 NUMBER: JsonValue = {"type": "number"}

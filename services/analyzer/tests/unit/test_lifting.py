@@ -12,7 +12,7 @@ from pml_common.contracts.structure import (
     ParameterArgument,
     ReferenceArgument,
 )
-from services.analyzer.tests.programs import TOOLS, analysed, task
+from services.analyzer.tests.support.programs import TOOLS, analysed, task
 
 
 def lift(code: str) -> Lifted:

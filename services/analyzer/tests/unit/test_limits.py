@@ -7,7 +7,7 @@ import pytest
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.programs import (
+from services.analyzer.tests.support.programs import (
     SOURCES_EXAMPLE,
     TOOLS,
     analysed,

@@ -5,7 +5,7 @@ import pytest
 from pml_analysis.analysis import Analysis, analyze
 from pml_analysis.decision.capabilities import MAX_DEPTH
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, ToolDecision, Verdict
-from services.analyzer.tests.library import (
+from services.analyzer.tests.support.library import (
     KNOWN,
     PURE,
     READ_JSON,
@@ -14,7 +14,7 @@ from services.analyzer.tests.library import (
     described,
     library,
 )
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.programs import TOOLS
 
 READ = "await capabilities.fs_read_json({ path: 'a.json' });"
 WRITE = "await capabilities.report_weekly({ path: args.day, content: '' });"

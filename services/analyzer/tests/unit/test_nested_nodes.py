@@ -7,7 +7,7 @@ from pml_analysis.capability_reading import read_capability
 from pml_analysis.decision.capabilities import MAX_DEPTH
 from pml_analysis.text.limits import DEFAULT_LIMITS
 from pml_common.contracts.structure import CapabilityNode, ReferenceArgument, TaskNode
-from services.analyzer.tests.library import calling, described, library
+from services.analyzer.tests.support.library import calling, described, library
 
 COPY = described(
     "fs:copy",

@@ -7,7 +7,7 @@ from pml_analysis.syntax.parser import language, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.tree import Node
 from services.analyzer.tests.patterns import patterns
-from services.analyzer.tests.programs import complaints
+from services.analyzer.tests.support.programs import complaints
 
 REFUSED = {
     "decorator": "@d class C {}",

@@ -1,7 +1,7 @@
 """The positions and texts of nodes."""
 
 from pml_common.contracts.structure import DecisionNode, StaticStructure
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, analysed
 
 
 def test_places_count_lines_and_code_points_from_one() -> None:

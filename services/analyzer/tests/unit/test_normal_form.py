@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, analysed
 
 EQUAL = {
     "layout": ("const a=1;return a", "const a = 1;\n\n  return a;"),

@@ -15,8 +15,8 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.handling import handled
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, TOOLS, analysed
+from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 SCOPE = Scope(org="acme", project="webapp")
 LIMITS = Limits()

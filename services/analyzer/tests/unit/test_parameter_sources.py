@@ -4,7 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.contracts.structure import ParameterArgument, ReferenceArgument, TaskNode
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 PARAMETERS: dict[str, tuple[str, list[JsonValue], list[JsonValue]]] = {
     "a free name": ("<<path>>", ["path"], []),

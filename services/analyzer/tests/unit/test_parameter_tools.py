@@ -6,8 +6,8 @@ from pydantic import JsonValue
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from services.analyzer.tests.parameters import NUMBER, TEXT, Cases, check, fields, listed
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.parameters import NUMBER, TEXT, Cases, check, fields, listed
+from services.analyzer.tests.support.programs import TOOLS
 
 TOOLS_SAY: Cases = {
     "inside of arguments": (

@@ -3,8 +3,16 @@
 import pytest
 
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.parameters import NUMBER, TEXT, TRUTH, Cases, check, fields, listed
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.parameters import (
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Cases,
+    check,
+    fields,
+    listed,
+)
+from services.analyzer.tests.support.programs import analysed
 
 TYPES: Cases = {
     "by comparison": (

@@ -3,8 +3,8 @@
 import pytest
 
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.parameters import NUMBER, TEXT, TRUTH
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.parameters import NUMBER, TEXT, TRUTH
+from services.analyzer.tests.support.programs import analysed
 
 VALUES: dict[str, tuple[str, JsonObject]] = {
     "compared": (

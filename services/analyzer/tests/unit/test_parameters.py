@@ -3,8 +3,8 @@
 import pytest
 
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.parameters import NUMBER, TEXT, Cases, check, fields, listed
-from services.analyzer.tests.programs import analysed, complaints
+from services.analyzer.tests.support.parameters import NUMBER, TEXT, Cases, check, fields, listed
+from services.analyzer.tests.support.programs import analysed, complaints
 
 NAMES: Cases = {
     "none": ("return 1;", {}, []),

@@ -14,7 +14,7 @@ from pml_analysis.syntax.source import Source
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import StaticStructure
 from services.analyzer.tests.generated import NAMES, PROGRAMS, render
-from services.analyzer.tests.programs import TOOLS, analysed
+from services.analyzer.tests.support.programs import TOOLS, analysed
 
 _CHARACTERS = ["\n", "\0", "\ud800", "\u2028", "\U0001f600"]
 _WORDS = r"""const let var mcp . fs read stat ( ) { } [ ] ; , => ? : = + && || ?? ?. ... ` ${ ' " /

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.analyzer.tests.programs import analysed, complaints
+from services.analyzer.tests.support.programs import analysed, complaints
 
 PROTO = {
     "a member": ("return [].__proto__;", "1:11 __proto__ is not allowed"),

@@ -8,7 +8,7 @@ from pml_analysis.structure.edge_set import TooManyEdges
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from services.analyzer.tests.programs import analysed, provided, schema, tool
+from services.analyzer.tests.support.programs import analysed, provided, schema, tool
 
 
 def _edges(analysis: Analysis) -> list[Edge]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.analyzer.tests.fuzzing import check
-from services.analyzer.tests.programs import analysed, complaints, flow, nodes
+from services.analyzer.tests.support.fuzzing import check
+from services.analyzer.tests.support.programs import analysed, complaints, flow, nodes
 
 OWN_NAMES = {
     "called where it is written, by its name nowhere": (

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from services.analyzer.tests.library import calling
-from services.analyzer.tests.programs import TaskNode, analysed
+from services.analyzer.tests.support.library import calling
+from services.analyzer.tests.support.programs import TaskNode, analysed
 
 ONCE = {
     "at the top": "await C;",

@@ -3,7 +3,7 @@
 import json
 
 from pml_analysis.report import to_json
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed, rejected
+from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, analysed, rejected
 
 KEYS = {
     "static_structure",

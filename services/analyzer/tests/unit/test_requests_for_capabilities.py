@@ -12,9 +12,9 @@ from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
-from services.analyzer.tests.handling import handled
-from services.analyzer.tests.library import PURE, READ_JSON, REPORT, described, meaning
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.library import PURE, READ_JSON, REPORT, described, meaning
+from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 KNOWN = (meaning("fs_read_json", READ_JSON), meaning("report_weekly", REPORT))

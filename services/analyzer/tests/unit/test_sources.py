@@ -7,7 +7,7 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
     TaskNode,
 )
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 R = "const r = await mcp.fs.list({ path: 'a' }); "
 

@@ -6,7 +6,13 @@ from pml_analysis.syntax import parser
 from pml_analysis.syntax.source import Source
 from pml_analysis.syntax.stand_ins import alternative_reading, with_stand_ins
 from pml_analysis.syntax.tree import Tree
-from services.analyzer.tests.programs import analysed, arguments, complaints, nodes, warnings
+from services.analyzer.tests.support.programs import (
+    analysed,
+    arguments,
+    complaints,
+    nodes,
+    warnings,
+)
 
 
 def _tree(code: str) -> Tree:

@@ -1,6 +1,12 @@
 """Texts of nodes, and code without edges; the patterns are a table of their own."""
 
-from services.analyzer.tests.programs import SOURCES_EXAMPLE, analysed, flow, nodes, provided
+from services.analyzer.tests.support.programs import (
+    SOURCES_EXAMPLE,
+    analysed,
+    flow,
+    nodes,
+    provided,
+)
 
 
 def test_the_sources_example_comes_out_as_they_print_it() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from pml_common.contracts.structure import LiteralArgument, TaskNode
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The tools of a scope, and their index."""
 
 from pml_analysis.decision.toolbox import Tools
-from services.analyzer.tests.programs import tool
+from services.analyzer.tests.support.programs import tool
 
 READ, WRITE, STATUS = tool("fs:read"), tool("fs:write"), tool("git:status")
 

@@ -5,7 +5,7 @@ import pytest
 from pml_analysis.analysis import Analysis, Rejection
 from pml_analysis.check_results import with_types
 from pml_analysis.typing.type_check import Finding, checked_module, type_errors, unchecked
-from services.analyzer.tests.programs import analysed, rejected
+from services.analyzer.tests.support.programs import analysed, rejected
 
 CODE = "const a = 1;\n\n/* 😀é */ const b: string = a;\u2028x"
 

@@ -10,8 +10,8 @@ from pml_checker.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
-from services.analyzer.tests.handling import handled
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import LIMITS, SCOPE, requested
 
 NOBODY = MemoryCapabilities()

@@ -12,7 +12,7 @@ from pml_analysis.typing.type_text import (
     pascal,
     unique,
 )
-from services.analyzer.tests.schemas import HOSTILE_TEXTS
+from services.analyzer.tests.support.schemas import HOSTILE_TEXTS
 
 SPEAKING = {name: text for name, text in HOSTILE_TEXTS.items() if name != "empty"}
 

@@ -5,8 +5,8 @@ import pytest
 from pml_analysis.analysis import Rejection, analyze
 from pml_analysis.capability_reading import read_capability
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.library import described
-from services.analyzer.tests.programs import complaints, rejected, tool
+from services.analyzer.tests.support.library import described
+from services.analyzer.tests.support.programs import complaints, rejected, tool
 
 BROKEN = {
     "a missing value": ("const x = ;\nfoo()", '1:11 Unexpected ";".'),

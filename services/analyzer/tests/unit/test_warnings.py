@@ -5,7 +5,7 @@ import pytest
 
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.programs import TOOLS, analysed, warnings
+from services.analyzer.tests.support.programs import TOOLS, analysed, warnings
 
 READ = "mcp.fs.read({ path: 'a' })"
 NOBODY = "Nothing waits for this call"

@@ -14,7 +14,7 @@ from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.ports import KeptResults, WorkflowStore
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import AT, CODE_HASH, ELSEWHERE, SCOPE, later, workflow
+from services.gateway.tests.support.builders import AT, CODE_HASH, ELSEWHERE, SCOPE, later, workflow
 
 KEY = ResultKey(SCOPE, ids.capability_id(SCOPE, CODE_HASH), 1, "ab" * 32)
 

@@ -9,9 +9,9 @@ import pytest
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.ports import CallLedger
-from services.gateway.tests.calling import call
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import ELSEWHERE, later, workflow
+from services.gateway.tests.support.builders import ELSEWHERE, later, workflow
+from services.gateway.tests.support.calling import call
 
 OK = ToolOutcome(status="ok", result={"text": "NUL \x00 é"})
 ERROR = ToolOutcome(status="tool_error", message="too late")

@@ -6,7 +6,7 @@ import pytest
 
 from pml_gateway.ports import Outbox, WorkflowStore
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import ELSEWHERE, workflow
+from services.gateway.tests.support.builders import ELSEWHERE, workflow
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, R
 from pml_gateway.domain.workflow.workflow import advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     ELSEWHERE,
     RULES,
@@ -20,7 +20,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.stored import NASTY, take, waiting
+from services.gateway.tests.support.stored import NASTY, take, waiting
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pml_gateway.domain.workflow.parking import with_definitions
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     ELSEWHERE,
     RULES,
@@ -31,8 +31,8 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parked_event
-from services.gateway.tests.stored import CONSUMER, NASTY, cause_of, take, waiting
+from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
-from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.fake_services import FakeServices
-from services.gateway.tests.harness import APPROVER, APPROVER_KEY, Json, settings
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.fakes import FakeServices
+from services.gateway.tests.support.harness import APPROVER, APPROVER_KEY, Json, settings
 
 STUB = {"gateway_stub_tools": True, "gateway_sweep_every_s": 0.05}
 

@@ -13,9 +13,9 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
-from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.fake_services import FakeServices
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.fakes import FakeServices
 
 pytestmark = pytest.mark.integration
 

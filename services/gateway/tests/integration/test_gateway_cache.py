@@ -7,10 +7,10 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.api import ExecuteRequest
-from services.gateway.tests.examples import workflow
-from services.gateway.tests.fake_services import FakeServices, record
-from services.gateway.tests.harness import Json
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
+from services.gateway.tests.support.builders import workflow
+from services.gateway.tests.support.fakes import FakeServices, record
+from services.gateway.tests.support.harness import Json
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolsListed
 from pml_gateway.adapters.stub_tools import ECHO
-from services.gateway.tests.examples import SCOPE, WRITE
 from services.gateway.tests.integration.gateways import gateway, peers
+from services.gateway.tests.support.builders import SCOPE, WRITE
 
 pytestmark = pytest.mark.integration
 

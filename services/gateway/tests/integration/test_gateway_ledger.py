@@ -28,14 +28,14 @@ from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.domain.tool_calls.ledger import LOST
 from pml_local.ports import free_port
-from services.gateway.tests.calling import call, running
-from services.gateway.tests.examples import SCOPE, analyzed, workflow
 from services.gateway.tests.integration.gateways import (
     peers,
     process_environment,
     servers_file,
 )
 from services.gateway.tests.integration.mcp.harness import ServerHarness
+from services.gateway.tests.support.builders import SCOPE, analyzed, workflow
+from services.gateway.tests.support.calling import call, running
 
 pytestmark = pytest.mark.integration
 

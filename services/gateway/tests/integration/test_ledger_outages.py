@@ -19,9 +19,9 @@ from pml_gateway.adapters.postgres import ledger as postgres_ledger
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, Entry, fingerprint
-from services.gateway.tests.calling import call, tool_calls
-from services.gateway.tests.examples import WRITE, later, workflow
-from services.gateway.tests.harness import FakeServers
+from services.gateway.tests.support.builders import WRITE, later, workflow
+from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.harness import FakeServers
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
-from services.gateway.tests.examples import SCOPE, workflow
+from services.gateway.tests.support.builders import SCOPE, workflow
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,16 @@ from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.workflow_cache import WorkflowCache
 from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded
-from services.gateway.tests.examples import AT, SCOPE, analyzed, finished, later, rejected, workflow
-from services.gateway.tests.stored import cause_of, take
+from services.gateway.tests.support.builders import (
+    AT,
+    SCOPE,
+    analyzed,
+    finished,
+    later,
+    rejected,
+    workflow,
+)
+from services.gateway.tests.support.stored import cause_of, take
 
 
 @dataclass

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from services.gateway.tests.cached import learn
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.cached import learn
+from services.gateway.tests.support.harness import World, world
 
 
 @pytest.fixture

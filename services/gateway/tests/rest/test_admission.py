@@ -11,8 +11,8 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.entrypoints.mcp.meta_tools import PML_EXECUTE
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
-from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.harness import Json, World, world
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.harness import Json, World, world
 
 IN_FLIGHT, WAITING = 2, 3
 

@@ -11,8 +11,8 @@ from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
-from services.gateway.tests.examples import AT, ELSEWHERE, RULES, TERMS
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.builders import AT, ELSEWHERE, RULES, TERMS
+from services.gateway.tests.support.harness import World, world
 
 
 async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:

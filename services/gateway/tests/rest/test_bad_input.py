@@ -7,8 +7,8 @@ import pytest
 
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import workflow
-from services.gateway.tests.harness import Json, World, world
+from services.gateway.tests.support.builders import workflow
+from services.gateway.tests.support.harness import Json, World, world
 
 JSON = {"content-type": "application/json"}
 

@@ -3,10 +3,10 @@
 import pytest
 
 from pml_gateway.adapters.memory.results import MemoryResults
-from services.gateway.tests.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
-from services.gateway.tests.examples import ELSEWHERE, READ, WRITE, workflow
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.harness import Json, World
+from services.gateway.tests.support.builders import ELSEWHERE, READ, WRITE, workflow
+from services.gateway.tests.support.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.harness import Json, World
 
 
 async def test_a_policy_is_shown_and_setting_it_again_keeps_results(

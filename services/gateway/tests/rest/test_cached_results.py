@@ -12,7 +12,8 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
-from services.gateway.tests.cached import (
+from services.gateway.tests.support.builders import NESTED_HASH, READ, SCOPE, WRITE, workflow
+from services.gateway.tests.support.cached import (
     MEMOIZE,
     PERSISTENT,
     allow,
@@ -21,9 +22,8 @@ from services.gateway.tests.cached import (
     look,
     with_cache,
 )
-from services.gateway.tests.examples import NESTED_HASH, READ, SCOPE, WRITE, workflow
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.harness import Json, World
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.harness import Json, World
 
 
 async def test_without_a_cache_policy_every_call_runs(w: World) -> None:

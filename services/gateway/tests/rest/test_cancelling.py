@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import CancelRun
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.harness import World, world
 
 
 async def _told(w: World, workflow_id: object) -> list[CancelRun]:

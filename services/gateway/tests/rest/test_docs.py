@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from services.gateway.tests.harness import world
+from services.gateway.tests.support.harness import world
 
 _LOADED = re.compile(r'(?:src|href)="([^"]*)"')
 

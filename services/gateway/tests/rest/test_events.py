@@ -15,8 +15,8 @@ from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_endpoint, rest_api
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_local.ports import free_port
-from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.harness import Json, World, world
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.harness import Json, World, world
 
 ALL_EVENTS = [
     "gateway.execution-requested",

@@ -8,9 +8,9 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import ids
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
-from services.gateway.tests.examples import CODE_HASH, ELSEWHERE, SCOPE, workflow
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.builders import CODE_HASH, ELSEWHERE, SCOPE, workflow
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.harness import World, world
 
 CAPABILITY = str(ids.capability_id(SCOPE, CODE_HASH))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus.watch import BusWatch
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.harness import World, world
 
 MORE_THAN_ANY_DISK_MIB = 2**50
 

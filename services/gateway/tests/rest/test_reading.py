@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.adapters.stub_tools import ECHO
-from services.gateway.tests.examples import ELSEWHERE, READ, SCOPE, workflow
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.harness import READY, failed, world
+from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, workflow
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.harness import READY, failed, world
 
 
 async def test_a_workflow_is_shown_with_all_its_details() -> None:

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from pml_gateway.domain.api import shown_calls
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.harness import World, world
 
 
 async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, object]:

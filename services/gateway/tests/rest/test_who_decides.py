@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.tests.harness import APPROVER, world
+from services.gateway.tests.support.harness import APPROVER, world
 
 
 def _path(workflow_id: object) -> str:

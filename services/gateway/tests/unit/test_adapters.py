@@ -23,9 +23,9 @@ from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.settings import GatewaySettings
-from services.gateway.tests.examples import AT, KEY, READ, SCOPE, WRITE, workflow
-from services.gateway.tests.fake_services import FakeServices, record
-from services.gateway.tests.harness import FakeServers, settings
+from services.gateway.tests.support.builders import AT, KEY, READ, SCOPE, WRITE, workflow
+from services.gateway.tests.support.fakes import FakeServices, record
+from services.gateway.tests.support.harness import FakeServers, settings
 
 
 async def test_a_name_is_queried_once_and_updated_by_events() -> None:

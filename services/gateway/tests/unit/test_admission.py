@@ -13,7 +13,7 @@ from pml_gateway.domain.api.errors import Busy
 from pml_gateway.domain.workflow.turns import Bounds, Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import State
-from services.gateway.tests.examples import SCOPE, workflow
+from services.gateway.tests.support.builders import SCOPE, workflow
 
 ANA, BO = Party(SCOPE, "ana"), Party(SCOPE, "bo")
 PATIENCE_S = 30.0

@@ -14,7 +14,7 @@ from pml_gateway.domain.api.api import (
 )
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.sources.dag_source import Dag, DagTask, ToolSource
-from services.gateway.tests.examples import workflow
+from services.gateway.tests.support.builders import workflow
 
 DAG = Dag(tasks=(DagTask(id="a", tool="fs:read"),))
 

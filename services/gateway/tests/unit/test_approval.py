@@ -13,9 +13,9 @@ from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.workflow.events import Analyzed, Decided
 from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
-from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.parked_runs import by_name, parked, parked_event
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.builders import AT, RULES, analyzed, later, workflow
+from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.steps import after
 
 NEW = workflow()
 WAITING, _ = advance(NEW, Analyzed(analyzed(NEW, "ask"), AT), RULES)

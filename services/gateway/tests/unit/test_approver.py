@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pml_gateway.domain.api.approver import Approver
 from pml_gateway.domain.api.errors import Unauthorized
-from services.gateway.tests.harness import settings
+from services.gateway.tests.support.harness import settings
 
 NOOR = Approver("noor", hashlib.sha256(b"the key").hexdigest())
 

@@ -18,7 +18,15 @@ from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, run_of
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.calling import (
+from services.gateway.tests.support.builders import (
+    ELSEWHERE,
+    READ,
+    WRITE,
+    analyzed,
+    finished,
+    workflow,
+)
+from services.gateway.tests.support.calling import (
     RunningWorkflows,
     call,
     granted,
@@ -27,8 +35,7 @@ from services.gateway.tests.calling import (
     tool_calls,
     with_grant,
 )
-from services.gateway.tests.examples import ELSEWHERE, READ, WRITE, analyzed, finished, workflow
-from services.gateway.tests.harness import FakeServers
+from services.gateway.tests.support.harness import FakeServers
 
 EVIL: JsonObject = {"path": "/evil"}
 DENY = Policy(rules=(PolicyRule(pattern="fs:write", verdict="deny"),))

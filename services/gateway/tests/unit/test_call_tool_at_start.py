@@ -20,8 +20,8 @@ from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, Caller, ServerStatus
-from services.gateway.tests.calling import RunningWorkflows, call, keep, running, tool_calls
-from services.gateway.tests.examples import AT, READ, WRITE, finished, workflow
+from services.gateway.tests.support.builders import AT, READ, WRITE, finished, workflow
+from services.gateway.tests.support.calling import RunningWorkflows, call, keep, running, tool_calls
 
 CONNECTING = ServerStatus(state="connecting", error=None, tools=0, since=AT)
 AWAY = replace(CONNECTING, state="failed", error="cannot connect")

@@ -7,9 +7,9 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry
-from services.gateway.tests.calling import call, tool_calls
-from services.gateway.tests.examples import AT, READ, WRITE, later, workflow
-from services.gateway.tests.harness import FakeServers
+from services.gateway.tests.support.builders import AT, READ, WRITE, later, workflow
+from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.harness import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
 

@@ -7,14 +7,14 @@ import pytest
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from services.gateway.tests.calling import call, tool_calls
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     ELSEWHERE,
     WRITE,
     finished,
     workflow,
 )
-from services.gateway.tests.harness import FakeServers
+from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.harness import FakeServers
 
 OURS = workflow(key="ours")
 

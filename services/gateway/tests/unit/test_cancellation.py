@@ -12,7 +12,7 @@ from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.cancellation import require_open
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, RunEnded
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     analyzed,
     finished,
@@ -20,8 +20,8 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parked_event
-from services.gateway.tests.steps import after, approve, asking
+from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.steps import after, approve, asking
 
 WISH = Cancelled("mira", later(5), "no longer needed")
 

@@ -22,7 +22,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.sources.dag_source import Dag, layers_of, program_of_dag
 from pml_gateway.domain.sources.dag_trace import DagView, view_of
-from services.gateway.tests.examples import made, workflow
+from services.gateway.tests.support.builders import made, workflow
 
 WORKFLOW = workflow().workflow_id
 

@@ -15,9 +15,9 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
-from services.gateway.tests.examples import AT, RULES, analyzed, finished, workflow
-from services.gateway.tests.fake_services import closing, journaled
-from services.gateway.tests.harness import workflow_service
+from services.gateway.tests.support.builders import AT, RULES, analyzed, finished, workflow
+from services.gateway.tests.support.fakes import closing, journaled
+from services.gateway.tests.support.harness import workflow_service
 
 
 class Scene:

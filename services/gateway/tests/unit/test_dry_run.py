@@ -14,8 +14,7 @@ from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
 from pml_gateway.domain.workflow.events import Analyzed, RunEnded
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.calling import call, granted, running, tool_calls
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     READ,
     WRITE,
@@ -24,8 +23,9 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.harness import FakeServers
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.calling import call, granted, running, tool_calls
+from services.gateway.tests.support.harness import FakeServers
+from services.gateway.tests.support.steps import after
 
 CODE = "return 1;"
 MOCKS: list[tuple[dict[str, JsonValue] | None, tuple[JsonValue, ...]]] = [

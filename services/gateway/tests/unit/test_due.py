@@ -15,8 +15,8 @@ from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import assemble
-from services.gateway.tests.examples import AT, KEY, RULES, workflow
-from services.gateway.tests.harness import settings, workflow_service
+from services.gateway.tests.support.builders import AT, KEY, RULES, workflow
+from services.gateway.tests.support.harness import settings, workflow_service
 
 
 async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:

@@ -11,11 +11,11 @@ from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, GivenUp, JournalSeen
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import abandoned_at
-from services.gateway.tests.examples import AT, RULES, analyzed, later, workflow
-from services.gateway.tests.layered import running as at_a_layer
-from services.gateway.tests.layered import with_command
-from services.gateway.tests.parked_runs import by_name, parked, parked_event
-from services.gateway.tests.steps import after, approve, asking
+from services.gateway.tests.support.builders import AT, RULES, analyzed, later, workflow
+from services.gateway.tests.support.layered import running as at_a_layer
+from services.gateway.tests.support.layered import with_command
+from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.steps import after, approve, asking
 
 CALLS = "It has called fs:read. The outcome of these calls is unknown: fs:write."
 SEEN = JournalSeen(CALLS)

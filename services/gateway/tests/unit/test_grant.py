@@ -17,8 +17,7 @@ from pml_common.contracts.tool import args_hash
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_gateway.domain.workflow.grant import Covers, extend, issue
 from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
-from services.gateway.tests.calling import granted, running
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     ELSEWHERE,
     KEY,
     READ,
@@ -30,6 +29,7 @@ from services.gateway.tests.examples import (
     with_capability,
     workflow,
 )
+from services.gateway.tests.support.calling import granted, running
 
 OURS = workflow()
 TRUSTED = TrustedKeys([KEY.public])

@@ -21,7 +21,7 @@ from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejecte
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     READ,
     WRITE,
@@ -30,9 +30,9 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.fake_services import FakeServices, journaled
-from services.gateway.tests.harness import READY, FakeServers, workflow_service
-from services.gateway.tests.parked_runs import journaled_park, parked
+from services.gateway.tests.support.fakes import FakeServices, journaled
+from services.gateway.tests.support.harness import READY, FakeServers, workflow_service
+from services.gateway.tests.support.parked_runs import journaled_park, parked
 
 ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]

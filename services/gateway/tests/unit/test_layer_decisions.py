@@ -13,11 +13,11 @@ from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.approval import Decide, answerable
 from pml_gateway.domain.workflow.events import Due, RunEnded
 from pml_gateway.domain.workflow.preview import preview
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     finished,
     later,
 )
-from services.gateway.tests.layered import (
+from services.gateway.tests.support.layered import (
     RESULT,
     answer,
     asked_for,
@@ -26,7 +26,7 @@ from services.gateway.tests.layered import (
     waits,
     with_command,
 )
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.steps import after
 
 
 def test_a_layer_is_asked_about_with_what_was_decided_on_its_tools() -> None:

@@ -21,13 +21,13 @@ from pml_gateway.domain.api.views import view_of
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.preview import PREVIEW_LENGTH, preview
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     analyzed,
     with_capability,
     workflow,
 )
-from services.gateway.tests.layered import (
+from services.gateway.tests.support.layered import (
     RESULT,
     analysis_of,
     parked_run,
@@ -36,7 +36,7 @@ from services.gateway.tests.layered import (
     waits,
     with_command,
 )
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.steps import after
 
 
 def test_a_run_waits_on_both_sides_of_layers_that_do_more_than_read() -> None:

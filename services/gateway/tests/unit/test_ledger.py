@@ -14,8 +14,8 @@ from pml_gateway.domain.tool_calls.ledger import (
     is_certainly_new,
     judge,
 )
-from services.gateway.tests.calling import call
-from services.gateway.tests.examples import AT, WRITE, later, workflow
+from services.gateway.tests.support.builders import AT, WRITE, later, workflow
+from services.gateway.tests.support.calling import call
 
 OURS = workflow()
 CALL = call(OURS)

@@ -23,7 +23,7 @@ from pml_gateway.entrypoints.mcp.meta_tools import (
     MetaTool,
 )
 from pml_gateway.ports import AgentApi, Caller
-from services.gateway.tests.examples import SCOPE
+from services.gateway.tests.support.builders import SCOPE
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("meta_tools.json").read_text())
 EXECUTE, DISCOVER = (tool.listing.input_schema for tool in (PML_EXECUTE, PML_DISCOVER))

@@ -12,7 +12,7 @@ from pml_common.contracts.base import Message
 from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.workflows import MemoryOutbox
-from services.gateway.tests.examples import SCOPE, workflow
+from services.gateway.tests.support.builders import SCOPE, workflow
 
 
 async def test_what_could_not_be_published_is_published_by_a_later_sweep() -> None:

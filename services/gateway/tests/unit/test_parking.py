@@ -17,7 +17,7 @@ from pml_gateway.domain.workflow.events import Analyzed, Decided, Due, RunEnded,
 from pml_gateway.domain.workflow.parking import denied_calls, lines_of
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     ELSEWHERE,
     TOOLS,
@@ -28,8 +28,8 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.parked_runs import ASKED, by_name, parked, parked_event
-from services.gateway.tests.steps import after, approve
+from services.gateway.tests.support.parked_runs import ASKED, by_name, parked, parked_event
+from services.gateway.tests.support.steps import after, approve
 
 OTHER: JsonObject = {"path": "/b"}
 

@@ -18,8 +18,8 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.timers.on_due import on_due
-from services.gateway.tests.examples import SCOPE
-from services.gateway.tests.harness import World, world
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.harness import World, world
 
 SUBJECTS: tuple[MessageType[Message], ...] = tuple(
     dict.fromkeys(

@@ -10,7 +10,7 @@ from pml_common.contracts.decision import Policy, Verdict
 from pml_common.contracts.scope import Scope
 from pml_common.service import CannotStart
 from pml_gateway.adapters.policy_file import GONE_AFTER_S, PolicyFile
-from services.gateway.tests.examples import ELSEWHERE, READ, SCOPE
+from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE
 
 STRICT = Policy(otherwise="deny")
 

@@ -14,10 +14,10 @@ from pml_common.contracts.executor import ParkMark, RunFinished, TraceRecorded, 
 from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.domain.workflow.provenance import journal_mismatch
 from pml_gateway.entrypoints.bus.journal_check import require_in_journal
-from services.gateway.tests.examples import finished, workflow
-from services.gateway.tests.fake_services import closing, journaled
-from services.gateway.tests.layered import running
-from services.gateway.tests.parked_runs import parked
+from services.gateway.tests.support.builders import finished, workflow
+from services.gateway.tests.support.fakes import closing, journaled
+from services.gateway.tests.support.layered import running
+from services.gateway.tests.support.parked_runs import parked
 
 OURS = workflow()
 END = finished(OURS, result={"n": 1}).model_copy(update={"journal_sequence": 7})

@@ -11,8 +11,8 @@ from pml_gateway.domain.tool_calls.repeatable import (
     repeatable,
     repeatable_among,
 )
-from services.gateway.tests.calling import call
-from services.gateway.tests.examples import AT, READ, TOOLS, WRITE, analyzed, workflow
+from services.gateway.tests.support.builders import AT, READ, TOOLS, WRITE, analyzed, workflow
+from services.gateway.tests.support.calling import call
 
 
 def test_only_what_says_so_itself_may_be_called_again() -> None:

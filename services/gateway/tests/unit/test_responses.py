@@ -10,7 +10,7 @@ from pml_gateway.domain.api.shown_calls import shown_calls_of_program
 from pml_gateway.domain.api.views import approval_of, summary_of, view_of
 from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     READ,
     RULES,

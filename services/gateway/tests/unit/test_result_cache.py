@@ -21,7 +21,7 @@ from pml_gateway.domain.workflow.result_cache import (
     outdated,
 )
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     NESTED_HASH,
     READ,
@@ -34,8 +34,8 @@ from services.gateway.tests.examples import (
     with_capability,
     workflow,
 )
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.steps import after, approve, asking
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.steps import after, approve, asking
 
 MEMOIZED = CachePolicy(policy="memoize", ttl_s=60, revision=1)
 CALL = ExecuteRequest(capability="fs:look", args={"path": "/a"})

@@ -9,7 +9,7 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
-from services.gateway.tests.examples import SCOPE
+from services.gateway.tests.support.builders import SCOPE
 
 QUESTION = ListTools(scope=SCOPE)
 

@@ -9,8 +9,8 @@ from pml_common.contracts.error import WorkflowError
 from pml_gateway.application.server_listings import absent_servers, wait_until_announced
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.servers.named_servers import named_in, with_absent
-from services.gateway.tests.examples import rejected, workflow
-from services.gateway.tests.harness import READY, FakeServers
+from services.gateway.tests.support.builders import rejected, workflow
+from services.gateway.tests.support.harness import READY, FakeServers
 
 COMING = replace(READY, state="connecting", tools=0, announced=False)
 LISTED = replace(READY, announced=False)

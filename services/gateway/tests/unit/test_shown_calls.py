@@ -26,7 +26,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api import shown_calls
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownCalls, shown_calls_of_program
-from services.gateway.tests.examples import analyzed, workflow
+from services.gateway.tests.support.builders import analyzed, workflow
 
 OUTER, INNER = UUID(int=1), UUID(int=2)
 SAFE = LiteralArgument(value="/safe")

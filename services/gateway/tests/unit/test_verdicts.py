@@ -15,7 +15,7 @@ from pml_gateway.domain.workflow.verdicts import (
     verdicts_of,
     with_stricter_verdicts,
 )
-from services.gateway.tests.examples import READ, TOOLS, VERDICTS, WRITE, analyzed, workflow
+from services.gateway.tests.support.builders import READ, TOOLS, VERDICTS, WRITE, analyzed, workflow
 
 OURS = workflow()
 DENY = Policy(rules=(PolicyRule(pattern="fs:write", verdict="deny"),))

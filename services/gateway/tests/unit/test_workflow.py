@@ -12,7 +12,7 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.signing import TrustedKeys
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.events import Analyzed, Due, NotAnalyzed, RunEnded
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     ELSEWHERE,
     KEY,
@@ -24,7 +24,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.steps import after, approve, asking
+from services.gateway.tests.support.steps import after, approve, asking
 
 
 def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:

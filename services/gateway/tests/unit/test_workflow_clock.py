@@ -7,7 +7,7 @@ import pytest
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.domain.workflow.events import Analyzed, Due, RunEnded
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     RULES,
     analyzed,
@@ -15,7 +15,7 @@ from services.gateway.tests.examples import (
     later,
     workflow,
 )
-from services.gateway.tests.steps import after, approve, asking
+from services.gateway.tests.support.steps import after, approve, asking
 
 
 def test_what_stands_still_is_asked_for_again_under_the_same_id() -> None:

@@ -21,7 +21,7 @@ from pml_gateway.domain.workflow.events import (
     WorkflowEvent,
 )
 from pml_gateway.domain.workflow.workflow import State, advance
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     ELSEWHERE,
     RULES,
     finished,
@@ -29,7 +29,7 @@ from services.gateway.tests.examples import (
     rejected,
     workflow,
 )
-from services.gateway.tests.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)

@@ -18,8 +18,8 @@ from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Outgoing
-from services.gateway.tests.examples import AT, SCOPE, analyzed, workflow
-from services.gateway.tests.harness import workflow_service
+from services.gateway.tests.support.builders import AT, SCOPE, analyzed, workflow
+from services.gateway.tests.support.harness import workflow_service
 
 
 @dataclass

@@ -20,7 +20,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
-from services.learner.tests.runs import SCOPE, finished_run, tool_call
+from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
 from pml_learner.ports import TraceStore
-from services.learner.tests.runs import (
+from services.learner.tests.support.builders import (
     ELSEWHERE,
     READ,
     SCOPE,

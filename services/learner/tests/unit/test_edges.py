@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pml_common.contracts.trace import TaskResult
 from pml_learner.domain.edges import observed_edges
-from services.learner.tests.runs import tool_call
+from services.learner.tests.support.builders import tool_call
 
 CALLS = st.lists(
     st.tuples(st.sampled_from(["a:a", "b:b", "c:c"]), st.integers(0, 30), st.integers(0, 10)),

@@ -9,7 +9,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated
 from pml_learner.domain.lesson import Experience, Lesson, learn
 from pml_learner.domain.temporal_difference import TdRule
-from services.learner.tests.runs import CREATE, READ, finished_run, tool_call
+from services.learner.tests.support.builders import CREATE, READ, finished_run, tool_call
 
 
 def _lessons(*runs: RunFinished) -> list[Lesson]:

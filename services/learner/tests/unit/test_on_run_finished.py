@@ -11,7 +11,7 @@ from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
-from services.learner.tests.runs import (
+from services.learner.tests.support.builders import (
     CODE_HASH,
     SCOPE,
     STARTED_AT,

@@ -7,9 +7,15 @@ from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.tool import ToolAnnotations
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import ELSEWHERE, analysed, learning_update, listed, tool
-from services.registry.tests.store_driver import StoreDriver
-from services.registry.tests.stores import Stores
+from services.registry.tests.support.builders import (
+    ELSEWHERE,
+    analysed,
+    learning_update,
+    listed,
+    tool,
+)
+from services.registry.tests.support.store_driver import StoreDriver
+from services.registry.tests.support.stores import Stores
 
 MEMOIZE = {"policy": "memoize"}
 FORCED = {"policy": "persistent", "force": True}

@@ -7,8 +7,14 @@ from uuid import UUID
 import pytest
 
 from pml_common.bus.errors import QueryFailed, Rejected
-from services.registry.tests.samples import HASH, OTHER_HASH, SIMILAR_HASH, UNNAMED, analysed
-from services.registry.tests.store_driver import StoreDriver, changes
+from services.registry.tests.support.builders import (
+    HASH,
+    OTHER_HASH,
+    SIMILAR_HASH,
+    UNNAMED,
+    analysed,
+)
+from services.registry.tests.support.store_driver import StoreDriver, changes
 
 
 async def test_an_analysis_creates_an_unlisted_capability(registry: StoreDriver) -> None:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pml_common.contracts import ids
 from pml_common.contracts.callable_names import callable_name, suffixed
 from pml_common.contracts.registry import DescribeCapabilities
-from services.registry.tests.samples import (
+from services.registry.tests.support.builders import (
     ELSEWHERE,
     HASH,
     OTHER_HASH,
@@ -16,7 +16,7 @@ from services.registry.tests.samples import (
     UNNAMED,
     analysed,
 )
-from services.registry.tests.store_driver import StoreDriver
+from services.registry.tests.support.store_driver import StoreDriver
 
 ID = ids.capability_id(SCOPE, HASH)
 OTHER_ID = ids.capability_id(SCOPE, OTHER_HASH)

@@ -11,7 +11,7 @@ from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_anal
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedded, Embedder
-from services.registry.tests.samples import (
+from services.registry.tests.support.builders import (
     ELSEWHERE,
     OTHER_HASH,
     SCOPE,
@@ -21,7 +21,7 @@ from services.registry.tests.samples import (
     listed,
     tool,
 )
-from services.registry.tests.stores import Stores
+from services.registry.tests.support.stores import Stores
 
 READ = tool("fs:read_text", "Returns the content of one file.")
 WEATHER = tool("weather:forecast", "Tells tomorrow's temperature in a city.")

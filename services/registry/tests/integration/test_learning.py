@@ -7,7 +7,7 @@ import pytest
 from pml_common.bus.errors import QueryFailed, Retryable
 from pml_common.contracts.registry import ListCapabilities
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
-from services.registry.tests.samples import (
+from services.registry.tests.support.builders import (
     ELSEWHERE,
     HASH,
     OTHER_HASH,
@@ -16,8 +16,8 @@ from services.registry.tests.samples import (
     analysed,
     learning_update,
 )
-from services.registry.tests.store_driver import StoreDriver, changes
-from services.registry.tests.stores import Stores
+from services.registry.tests.support.store_driver import StoreDriver, changes
+from services.registry.tests.support.stores import Stores
 
 
 async def test_the_first_success_lists_a_capability(registry: StoreDriver) -> None:

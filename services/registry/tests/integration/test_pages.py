@@ -12,9 +12,15 @@ from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import HASH, OTHER_HASH, SCOPE, analysed, learning_update
-from services.registry.tests.store_driver import StoreDriver
-from services.registry.tests.stores import postgres_stores
+from services.registry.tests.support.builders import (
+    HASH,
+    OTHER_HASH,
+    SCOPE,
+    analysed,
+    learning_update,
+)
+from services.registry.tests.support.store_driver import StoreDriver
+from services.registry.tests.support.stores import postgres_stores
 
 pytestmark = pytest.mark.integration
 

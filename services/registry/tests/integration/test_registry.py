@@ -28,7 +28,7 @@ from pml_common.contracts.registry import (
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
-from services.registry.tests.samples import (
+from services.registry.tests.support.builders import (
     SCOPE,
     TrustedHashes,
     analysed,

@@ -16,8 +16,8 @@ from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedded, Embedder
-from services.registry.tests.samples import ELSEWHERE, SCOPE, edges, listed, tool
-from services.registry.tests.stores import Stores
+from services.registry.tests.support.builders import ELSEWHERE, SCOPE, edges, listed, tool
+from services.registry.tests.support.stores import Stores
 
 
 class CountingEmbedder:

@@ -8,8 +8,8 @@ from pml_common.storage.schema import open_schema
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import TrustedHashes, analysed, learning_update
-from services.registry.tests.stores import postgres_stores
+from services.registry.tests.support.builders import TrustedHashes, analysed, learning_update
+from services.registry.tests.support.stores import postgres_stores
 
 _BEFORE = "0006_usage.sql"
 _A_CAPABILITY = """

@@ -2,7 +2,7 @@
 
 from pml_common.contracts.decision import Decision, ToolDecision
 from pml_registry.domain.admission import admit, candidate_names, tools_used
-from services.registry.tests.samples import UNNAMED, analysed, record
+from services.registry.tests.support.builders import UNNAMED, analysed, record
 
 
 def test_a_new_capability_without_a_name_gets_a_provisional_one() -> None:

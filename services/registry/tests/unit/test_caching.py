@@ -5,7 +5,7 @@ import pytest
 from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_registry.domain.caching import uncacheable
-from services.registry.tests.samples import record, tool
+from services.registry.tests.support.builders import record, tool
 
 MEMOIZE = CacheSettings(policy="memoize")
 READING = tool("fs:read").model_copy(update={"annotations": ToolAnnotations(read_only=True)})

@@ -12,8 +12,8 @@ from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from services.registry.tests.samples import SCOPE, analysed
-from services.registry.tests.stores import memory_stores
+from services.registry.tests.support.builders import SCOPE, analysed
+from services.registry.tests.support.stores import memory_stores
 
 CODE = "const a = args.n; return a + 1;"
 SAME = "// another layout\nconst b = args.n\nreturn b + 1"

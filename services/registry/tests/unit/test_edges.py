@@ -1,7 +1,7 @@
 """Edges of the tool graph."""
 
 from pml_registry.domain.tool_catalog import merged_edges
-from services.registry.tests.samples import edges
+from services.registry.tests.support.builders import edges
 
 
 def test_edges_are_summed_by_their_ends_in_one_order() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_registry.domain.listing import Listing, StoredCapability, listing
-from services.registry.tests.samples import UNNAMED, learning_update
+from services.registry.tests.support.builders import UNNAMED, learning_update
 
 
 def stored(revision: int = 0, *, listed: bool = False) -> StoredCapability:

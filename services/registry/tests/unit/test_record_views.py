@@ -2,7 +2,7 @@
 
 from pml_registry.domain.ranking import Ranked
 from pml_registry.domain.record_views import discovery_hits
-from services.registry.tests.samples import record, tool
+from services.registry.tests.support.builders import record, tool
 
 
 def test_hits_keep_their_rank_and_omit_removed_ones() -> None:

@@ -14,7 +14,7 @@ from pml_registry.domain.tool_catalog import (
     is_tool_id,
     valid_tools,
 )
-from services.registry.tests.samples import NOON, tool
+from services.registry.tests.support.builders import NOON, tool
 
 DEFINITIONS = st.dictionaries(
     st.sampled_from(["fs:a", "fs:b", "fs:c", "fs:d"]), st.sampled_from(["", "one", "two"])

@@ -9,7 +9,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from pml_analysis.analysis import Analysis
 from pml_analysis.syntax.source import Source
 from pml_common.contracts.tool import ToolDefinition
-from services.analyzer.tests.library import described, library
+from services.analyzer.tests.support.library import described, library
 
 SERVERS: Final = ("fs", "git", "db")
 TOOLS: Final = ("t0", "t1", "t2", "t3")

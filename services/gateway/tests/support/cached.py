@@ -5,9 +5,9 @@ import json
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute import CapabilityExecution
 from pml_gateway.domain.api.api import ExecuteRequest
-from services.gateway.tests.examples import workflow
-from services.gateway.tests.fake_services import record
-from services.gateway.tests.harness import Json, World
+from services.gateway.tests.support.builders import workflow
+from services.gateway.tests.support.fakes import record
+from services.gateway.tests.support.harness import Json, World
 
 MEMOIZE: Json = {"policy": "memoize", "ttl_s": 600}
 PERSISTENT: Json = {"policy": "persistent"}

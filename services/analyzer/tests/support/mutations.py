@@ -13,7 +13,7 @@ from typing import Final
 from hypothesis import strategies as st
 from tree_sitter import Node
 
-from services.analyzer.tests.tool_calls import parse, text_of
+from services.analyzer.tests.support.tool_calls import parse, text_of
 
 _SHORTEST = 6
 _MAX_LENGTH = 4_000

@@ -3,7 +3,7 @@
 from pml_common.contracts.base import Message
 from pml_gateway.domain.workflow.events import Analyzed, Decided, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Workflow, advance
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     READ,
     RULES,

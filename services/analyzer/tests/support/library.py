@@ -10,7 +10,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.structure import CapabilityNode
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.programs import TOOLS
 
 _NAMES = UUID("5b2c7c3e-5f0a-5d0e-9d53-3a1f0f3f5c11")
 

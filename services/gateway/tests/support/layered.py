@@ -26,7 +26,7 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.events import Analyzed, Decided, Parked
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     AT,
     READ,
     WRITE,
@@ -35,7 +35,7 @@ from services.gateway.tests.examples import (
     made,
     workflow,
 )
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.steps import after
 
 TASKS: list[JsonObject] = [
     {"id": "read", "tool": "fs:read"},

@@ -13,7 +13,7 @@ from zlib import crc32
 from tree_sitter import Node
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from services.analyzer.tests.tool_calls import CALLEES, HOLDING, PROLOGUE, parse, text_of
+from services.analyzer.tests.support.tool_calls import CALLEES, HOLDING, PROLOGUE, parse, text_of
 
 _BY_NAME: Final = ("db:t0", "git:t1", "cap:zz:one", "cap:zz_two")
 _LEFT_AS_THEY_ARE: Final = 40  # of 100 calls

@@ -1,7 +1,7 @@
 """Short ways to write parameter schemas."""
 
 from pml_common.contracts.tool import JsonObject
-from services.analyzer.tests.programs import analysed
+from services.analyzer.tests.support.programs import analysed
 
 TEXT: JsonObject = {"type": "string"}
 NUMBER: JsonObject = {"type": "number"}

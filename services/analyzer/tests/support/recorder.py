@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final
 
 DENO: Final = Path(sys.executable).with_name("deno")
-_RECORDER: Final = Path(__file__).parent / "integration" / "recorder.js"
+_RECORDER: Final = Path(__file__).parents[1] / "integration" / "recorder.js"
 _COMMAND: Final = (DENO, "run", "--no-prompt", "--no-remote", _RECORDER)
 _BATCH: Final = 250
 _SECONDS: Final = 120

@@ -6,7 +6,7 @@ from pml_common.contracts.base import Event
 from pml_gateway.domain.workflow.events import Analyzed, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
 from pml_gateway.ports import Taken, WorkflowStore
-from services.gateway.tests.examples import (
+from services.gateway.tests.support.builders import (
     RULES,
     analyzed,
     workflow,

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.tool import ToolDefinition
 
-CATALOGUE: Final = Path(__file__).parents[4] / "shared/data/livemcpbench/tools.json"
+CATALOGUE: Final = Path(__file__).parents[5] / "shared/data/livemcpbench/tools.json"
 """The tools of LiveMCPBench, where that data is beside the checkout."""
 
 HOSTILE_TEXTS: Final = {

@@ -4,7 +4,7 @@ more or less."""
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.analyzer.tests.schemas import HOSTILE_NAMES, HOSTILE_TEXTS
+from services.analyzer.tests.support.schemas import HOSTILE_NAMES, HOSTILE_TEXTS
 
 _REQUIRED: st.SearchStrategy[JsonValue] = st.sampled_from(["a", "b", *HOSTILE_NAMES])
 _NAMES = st.sampled_from(["a", "b", "c", *HOSTILE_NAMES])

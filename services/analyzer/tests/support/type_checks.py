@@ -9,7 +9,7 @@ from pml_checker.deno_checker import CheckerLimits
 from pml_checker.type_check import TypeChecker
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
-from services.analyzer.tests.programs import schema, tool
+from services.analyzer.tests.support.programs import schema, tool
 
 COMMAND = CheckerCommand(str(Path(sys.executable).with_name("deno")))
 PATIENT = CheckerLimits(patience_s=30)

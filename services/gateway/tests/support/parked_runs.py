@@ -19,7 +19,7 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.workflow.events import Parked, ToolVerdict
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import WRITE, analyzed
+from services.gateway.tests.support.builders import WRITE, analyzed
 
 
 def by_name(of: Workflow, verdict: Verdict = "ask") -> ExecutionAnalyzed:

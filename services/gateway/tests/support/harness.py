@@ -29,8 +29,8 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
-from services.gateway.tests.examples import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
-from services.gateway.tests.fake_services import FakeServices
+from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
+from services.gateway.tests.support.fakes import FakeServices
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"

@@ -33,7 +33,14 @@ from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.examples import AT, CODE_HASH, READ, analyzed, rejected, with_capability
+from services.gateway.tests.support.builders import (
+    AT,
+    CODE_HASH,
+    READ,
+    analyzed,
+    rejected,
+    with_capability,
+)
 
 
 @dataclass

@@ -23,8 +23,8 @@ from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabiliti
 from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
 from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
 from pml_registry.ports import Embedder
-from services.registry.tests.samples import SCOPE, TrustedHashes
-from services.registry.tests.stores import Stores
+from services.registry.tests.support.builders import SCOPE, TrustedHashes
+from services.registry.tests.support.stores import Stores
 
 
 class StoreDriver:

@@ -21,8 +21,8 @@ from pml_gateway.domain.workflow.grant import signed
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import CallLedger, ToolServers
-from services.gateway.tests.examples import AT, KEY, READ, TOOLS, WRITE, analyzed
-from services.gateway.tests.steps import after
+from services.gateway.tests.support.builders import AT, KEY, READ, TOOLS, WRITE, analyzed
+from services.gateway.tests.support.steps import after
 
 RUNNING: dict[tuple[Scope, UUID], Workflow] = {}
 """The runs of the tests' tool calls; each test has its own workflows."""

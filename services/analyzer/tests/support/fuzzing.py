@@ -4,9 +4,9 @@ from time import process_time
 
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_common.contracts.decision import Policy
-from services.analyzer.tests.invariants import faults
-from services.analyzer.tests.library import KNOWN
-from services.analyzer.tests.programs import TOOLS
+from services.analyzer.tests.support.invariants import faults
+from services.analyzer.tests.support.library import KNOWN
+from services.analyzer.tests.support.programs import TOOLS
 
 LONGEST_S = 1.0
 LONGEST_S_PER_CHARACTER = 20e-6

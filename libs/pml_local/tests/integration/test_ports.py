@@ -2,7 +2,6 @@
 
 import itertools
 import secrets
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from pml_local.composition import StackOptions
 from pml_local.errors import PortTakenError, StackError
 from pml_local.nats import NatsServer
 from pml_local.parts import MOST_PORTS, start_on_free_port
-from pml_local.ports import LOOPBACK, free_port
+from pml_local.ports import free_port, listening
 from pml_local.services import ServiceSpec
 from pml_local.stack import embedded_stack
 
@@ -24,8 +23,7 @@ FAKE = Path(__file__).with_name("fake_service.py")
 @pytest.fixture
 def taken() -> Iterator[int]:
     """A port that another process listens on."""
-    with socket.socket() as other:
-        other.bind((LOOPBACK, free_port()))
+    with listening(free_port()) as other:
         yield other.getsockname()[1]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import ClassVar, Final, Self
 _BUFFER: Final = 2**20
 
 
-class StdioProcess:
+class StdioProcess(ABC):
     """A child in a session of its own. Subclasses say what is exchanged with it."""
 
     lost: ClassVar[type[Exception]] = OSError
@@ -55,9 +56,9 @@ class StdioProcess:
             raise
         return child
 
+    @abstractmethod
     async def _until_ready(self) -> None:
         """Wait until the process can be used."""
-        raise NotImplementedError
 
     @property
     def pid(self) -> int:

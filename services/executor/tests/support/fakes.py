@@ -11,6 +11,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.memory_sandbox import MemorySandbox
 from pml_executor.adapters.memory_tools import MemoryTools
@@ -21,6 +22,19 @@ T = TypeVar("T")
 ACME = Scope(org="acme", project="webapp")
 OTHER = Scope(org="acme", project="shop")
 THIRD = Scope(org="beta", project="webapp")
+
+
+class HeldTools(MemoryTools):
+    """Tools whose `fs:write` begins and waits until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__({"fs:write": self._write})
+        self.begun, self.release = asyncio.Event(), asyncio.Event()
+
+    async def _write(self, _: JsonObject) -> ToolOutcome:
+        self.begun.set()
+        await self.release.wait()
+        return ToolOutcome(status="ok")
 
 
 class Process(MemorySandbox):

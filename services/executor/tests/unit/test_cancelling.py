@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from pml_common.bus.errors import Fenced, Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow
-from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
@@ -22,6 +21,7 @@ from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.fakes import HeldTools
 from services.executor.tests.support.harness import finish, make_dependencies
 
 
@@ -40,19 +40,6 @@ def cancel(run: RunWorkflow) -> CancelRun:
     )
 
 
-class Slow(MemoryTools):
-    """Tools whose `fs:write` waits until it is released."""
-
-    def __init__(self) -> None:
-        super().__init__({"fs:write": self._write})
-        self.begun, self.release = asyncio.Event(), asyncio.Event()
-
-    async def _write(self, _: JsonObject) -> ToolOutcome:
-        self.begun.set()
-        await self.release.wait()
-        return ToolOutcome(status="ok")
-
-
 async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
     async with asyncio.timeout(60):
         (fact,) = await on_cancel_run(command, deps)
@@ -61,7 +48,7 @@ async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
 
 
 async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unknown() -> None:
-    bus, tools, pool = MemoryBus(), Slow(), MemoryPool({"two": two_calls})
+    bus, tools, pool = MemoryBus(), HeldTools(), MemoryPool({"two": two_calls})
     command, deps = make_command("two"), make_dependencies(bus, pool, tools)
     running = ActiveRuns(partial(on_run_workflow, deps=deps))
     run = asyncio.create_task(running.run(command))
@@ -83,7 +70,7 @@ async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unkno
 
 
 async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal() -> None:
-    bus, tools, pool = MemoryBus(), Slow(), MemoryPool({"two": two_calls})
+    bus, tools, pool = MemoryBus(), HeldTools(), MemoryPool({"two": two_calls})
     command = make_command("two")
     run = asyncio.create_task(on_run_workflow(command, make_dependencies(bus, pool, tools)))
     async with asyncio.timeout(60):
@@ -96,7 +83,7 @@ async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal() 
 
 
 async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown() -> None:
-    tools, now = Slow(), 0.0
+    tools, now = HeldTools(), 0.0
     deps = make_dependencies(MemoryBus(), MemoryPool({"two": two_calls}), tools)
     deps = replace(deps, monotonic=lambda: now)  # read again after 0.3 s
     run = asyncio.create_task(finish(make_command("two", timeout_s=0.3), deps))

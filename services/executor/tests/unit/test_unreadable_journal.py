@@ -17,7 +17,6 @@ from pml_common.bus.port import StoredMessage
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, TRACE_RECORDED, MessageType
 from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
-from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters import bus_journal
@@ -26,6 +25,7 @@ from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.fakes import HeldTools
 from services.executor.tests.support.harness import finish, make_dependencies
 
 
@@ -40,19 +40,6 @@ POISON: dict[str, Envelope] = {
     "no append": Envelope("", b"{}", {}),
     "a body that is gone": Envelope("", b"", {codec.PAYLOAD: "0" * 64}),
 }
-
-
-class Held(MemoryTools):
-    """Tools whose `fs:write` begins and waits until it is released."""
-
-    def __init__(self) -> None:
-        super().__init__({"fs:write": self._write})
-        self.begun, self.release = asyncio.Event(), asyncio.Event()
-
-    async def _write(self, _: JsonObject) -> ToolOutcome:
-        self.begun.set()
-        await self.release.wait()
-        return ToolOutcome(status="ok")
 
 
 class LaggingBus(MemoryBus):
@@ -88,7 +75,7 @@ def cancel(run: RunWorkflow) -> CancelRun:
 
 async def interrupted(bus: MemoryBus, command: RunWorkflow) -> None:
     """Run until the second call is under way, and stop the executor there."""
-    tools = Held()
+    tools = HeldTools()
     dying = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
     async with asyncio.timeout(60):
         await tools.begun.wait()
@@ -114,7 +101,7 @@ async def test_a_run_whose_journal_cannot_be_read_calls_nothing_and_is_given_up(
 async def test_a_run_under_way_stops_at_the_first_append_after_what_cannot_be_read(
     kind: str,
 ) -> None:
-    bus, tools, command = MemoryBus(), Held(), make_command("two")
+    bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
     async with asyncio.timeout(60):
         await tools.begun.wait()
@@ -154,7 +141,7 @@ async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
-    bus, tools, command = MemoryBus(), Held(), make_command("two")
+    bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
     async with asyncio.timeout(60):
         await tools.begun.wait()
@@ -175,7 +162,7 @@ async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
 ) -> None:
     """The run was taken over meanwhile, so it is fenced, and nothing of it is missing."""
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
-    bus, tools, command = LaggingBus(), Held(), make_command("two")
+    bus, tools, command = LaggingBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(on_run_workflow(command, make_dependencies(bus, POOL, tools)))
     async with asyncio.timeout(60):
         await tools.begun.wait()

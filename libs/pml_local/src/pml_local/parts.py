@@ -1,13 +1,16 @@
 """Parts of the stack and their start: prepare, start, await readiness."""
 
 import asyncio
+import errno
+import os
 from typing import Protocol, runtime_checkable
 
-from pml_local.errors import PartFailedError, PortLostError, PortTakenError
+from pml_local.errors import PartFailedError, PortLostError, PortTakenError, tail_of
 from pml_local.ports import is_free
 from pml_local.process import ChildProcess, Command
 
 POLL_SECONDS = 0.01
+_ADDRESS_IN_USE = os.strerror(errno.EADDRINUSE).lower()
 
 
 class Part(Protocol):
@@ -86,17 +89,24 @@ async def await_ready(part: Part, process: ChildProcess) -> None:
         async with asyncio.timeout(part.start_within):
             while (problem := await _problem(part, process.pid, ended)) is not None:
                 if process.returncode is not None:
-                    reason = f"ended with code {process.returncode} before it was ready"
-                    if part.port and not process.command.pass_fds and not is_free(part.port):
-                        reason = f"{reason}: port {part.port} is taken"
-                        raise PortLostError(part.name, reason, process.command.log)
-                    raise PartFailedError(part.name, reason, process.command.log)
+                    raise _exited(part, process)
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
         reason = f"was not ready within {part.start_within:g} s ({problem})"
         raise PartFailedError(part.name, reason, process.command.log) from None
     finally:
         ended.cancel()
+
+
+def _exited(part: Part, process: ChildProcess) -> PartFailedError:
+    """Build the error of a process that exited before it was ready. The process that took its port
+    may have freed it since: what the part logged counts as well."""
+    reason = f"ended with code {process.returncode} before it was ready"
+    log = process.command.log
+    lost = part.port and not process.command.pass_fds
+    if lost and (not is_free(part.port) or _ADDRESS_IN_USE in "\n".join(tail_of(log)).lower()):
+        return PortLostError(part.name, f"{reason}: port {part.port} is taken", log)
+    return PartFailedError(part.name, reason, log)
 
 
 async def _problem(part: Part, pid: int, ended: asyncio.Task[int]) -> str | None:

@@ -1,12 +1,14 @@
 """A fake service: `fake_service.py [MODE]`, one of `unready`, `failing`, `fails-with <file>`,
-`deaf`, `family <pid file>`, `servers <file>`.
+`port-lost <file>`, `deaf`, `family <pid file>`, `servers <file>`.
 
 It answers /healthz on the port given by its environment: 200, or always 503 (`unready`); or it
-exits at once with code 3 (`failing`, or `fails-with` an existing file). `deaf` ignores SIGTERM.
+exits at once with code 3 (`failing`, or `fails-with` an existing file), or the first time as if its
+port were taken (`port-lost`: the file is created). `deaf` ignores SIGTERM.
 `family` first starts a child in another session. `servers` answers every GET with the MCP servers
 listed in the file.
 """
 
+import errno
 import os
 import signal
 import subprocess
@@ -37,6 +39,9 @@ def main() -> int:
     if MODE == "failing" or (MODE == "fails-with" and Path(sys.argv[2]).exists()):
         sys.stderr.write("no luck today\n")
         return 3
+    if MODE == "port-lost" and not Path(sys.argv[2]).exists():
+        Path(sys.argv[2]).write_text(os.environ["PML_HEALTH_PORT"])
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     if MODE == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "family":

@@ -50,6 +50,18 @@ async def test_a_part_whose_port_was_taken_meanwhile_starts_on_another(
         assert f":{port}" in urls.get(part, f":{port}")
 
 
+async def test_a_part_whose_port_is_free_again_once_it_has_exited_starts_on_another(
+    stack_home: Path, tmp_path: Path
+) -> None:
+    lost = tmp_path / "lost"
+    services = [
+        ServiceSpec("worker", (sys.executable, str(FAKE), "port-lost", str(lost))),
+        ServiceSpec("gateway", (sys.executable, str(FAKE)), {}, "PML_GATEWAY_PORT"),
+    ]
+    async with embedded_stack(StackOptions(stack_home, services=services)) as stack:
+        assert str(stack.parts["worker"].port) != lost.read_text()
+
+
 async def test_a_named_port_that_is_taken_is_an_error_with_its_number(
     tmp_path: Path, taken: int
 ) -> None:

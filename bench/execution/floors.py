@@ -12,11 +12,9 @@ from time import perf_counter
 
 from deno import find_deno_bin
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.connection import subscribe
 
 CODE = 'return await mcp.pml_stub.echo({ greeting: "hello" });'
 WARM_UP, RUNS, REQUESTS = 10, 60, 2000
@@ -27,6 +25,7 @@ console.log(JSON.stringify(result));
 """
 _FLAGS = ("--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-check")
 _SUBJECT = "bench.echo"
+_RESPONDER = Path(__file__).with_name("responder.py")
 
 
 def p50(seconds: Sequence[float]) -> float:
@@ -78,7 +77,7 @@ def _cpu_of_children() -> float:
 
 async def raw_request(url: str) -> float:
     """p50 of a nats-py request to a responder in another process, in ms."""
-    responder = await asyncio.create_subprocess_exec(sys.executable, __file__, url)
+    responder = await asyncio.create_subprocess_exec(sys.executable, str(_RESPONDER), url, _SUBJECT)
     client = Client()
     await client.connect(url)
     try:
@@ -96,19 +95,3 @@ async def _answers(client: Client) -> bool:
     except NatsError:
         return False
     return True
-
-
-async def _respond(url: str) -> None:
-    """Echo until terminated."""
-    client = Client()
-    await client.connect(url)
-
-    async def echo(message: Msg) -> None:
-        await message.respond(message.data)
-
-    await subscribe(client, _SUBJECT, echo)
-    await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    asyncio.run(_respond(sys.argv[1]))

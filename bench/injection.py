@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from time import perf_counter
 
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_command import DenoCommand
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Entered, Injected, Left, Noted, Program, Returned
 from pml_executor.settings import ExecutorSettings

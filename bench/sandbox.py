@@ -16,7 +16,8 @@ from time import perf_counter
 
 from deno import find_deno_bin
 
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_command import DenoCommand
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Answer, CallMade, Noted, Program, Returned
 from pml_executor.settings import ExecutorSettings

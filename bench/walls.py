@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_command import DenoCommand
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.walls import (
     Build,
     SandboxConfig,

@@ -14,7 +14,7 @@ const BUILD = new URL("../services/executor/runtime/build.ts", import.meta.url).
 const built = await new Deno.Command(Deno.execPath(), {
   args: ["run", "--no-check", BUILD],
 }).output();
-const code = new TextDecoder().decode(built.stdout);
+const [code] = JSON.parse(new TextDecoder().decode(built.stdout));
 if (!built.success || !code.includes(FREEZING)) throw new Error("the Worker's code is another");
 const variants = {
   "nothing frozen": code.replace(FREEZING, ""),

@@ -1,16 +1,17 @@
 // @ts-check
 /**
- * The main isolate: no permission, no program code. It starts and stops one Worker at a time,
- * relays texts between it and the executor without reading them, and authenticates outgoing ones
- * with a secret that no Worker knows. JavaScript, because a transpiler costs each process 5 ms.
+ * The main isolate: no permission, no program code. It starts and stops one Worker at a time, for
+ * one program or a standing one for realms (realm/main.ts), relays texts between it and the executor
+ * without reading them, and authenticates outgoing ones with a secret that no Worker knows.
+ * JavaScript, because a transpiler costs each process 5 ms.
  */
 import { frame, FrameReader } from "./frames.js";
 
 /**
- * The first frame, received before any other code exists in this process; `worker` is the Worker's
- * code (build.ts).
+ * The first frame, received before any other code exists in this process; `worker` is the code of a
+ * Worker for one program, `realm` that of the standing Worker (build.ts).
  *
- * @typedef {{ secret: string, max_body_bytes: number, worker: string }} Hello
+ * @typedef {{ secret: string, max_body_bytes: number, worker: string, realm: string }} Hello
  */
 
 const READ_BYTES = 65_536;
@@ -41,6 +42,12 @@ async function* inbound() {
   }
 }
 
+/** @param {string} code */
+function urlOf(code) {
+  // Blob, not data: a module's URL is copied many times, and its length costs 6 ms of CPU.
+  return URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+}
+
 /** Returns a unique nonce; not a secret, since only the executor writes to this process. */
 const newNonce = () => crypto.randomUUID();
 
@@ -60,18 +67,21 @@ class Host {
   #secret;
   #maxBody;
   #code;
+  #realmText;
+  #realmCode = "";
   /** @type {{ worker: Worker, port: MessagePort } | null} */
   #isolate = null;
   /** @type {string | undefined} expected in an order to start; the first has none */
   #nonce;
+  /** What the standing Worker is waited for with: the nonce of the order. */
+  #awaited = "";
 
   /** @param {Hello} hello */
   constructor(hello) {
     this.#secret = encoder.encode(hello.secret);
     this.#maxBody = hello.max_body_bytes;
-    // Blob, not data: a module's URL is copied many times, and its length costs 6 ms of CPU.
-    const blob = new Blob([hello.worker], { type: "text/javascript" });
-    this.#code = URL.createObjectURL(blob);
+    this.#code = urlOf(hello.worker);
+    this.#realmText = hello.realm;
     // No event reports a Worker that closes itself; but then nothing keeps the event loop of this
     // isolate alive, provided that reading does not.
     addEventListener("beforeunload", () => {
@@ -79,20 +89,39 @@ class Host {
     });
   }
 
-  /** Starts a fresh Worker. */
+  /** Starts a fresh Worker for one program. */
   start() {
+    let ready = false;
+    this.#start(this.#code, (data) => {
+      if (ready) this.#pass(data);
+      else this.#report("ready");
+      ready = true;
+    });
+  }
+
+  /** Starts the standing Worker; of its own it posts null when ready, and lists of two texts. */
+  startRealm() {
+    this.#realmCode ||= urlOf(this.#realmText);
+    this.#start(this.#realmCode, (data) => {
+      if (data === null) this.#report("ready", this.#awaited);
+      else if (Array.isArray(data)) this.#report(data[0], data[1]);
+      else this.#pass(data);
+    });
+  }
+
+  /**
+   * @param {string} code
+   * @param {(data: unknown) => void} hear
+   */
+  #start(code, hear) {
     const { port1: port, port2 } = new MessageChannel();
-    const worker = new Worker(this.#code, OPTIONS);
+    const worker = new Worker(code, OPTIONS);
     const isolate = { worker, port };
     this.#isolate = isolate;
     reading("UNREF");
     const current = () => this.#isolate === isolate; // messages of a stopped one are dropped
-    let ready = false;
     port.onmessage = ({ data }) => {
-      if (!current()) return;
-      if (ready) this.#pass(data);
-      else this.#report("ready");
-      ready = true;
+      if (current()) hear(data);
     };
     worker.onmessage = () => {
       if (current()) this.#report("breach", "the program used a channel that is not its own");
@@ -119,7 +148,14 @@ class Host {
     const [name, nonce] = order.split(" ");
     if (name === "stop") this.stop();
     else if (name === "check") this.#report("checked", `${nonce} ${this.#nonce = newNonce()}`);
-    else if (nonce === this.#nonce) this.start();
+    else if (name === "end") this.#end(nonce ?? "");
+    else if (nonce === this.#nonce) name === "realm" ? this.startRealm() : this.start();
+  }
+
+  /** @param {string} nonce returned once the standing Worker has left its realm */
+  #end(nonce) {
+    this.#awaited = nonce;
+    this.#isolate?.port.postMessage(null);
   }
 
   /** @param {string} text a message for the Worker */

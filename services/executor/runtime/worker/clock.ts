@@ -4,7 +4,18 @@
  * delivered and to the due time of a timer when that fires, and advances by one millisecond
  * whenever it is read (so a loop that waits for time to pass ends).
  */
-import { construct, defineProperty, max, RealDate } from "./primordials.ts";
+import {
+  apply,
+  construct,
+  defineProperty,
+  freeze,
+  getOwnPropertyDescriptor,
+  max,
+  RealDate,
+  RealWeakMap,
+  weakGet,
+  weakSet,
+} from "./primordials.ts";
 
 export class Clock {
   #now = 0;
@@ -48,4 +59,31 @@ export function dateOf(clock: Clock): DateConstructor {
   defineProperty(date, "UTC", { value: RealDate.UTC, ...hidden });
   defineProperty(RealDate.prototype, "constructor", { value: date, ...hidden });
   return date;
+}
+
+/** Lets `Intl.DateTimeFormat` format the current time by `clock` where it is given none. */
+export function formatBy(clock: Clock): void {
+  const prototype = Intl.DateTimeFormat.prototype;
+  const orNow = (date: unknown) => date === undefined ? clock.read() : date;
+  const formatOf = getOwnPropertyDescriptor(prototype, "format")!.get!;
+  const toParts = prototype.formatToParts;
+  const made = new RealWeakMap<object, (date?: unknown) => string>();
+  const own = {
+    get format() {
+      const real = apply(formatOf, this, []);
+      let format = weakGet(made, this);
+      if (format === undefined) {
+        format = freeze((date?: unknown): string => real(orNow(date)));
+        weakSet(made, this, format);
+      }
+      return format;
+    },
+    formatToParts(date?: unknown) {
+      return apply(toParts, this, [orNow(date)]);
+    },
+  };
+  for (const name of ["format", "formatToParts"] as const) {
+    const found = getOwnPropertyDescriptor(own, name)!;
+    defineProperty(prototype, name, { ...found, enumerable: false });
+  }
 }

@@ -1,5 +1,6 @@
 /** Delivery of answers to the program, one task apart. */
-import { push, RealMessageChannel, shift } from "./primordials.ts";
+import { push, shift } from "./primordials.ts";
+import { RealMessageChannel } from "./web.ts";
 
 /** Delivers items so that the effects of one are complete before the next arrives. */
 export class Deliveries<T> {

@@ -2,11 +2,6 @@
 import { exec, RealError, slice, split, startsWith } from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
-/** Returns the start of the URL of a program's or a capability's module, unlike the Worker's. */
-export function moduleHead(capability: number | null): string {
-  return `data:application/typescript${capability === null ? "" : `;capability=${capability}`},`;
-}
-
 /** A position; `module` is the capability in whose text it is, null for the program's. */
 export interface Place {
   line: number | null;

@@ -7,7 +7,6 @@ import {
   freeze,
   getOwnPropertyDescriptor,
   getOwnPropertyNames,
-  soon,
 } from "./primordials.ts";
 
 const KEPT = freeze(
@@ -41,17 +40,12 @@ const REPLACEABLE = ["console"];
  * language. New names can be added to the global object; existing ones cannot be replaced.
  */
 export function reduceGlobals(own: Record<string, unknown>): void {
-  // Deno calls these on ports and events of ours: a replacement would receive our port.
-  for (const { prototype } of [EventTarget, Event, AbortSignal]) {
-    freeze(prototype);
-  }
   for (const name of getOwnPropertyNames(globalThis)) {
     if (!KEPT.includes(name)) deleteProperty(globalThis, name);
   }
   for (const name of NEVER) {
     if (!(name in globalThis)) define(name, undefined);
   }
-  soon(() => {}); // at its first use Deno looks up V8's own, and meanwhile removes its name
   const values: unknown[] = [];
   for (const name of KEPT) {
     const found = getOwnPropertyDescriptor(globalThis, name);

@@ -29,13 +29,12 @@ import {
   RealMap,
   RealRangeError,
   RealSet,
-  RealURL,
   setForEach,
   slice,
   toText,
-  urlText,
   viewLength,
 } from "./primordials.ts";
+import { textOfUrl } from "./web.ts";
 
 export const MAX_DEPTH = 100;
 
@@ -66,7 +65,8 @@ function nested(value: object, ancestors: unknown[]): string {
     const time = dateTime(value);
     return time === time ? quoted(isoText(value)) : "null";
   }
-  if (value instanceof RealURL) return quoted(urlText(value));
+  const url = textOfUrl(value);
+  if (url !== undefined) return quoted(url);
   if (includes(ancestors, value)) return '"[Circular]"';
   if (ancestors.length >= MAX_DEPTH) {
     throw new RealRangeError(`the value is nested deeper than ${MAX_DEPTH} levels`);

@@ -1,43 +1,22 @@
 /** Entry point of the Worker: waits for one program, runs it once, and reports its actions. */
-import { type Caller, Capabilities, PROGRAM, type Program } from "./capabilities.ts";
-import { Clock, dateOf } from "./clock.ts";
+import type { Program } from "./capabilities.ts";
+import { Clock, dateOf, formatBy } from "./clock.ts";
 import { consoleOf } from "./console.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
-import { describe, describeLoad, moduleHead, placeOf } from "./failure.ts";
+import { describeLoad, placeOf } from "./failure.ts";
 import { reduceGlobals } from "./globals.ts";
 import { freezeMembers } from "./intrinsics.ts";
+import { moduleHead, NAMES } from "./module_text.ts";
 import { Outbox } from "./outbox.ts";
-import { apply, deleteProperty, encodeText, freeze, jsonParse } from "./primordials.ts";
+import { deleteProperty, freeze, jsonParse } from "./primordials.ts";
+import { type Order, Run } from "./program.ts";
 import { cryptoOf, Random, seedMath } from "./random.ts";
-import { reportsOf } from "./reports.ts";
 import { timerFunctions, Timers } from "./timers.ts";
-import { type Answer, apiOf, Calls } from "./tools.ts";
-import { callRowsOf } from "./call_rows.ts";
+import { type Answer, Calls } from "./tools.ts";
+import { alarm, encodeText, soon } from "./web.ts";
 
-/** A capability that the program may call by any name in `called_as`. */
-interface Injected {
-  name: string;
-  called_as: string[];
-  code: string;
-}
+type Inbound = Order | (Answer & { kind: "answer"; now: number }) | { kind: "pause" };
 
-/**
- * The only program of this Worker; `seed` is 32 hexadecimal digits, `now` and `past` are
- * milliseconds: the run's start, and the last entry of an earlier executor.
- */
-interface Run {
-  kind: "run";
-  code: string;
-  capabilities: Injected[];
-  args: unknown;
-  seed: string;
-  now: number;
-  past: number;
-}
-
-type Inbound = Run | (Answer & { kind: "answer"; now: number }) | { kind: "pause" };
-
-const NAMES = "mcp,capabilities,args,context,console,__pml";
 // The inner block lets a program declare names of its own over the bound ones.
 const PRELUDE = `export default async(${NAMES})=>{{`;
 const CODA = "\n}}";
@@ -50,56 +29,24 @@ async function load(code: string, capability: number | null): Promise<Program> {
   return (await import(moduleHead(capability) + encodeText(PRELUDE + code + CODA))).default;
 }
 
-/** Loads the program, and registers its capabilities. */
-async function loadAll(program: Run, capabilities: Capabilities): Promise<Program> {
-  const loading = program.capabilities.map(({ code }, number) => load(code, number));
-  const [main, ...others] = await Promise.all([load(program.code, null), ...loading]);
-  program.capabilities.forEach(({ name, called_as }, number) => {
-    const capability = { number, name, main: others[number]! };
-    for (const known of called_as) capabilities.know(known, capability);
-  });
-  return main!;
-}
-
-/** Returns the values bound in a program, or in one call of a capability. */
-function bound(caller: Caller, args: unknown, outbox: Outbox, calling: Capabilities): unknown[] {
-  const { mcp, capabilities, at } = apiOf(calling.madeBy(caller));
-  const reports = reportsOf({
-    add: (node, outcome) =>
-      outbox.tally.add(caller.id === null ? node : caller.path + node, outcome, caller.id),
-  });
-  const console = consoleOf((level, message) => outbox.log(level, message, caller.id));
-  const __pml = freeze({ at, ...reports, ...callRowsOf() });
-  return [mcp, capabilities, args, args, console, __pml];
-}
-
-async function run(program: Run, outbox: Outbox, calls: Calls): Promise<void> {
-  if (program.capabilities.length > 0) freezeMembers();
-  clock.begin(program.now);
-  random.begin(program.seed);
-  const capabilities: Capabilities = new Capabilities(
-    outbox,
-    calls,
-    (caller, args) => bound(caller, args, outbox, capabilities),
-    PRELUDE.length,
-  );
-  const fail = (thrown: unknown) =>
-    outbox.threw(describe(thrown, PRELUDE.length), "run", capabilities.origin(thrown));
-  addFailureListeners(fail);
+async function run(order: Order, outbox: Outbox, calls: Calls): Promise<void> {
+  if (order.capabilities.length > 0) freezeMembers();
+  clock.begin(order.now);
+  random.begin(order.seed);
+  const run = new Run(order, outbox, calls, PRELUDE.length);
+  addFailureListeners((thrown) => run.fail(thrown));
   let main: Program;
   try {
-    main = await loadAll(program, capabilities);
+    const loading = order.capabilities.map(({ code }, number) => load(code, number));
+    const [first, ...others] = await Promise.all([load(order.code, null), ...loading]);
+    run.know(others);
+    main = first!;
   } catch (thrown) {
     const noOrigin = { call: null, capability: null };
     outbox.threw(describeLoad(thrown, PRELUDE.length), "load", noOrigin);
     return;
   }
-  const names = bound(PROGRAM, program.args, outbox, capabilities);
-  try {
-    outbox.returned(await apply(main, undefined, names));
-  } catch (thrown) {
-    fail(thrown);
-  }
+  await run.go(main);
 }
 
 let addFailureListeners: (fail: (thrown: unknown) => void) => void;
@@ -108,7 +55,7 @@ let addFailureListeners: (fail: (thrown: unknown) => void) => void;
 function prepare(port: MessagePort): void {
   const outbox = new Outbox(port.postMessage.bind(port));
   const calls = new Calls(outbox, (site) => placeOf(site, PRELUDE.length));
-  const timers = new Timers(clock, () => calls.settled);
+  const timers = new Timers(clock, () => calls.settled, alarm);
   const deliver = (answer: Answer & { now: number }) => {
     clock.reach(answer.now);
     calls.settle(answer);
@@ -134,11 +81,17 @@ function prepare(port: MessagePort): void {
       fail((event as ErrorEvent).error);
     });
   };
+  // Deno calls these on ports and events of ours: a replacement would receive our port.
+  for (const { prototype } of [EventTarget, Event, AbortSignal]) {
+    freeze(prototype);
+  }
   deleteProperty(AbortSignal, "timeout"); // a timer that no journal orders
   // Blobs belong to the process: one could be left behind, and that of our own code revoked.
   deleteProperty(URL, "createObjectURL");
   deleteProperty(URL, "revokeObjectURL");
+  soon(() => {}); // at its first use Deno looks up V8's own, and meanwhile removes its name
   seedMath(random);
+  formatBy(clock);
   reduceGlobals({
     ...timerFunctions(timers),
     Date: dateOf(clock),

@@ -1,9 +1,10 @@
 /** Messages from the Worker, as texts of one message per line (`pml_executor.domain.protocol`). */
 import type { Failure, Place } from "./failure.ts";
 import { flat, toJson } from "./json_safe.ts";
-import { join, push, slice, soon } from "./primordials.ts";
+import { join, push, slice } from "./primordials.ts";
 import { Tally } from "./tally.ts";
 import type { Bridge } from "./tools.ts";
+import { soon } from "./web.ts";
 
 const MAX_NOTES = 64;
 /** Maximum length of a text in which notes are sent together with the message after them. */

@@ -1,6 +1,6 @@
 /**
  * Intrinsics captured before any program runs. Code that runs after the program's start uses only
- * these, so that a program that patches a prototype breaks only itself.
+ * these (and those of web.ts), so that a program that patches a prototype breaks only itself.
  */
 
 // deno-lint-ignore no-explicit-any
@@ -11,7 +11,7 @@ type Uncurried<M extends Method> = (
 ) => ReturnType<M>;
 
 export const { bind: functionBind, call: functionCall, apply: functionApply } = Function.prototype;
-const uncurry: <M extends Method>(method: M) => Uncurried<M> = functionBind.bind(
+export const uncurry: <M extends Method>(method: M) => Uncurried<M> = functionBind.bind(
   functionCall,
 ) as never;
 
@@ -27,7 +27,6 @@ export const RealDataView = DataView;
 export const { max, floor } = Math;
 export const toText = String;
 export const RealDate = Date;
-export const RealURL = URL;
 export const RealError = Error;
 export const RealMap = Map;
 export const RealSet = Set;
@@ -36,12 +35,7 @@ export const RealTypeError = TypeError;
 export const RealRangeError = RangeError;
 export const RealWeakMap = WeakMap;
 export const RealProxy = Proxy;
-export const RealMessageChannel = MessageChannel;
 export const RealUint8Array = Uint8Array;
-export const encodeText = encodeURIComponent;
-export const realNow = performance.now.bind(performance);
-export const soon = queueMicrotask;
-export const abortAfter: (ms: number) => AbortSignal = AbortSignal.timeout.bind(AbortSignal);
 
 export const mapGet = uncurry(Map.prototype.get);
 export const mapSet = uncurry(Map.prototype.set);
@@ -49,7 +43,6 @@ export const mapForEach = uncurry(Map.prototype.forEach);
 export const setForEach = uncurry(Set.prototype.forEach);
 export const dateTime = uncurry(Date.prototype.getTime);
 export const isoText = uncurry(Date.prototype.toISOString);
-export const urlText = uncurry(URL.prototype.toString);
 export const viewLength: (view: object) => number = uncurry(
   getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), "length")!.get!,
 );
@@ -67,6 +60,5 @@ export const split = uncurry(String.prototype.split);
 export const contains = uncurry(String.prototype.includes);
 export const startsWith = uncurry(String.prototype.startsWith);
 export const charCodeAt = uncurry(String.prototype.charCodeAt);
-export const addListener = uncurry(EventTarget.prototype.addEventListener);
 export const digits = uncurry(Number.prototype.toString);
 export const exec = uncurry(RegExp.prototype.exec);

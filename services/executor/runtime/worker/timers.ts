@@ -5,8 +5,6 @@
  */
 import type { Clock } from "./clock.ts";
 import {
-  abortAfter,
-  addListener,
   apply,
   floor,
   mapDelete,
@@ -14,7 +12,6 @@ import {
   mapSet,
   max,
   RealMap,
-  realNow,
   RealTypeError,
 } from "./primordials.ts";
 
@@ -28,7 +25,13 @@ interface Timer {
   callback: () => void;
 }
 
-/** Based on AbortSignal: Deno's own timers load 9 ms of Node's code, and need deleted globals. */
+/** Real time in milliseconds, from any start, and one call when some of it has passed. */
+export interface Alarm {
+  now(): number;
+  after(ms: number, ring: () => void): void;
+}
+
+/** The program's timers; only the first of them waits for real time. */
 export class Timers {
   #clock: Clock;
   #quiet: () => boolean;
@@ -36,11 +39,13 @@ export class Timers {
   #next = 1;
   #armed: Timer | null = null;
   #past = 0;
+  #alarm: Alarm;
 
   /** `quiet` returns whether no call is under way. */
-  constructor(clock: Clock, quiet: () => boolean) {
+  constructor(clock: Clock, quiet: () => boolean, alarm: Alarm) {
     this.#clock = clock;
     this.#quiet = quiet;
+    this.#alarm = alarm;
   }
 
   /** Timers due before `past` fire without a wait: an earlier executor has waited for them. */
@@ -71,8 +76,8 @@ export class Timers {
     if (first === null || first[1] === this.#armed || !this.#quiet()) return;
     const [handle, timer] = first;
     this.#armed = timer;
-    const left = timer.due <= this.#past ? 0 : timer.setAt + timer.delay - realNow();
-    addListener(abortAfter(floor(max(0, left) + 0.999)), "abort", () => this.#fire(handle, timer));
+    const left = timer.due <= this.#past ? 0 : timer.setAt + timer.delay - this.#alarm.now();
+    this.#alarm.after(left, () => this.#fire(handle, timer));
   }
 
   #fire(handle: number, timer: Timer): void {
@@ -90,7 +95,7 @@ export class Timers {
   }
 
   #from(delay: number): Pick<Timer, "due" | "delay" | "setAt"> {
-    return { due: this.#clock.after(delay), delay, setAt: realNow() };
+    return { due: this.#clock.after(delay), delay, setAt: this.#alarm.now() };
   }
 
   #first(): [number, Timer] | null {

@@ -1,6 +1,7 @@
 import { deepStrictEqual, ok, throws } from "node:assert";
 import { Clock } from "./clock.ts";
 import { timerFunctions, Timers } from "./timers.ts";
+import { alarm } from "./web.ts";
 
 type Set = (f: () => void, delay?: number, ...args: unknown[]) => number;
 
@@ -20,7 +21,7 @@ function stage() {
   const clock = new Clock();
   clock.begin(1000);
   const state = { quiet: true };
-  const timers = new Timers(clock, () => state.quiet);
+  const timers = new Timers(clock, () => state.quiet, alarm);
   const { setTimeout, setInterval, clearTimeout } = timerFunctions(timers) as {
     setTimeout: Set;
     setInterval: Set;

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import (
@@ -18,12 +19,14 @@ from pml_common.health import Checks, fixed_detail
 from pml_common.service import CannotStart, trusted_keys_of
 from pml_common.signing import TrustedKeys
 from pml_executor.adapters.bus_journal import BusJournal
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.adapters.walls import SandboxConfig, best_walls, unwalled_command
 from pml_executor.application.active_runs import ActiveRuns
 from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.domain.realms import Realms
 from pml_executor.domain.walls import ADVICE
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
@@ -50,6 +53,7 @@ def _sandbox_config(settings: ExecutorSettings) -> SandboxConfig:
         max_message_bytes=settings.limits.max_message_bytes,
         max_heap_mib=settings.executor_max_heap_mib,
         resources=settings.resources,
+        realms=Realms(token_hex(16)) if settings.executor_pool_mode == "per_scope_realm" else None,
     )
 
 
@@ -70,7 +74,7 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     work = replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=size.max_processes)
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
-    async with DenoPool(partial(DenoSandbox.start, command), size) as pool:
+    async with DenoPool(partial(DenoSandbox.start, command), size, command.may_use_realms) as pool:
         deps = RunDependencies(
             pool=pool,
             open_journal=partial(BusJournal, bus),

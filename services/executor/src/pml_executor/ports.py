@@ -63,10 +63,13 @@ class Sandbox(Protocol):
 class SandboxPool(Protocol):
     """Leases sandboxes."""
 
-    def lease(self, owner: Scope | None) -> AbstractAsyncContextManager[Sandbox]:
+    def lease(
+        self, owner: Scope | None, *, realm: bool = False
+    ) -> AbstractAsyncContextManager[Sandbox]:
         """Lease a sandbox that is used by this owner alone or, without an owner, by this lease
-        alone. Nothing of an earlier program is left in it, and this one is stopped when the context
-        exits. Raises SandboxUnavailable."""
+        alone. `realm`: it may be shared with those of the owner's other runs of which the same is
+        true, in a standing Worker. Nothing of an earlier program is left in it, and this one is
+        stopped when the context exits. Raises SandboxUnavailable."""
         ...
 
 

@@ -1,5 +1,6 @@
 """Settings of the executor, read from the environment (`PML_…`)."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ from pml_executor.domain.limits import RunLimits
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.walls import Wanted
 
-PoolMode = Literal["single_use", "per_scope"]
+PoolMode = Literal["single_use", "per_scope", "per_scope_realm"]
 
 _RUNTIME = Path(__file__).parents[2] / "runtime"
 
@@ -29,10 +30,13 @@ class ExecutorSettings(ServiceSettings):
         default="per_scope", description="whether a process may run more than one program"
     )
     executor_pool_idle_s: float = Field(
-        default=60.0, gt=0, description="per_scope: how long a process waits for its scope"
+        default=60.0, gt=0, description="how long a reused process waits for its scope"
     )
     executor_pool_max_runs: int = Field(
         default=100, ge=1, description="per_scope: runs after which a process is replaced"
+    )
+    executor_pool_max_realms: int = Field(
+        default=500, ge=1, description="per_scope_realm: runs after which a process is replaced"
     )
     executor_sandbox_patience_s: float = Field(default=15.0, gt=0)
     executor_max_heap_mib: int = Field(default=128, ge=16)
@@ -69,5 +73,11 @@ class ExecutorSettings(ServiceSettings):
     @property
     def resources(self) -> Resources:
         """Resource limits of one process."""
-        runs = self.executor_pool_max_runs if self.executor_pool_mode == "per_scope" else 1
-        return Resources(self.executor_max_rss_mib, self.executor_max_cpu_s, runs)
+        bounds = Resources(self.executor_max_rss_mib, self.executor_max_cpu_s)
+        match self.executor_pool_mode:
+            case "single_use":
+                return bounds
+            case "per_scope":
+                return replace(bounds, runs=self.executor_pool_max_runs)
+            case "per_scope_realm":  # a realm that is over stays in the heap until V8 collects it
+                return replace(bounds, runs=self.executor_pool_max_realms, max_growth=1 / 2)

@@ -44,9 +44,11 @@ class Pool(SandboxPool):
 
     @override
     @asynccontextmanager
-    async def lease(self, owner: Scope | None) -> AsyncGenerator[SandboxProcess]:
+    async def lease(
+        self, owner: Scope | None, *, realm: bool = False
+    ) -> AsyncGenerator[SandboxProcess]:
         self.last = None
-        async with self._pool.lease(owner) as sandbox:
+        async with self._pool.lease(owner, realm=realm) as sandbox:
             self.scopes.setdefault(sandbox, set()).add(owner)
             self.last = sandbox
             yield sandbox

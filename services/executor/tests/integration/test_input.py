@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pml_executor.adapters.deno_sandbox import DenoCommand
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.walls import unwalled_command
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.sandboxes import (

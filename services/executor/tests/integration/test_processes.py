@@ -15,8 +15,9 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.scope import Scope
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.orphans import end_orphans
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program

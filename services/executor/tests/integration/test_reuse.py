@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pml_executor.adapters.deno_sandbox import DenoCommand
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.procfs import read_proc, workers_and_snapshot
 from pml_executor.domain.resources import Resources, cpu_seconds
 from pml_executor.ports import SandboxBroken

@@ -13,8 +13,9 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.adapters.walls import (
     unwalled_command,

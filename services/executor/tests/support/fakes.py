@@ -55,7 +55,7 @@ class Process(MemorySandbox):
         super().kill()
         self.finished = False
 
-    async def renew(self) -> bool:
+    async def renew(self, *, realm: bool = False) -> bool:
         await self.renewable.wait()
         return self.fit
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_command import DenoCommand
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.walls import (
     Build,
     SandboxConfig,

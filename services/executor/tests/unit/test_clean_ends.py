@@ -33,7 +33,7 @@ class Process(MemorySandbox):
         super().kill()
         self.finished, self.killed = False, True
 
-    async def renew(self) -> bool:
+    async def renew(self, *, realm: bool = False) -> bool:
         return self.finished
 
     async def close(self) -> None:

@@ -32,9 +32,18 @@ class PoolSize:
     idle_s: float = 60.0
 
 
+@dataclass(frozen=True)
+class _Owner:
+    """A scope's runs that may share a process: those in realms, and those in Workers of their
+    own."""
+
+    scope: Scope
+    realm: bool
+
+
 @dataclass(frozen=True, eq=False)
 class _Waiter:
-    owner: Scope | None
+    owner: _Owner | None
     granted: asyncio.Future[SandboxProcess] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -43,22 +52,30 @@ class _Waiter:
 class DenoPool(SandboxPool):
     """Starts processes ahead of leases, each start in its own task.
 
-    A process is renewed after a valid run and waits for its owner; any other process is killed. An
-    owner's lease takes one of its own, else one that is being renewed, else a spare; a lease
-    without an owner takes a spare, which is killed after it. A spare is replaced when its run is
-    over, or at once when no other is left: a start takes the processor from the run that just
-    began.
+    A process is renewed after a valid run and waits for its owner; any other process is killed. Its
+    first run has a fresh Worker, whoever leases it; those after it have realms, or each a Worker of
+    its own, never both in one process. An owner's lease takes one of its own, else one that is
+    being renewed, else a spare; a lease without an owner takes a spare, which is killed after it.
+    A spare is replaced when its run is over, or at once when no other is left: a start takes the
+    processor from the run that just began.
     """
 
-    def __init__(self, start: Callable[[], Awaitable[SandboxProcess]], size: PoolSize) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[SandboxProcess]],
+        size: PoolSize,
+        realms: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`realms` returns whether runs may have realms now."""
         self._starter = ProcessStarter(start, self._add_spare, self._rebalance)
         self._size = size
+        self._realms = realms
         self._now = asyncio.get_running_loop().time
         self._spare: deque[SandboxProcess] = deque()
-        self._idle: IdleItems[Scope, SandboxProcess] = IdleItems()
+        self._idle: IdleItems[_Owner, SandboxProcess] = IdleItems()
         self._waiters: list[_Waiter] = []
         self._ending: set[asyncio.Task[None]] = set()
-        self._renewing: Counter[Scope] = Counter()
+        self._renewing: Counter[_Owner] = Counter()
         self._retiring = 0
         self._leased = 0
         self._eviction: asyncio.TimerHandle | None = None
@@ -90,7 +107,15 @@ class DenoPool(SandboxPool):
 
     @override
     @asynccontextmanager
-    async def lease(self, owner: Scope | None) -> AsyncGenerator[SandboxProcess]:
+    async def lease(
+        self, owner: Scope | None, *, realm: bool = False
+    ) -> AsyncGenerator[SandboxProcess]:
+        sharing = None if owner is None else _Owner(owner, realm and self._realms())
+        async with self._lease(sharing) as sandbox:
+            yield sandbox
+
+    @asynccontextmanager
+    async def _lease(self, owner: _Owner | None) -> AsyncGenerator[SandboxProcess]:
         sandbox = await self._acquire(owner)
         if not self._spare:
             self._rebalance()
@@ -105,7 +130,7 @@ class DenoPool(SandboxPool):
     def _add_spare(self, sandbox: SandboxProcess) -> None:
         self._spare.append(sandbox)
 
-    def _release(self, owner: Scope | None, sandbox: SandboxProcess) -> None:
+    def _release(self, owner: _Owner | None, sandbox: SandboxProcess) -> None:
         self._leased -= 1
         if owner is not None and sandbox.finished and not self._others_waited_longer(owner):
             self._renewing[owner] += 1
@@ -113,10 +138,10 @@ class DenoPool(SandboxPool):
         else:
             self._retire(sandbox)
 
-    async def _renew(self, owner: Scope, sandbox: SandboxProcess) -> None:
+    async def _renew(self, owner: _Owner, sandbox: SandboxProcess) -> None:
         ready = False
         try:
-            ready = await sandbox.renew() and self._size.max_processes > 0
+            ready = await sandbox.renew(realm=owner.realm) and self._size.max_processes > 0
         finally:
             self._renewing[owner] -= 1
             if ready:
@@ -145,7 +170,7 @@ class DenoPool(SandboxPool):
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _acquire(self, owner: Scope | None) -> SandboxProcess:
+    async def _acquire(self, owner: _Owner | None) -> SandboxProcess:
         waiter = _Waiter(owner)
         self._waiters.append(waiter)
         self._serve_waiters()
@@ -180,7 +205,7 @@ class DenoPool(SandboxPool):
                 unserved.append(waiter)
         return unserved
 
-    def _others_waited_longer(self, owner: Scope) -> bool:
+    def _others_waited_longer(self, owner: _Owner) -> bool:
         """Whether more waiters precede this owner's than places are about to become free for."""
         others = 0
         for waiter in self._unserved():

@@ -4,16 +4,14 @@ import asyncio
 import logging
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 
 from typing_extensions import override
 
 from pml_common.contracts.error import ErrorKind
-from pml_executor.adapters.cgroups import Group, Groups
+from pml_executor.adapters.cgroups import Group
 from pml_executor.adapters.child import Child
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.frame_channel import FrameChannel
-from pml_executor.adapters.launch import Launch, Plain
 from pml_executor.adapters.process_starter import SandboxProcess
 from pml_executor.adapters.procfs import (
     ThreadSnapshot,
@@ -27,14 +25,12 @@ from pml_executor.adapters.watchdog import Watchdog, apply_limits, extend_cpu_li
 from pml_executor.domain.endings import ProcessExit, exit_error
 from pml_executor.domain.protocol import (
     Answer,
-    Hello,
     HostMessage,
     Pause,
     Program,
     ProgramMessage,
 )
-from pml_executor.domain.resources import Resources
-from pml_executor.domain.walls import ENVIRONMENT, NO_WALLS, Walls
+from pml_executor.domain.walls import ENVIRONMENT
 from pml_executor.ports import SandboxBroken, SandboxUnavailable
 
 log = logging.getLogger(__name__)
@@ -54,31 +50,12 @@ _HOST_ERRORS: dict[str, ErrorKind] = {
 }
 
 
-async def _nothing() -> str:
-    return ""
-
-
-@dataclass(frozen=True)
-class DenoCommand:
-    """Command line, timeouts and limits of a process; `worker` returns the code of its Workers."""
-
-    argv: Sequence[str]
-    max_message_bytes: int
-    max_heap_mib: int
-    worker: Callable[[], Awaitable[str]] = _nothing
-    start_timeout_s: float = 10.0
-    stop_timeout_s: float = 1.0
-    launch: Launch = field(default_factory=Plain)
-    walls: Walls = NO_WALLS
-    resources: Resources = field(default_factory=Resources)
-    groups: Groups | None = None
-
-
 class DenoSandbox(SandboxProcess):
     """A sandbox process. Created by `start`; `close` leaves nothing of it.
 
-    `finish` stops a program that ended by itself, and `renew` makes the process ready for another,
-    in a fresh Worker, once the kernel shows that the former one is gone.
+    `finish` stops a program that ended by itself, and `renew` makes the process ready for another:
+    in a fresh Worker, once the kernel shows that the former one is gone, or in a fresh realm of the
+    standing Worker.
     """
 
     def __init__(self, child: Child, command: DenoCommand, secret: str) -> None:
@@ -91,12 +68,15 @@ class DenoSandbox(SandboxProcess):
         self._first: ThreadSnapshot | None = None
         self._runs = 0
         self._finished = False
+        self._program = b""
+        self._standing = False
+        self._end_nonce = ""
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
         """Start a process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
-            code = await command.worker()
+            texts = await command.worker()
             async with asyncio.timeout(command.start_timeout_s):
                 child = await command.launch(command.argv, ENVIRONMENT)
         except OSError as error:  # among them TimeoutError
@@ -105,9 +85,7 @@ class DenoSandbox(SandboxProcess):
         sandbox = cls(child, command, secret)
         try:
             async with asyncio.timeout(command.start_timeout_s):
-                most = command.max_message_bytes
-                hello = Hello(secret=secret, max_body_bytes=most, worker=code)
-                sandbox._channel.write(hello.model_dump_json().encode())
+                sandbox._channel.write(command.hello(secret, texts).model_dump_json().encode())
                 await sandbox._started()
             sandbox._apply_limits()
         except (TimeoutError, SandboxBroken, OSError) as error:
@@ -141,11 +119,15 @@ class DenoSandbox(SandboxProcess):
         if self._runs > 1:
             extend_cpu_limit(self.pid, self._command.resources)
         self._watchdog.start()
-        self._channel.write(program.model_dump_json().encode(), "program")
+        self._program = program.model_dump_json().encode()
+        self._channel.write(self._program, "program")
 
     @override
     async def receive(self) -> ProgramMessage:
         message = await self._next()
+        if isinstance(message, HostMessage) and message.kind == "unsuited" and self._standing:
+            await self._run_in_worker()
+            message = await self._next()
         if not isinstance(message, HostMessage):
             return message
         raise SandboxBroken(_HOST_ERRORS.get(message.kind, "internal"), message.message)
@@ -164,29 +146,58 @@ class DenoSandbox(SandboxProcess):
     def finish(self) -> None:
         if self._runs < self._command.resources.runs and len(self._workers) == 1:
             self._finished = True
-            self._channel.send_order("stop")
+            self._end_nonce = secrets.token_hex(16)
+            if self._standing:
+                self._channel.send_order("end", self._end_nonce)
+            else:
+                self._channel.send_order("stop")
         else:
             self.kill()
 
     @override
-    async def renew(self) -> bool:
+    async def renew(self, *, realm: bool = False) -> bool:
         """Prepare another run and return whether the process is as good as new; the watchdog of
-        the last run stops once that one's Worker is gone."""
-        if not self._finished:
+        the last run stops once that one's Worker or realm is gone."""
+        if not self._finished or (self._standing and not realm):
             return False
         try:
-            async with asyncio.timeout(self._command.stop_timeout_s):
-                await self._stopped()
-                nonce = await self._channel.check()
-            self._watchdog.stop()
-            async with asyncio.timeout(_RENEW_TIMEOUT_FACTOR * self._command.stop_timeout_s):
-                await self._started(nonce)
+            if self._standing:
+                await self._leave_realm()
+            else:
+                await self._replace_worker(realm=realm and self._command.may_use_realms())
         except (TimeoutError, SandboxBroken) as error:
             log.info("sandbox process %d is not used again: %r", self.pid, error)
             return False
         return (
             self.alive and self._channel.silent and self._as_new() and self._watchdog.within_bounds
         )
+
+    async def _leave_realm(self) -> None:
+        """Wait until the standing Worker has left the last program's realm for good."""
+        async with asyncio.timeout(self._command.stop_timeout_s):
+            ready = await self._next_of_host()
+        if (ready.kind, ready.message) != ("ready", self._end_nonce):
+            raise SandboxBroken("internal", f"the standing Worker is not ready: {ready}")
+        self._watchdog.stop()
+
+    async def _replace_worker(self, *, realm: bool) -> None:
+        """Wait until the last program's Worker is gone, and start another."""
+        async with asyncio.timeout(self._command.stop_timeout_s):
+            await self._stopped()
+            nonce = await self._channel.check()
+        self._watchdog.stop()
+        async with asyncio.timeout(_RENEW_TIMEOUT_FACTOR * self._command.stop_timeout_s):
+            await self._started(nonce, realm=realm)
+
+    async def _run_in_worker(self) -> None:
+        """Run the program, which cannot run in a realm, in a fresh Worker. Raises SandboxBroken."""
+        self._channel.send_order("stop")
+        try:
+            await self._replace_worker(realm=False)
+        except TimeoutError as error:
+            raise SandboxBroken("internal", "the standing Worker does not end") from error
+        self._watchdog.start()
+        self._channel.write(self._program, "program")
 
     def _as_new(self) -> bool:
         """Whether the kernel shows one Worker in it, and nothing that was not there at first."""
@@ -221,27 +232,36 @@ class DenoSandbox(SandboxProcess):
             self._group = self._command.groups.new()
             self._group.add(self.pid)
 
-    async def _started(self, nonce: str = "") -> None:
-        """Start a fresh Worker and wait until it is ready for its program."""
-        self._channel.send_order("start", nonce)
+    async def _started(self, nonce: str = "", *, realm: bool = False) -> None:
+        """Start a fresh Worker, or the standing one, and wait until it is ready for its program."""
+        self._channel.send_order("realm" if realm else "start", nonce)
         message = await self._next()
+        if isinstance(message, HostMessage) and message.kind == "unfit" and self._command.realms:
+            log.error("programs get out of realms here, so none is used: %s", message.message)
+            self._command.realms.refuse(message.message)
         if not (isinstance(message, HostMessage) and message.kind == "ready"):
             raise SandboxBroken("internal", f"its first message was {message}")
+        self._standing = realm
         if can_inspect_threads():
             self._workers, now = workers_and_snapshot(self.pid)
             self._first = self._first or now
+        if realm:
+            self._watchdog.measure()
 
     async def _stopped(self) -> None:
         """Wait until nothing of the last program is left, and drop its late messages."""
-        for _ in range(_LATE_MESSAGES):
-            message = await self._next()
-            if isinstance(message, HostMessage):
-                break
-        else:
-            raise SandboxBroken("output_limit", "the program goes on after its end")
+        message = await self._next_of_host()
         if message.kind != "stopped":
             raise SandboxBroken("internal", message.message)
         await workers_gone(self.pid, self._workers)
+
+    async def _next_of_host(self) -> HostMessage:
+        """Return the host's next message, and drop a program's late ones before it."""
+        for _ in range(_LATE_MESSAGES):
+            message = await self._next()
+            if isinstance(message, HostMessage):
+                return message
+        raise SandboxBroken("output_limit", "the program goes on after its end")
 
     async def _next(self) -> ProgramMessage | HostMessage:
         message = await self._channel.read()

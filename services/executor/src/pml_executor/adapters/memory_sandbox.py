@@ -218,7 +218,9 @@ class MemoryPool(SandboxPool):
 
     @override
     @asynccontextmanager
-    async def lease(self, owner: Scope | None) -> AsyncGenerator[MemorySandbox]:
+    async def lease(
+        self, owner: Scope | None, *, realm: bool = False
+    ) -> AsyncGenerator[MemorySandbox]:
         if self.problem is not None:
             raise SandboxUnavailable(self.problem)
         self.leased += 1

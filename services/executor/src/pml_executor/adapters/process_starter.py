@@ -25,8 +25,9 @@ class SandboxProcess(Sandbox, Protocol):
         """Whether its program ended in order, so that it may be renewed."""
         ...
 
-    async def renew(self) -> bool:
-        """Prepare it for another program and return whether it is ready."""
+    async def renew(self, *, realm: bool = False) -> bool:
+        """Prepare it for another program, in a Worker of its own or in a realm, and return whether
+        it is ready."""
         ...
 
     async def close(self) -> None:

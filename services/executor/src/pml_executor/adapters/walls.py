@@ -11,13 +11,15 @@ from functools import cached_property
 from pathlib import Path
 
 from pml_executor.adapters.cgroups import Groups, find_groups
-from pml_executor.adapters.deno_sandbox import DenoCommand, DenoSandbox
+from pml_executor.adapters.deno_command import DenoCommand
+from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.landlock_thread import confined_thread, landlock_abi
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
 from pml_executor.adapters.orphans import end_orphans, parent_death_command
 from pml_executor.adapters.worker_code import WorkerCode
 from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries
 from pml_executor.domain.landlock import Right, rules_for
+from pml_executor.domain.realms import Realms
 from pml_executor.domain.resources import Resources
 from pml_executor.domain.seccomp import seccomp_filter
 from pml_executor.domain.syscalls import MACHINES, Machine
@@ -41,6 +43,7 @@ class SandboxConfig:
     max_message_bytes: int
     max_heap_mib: int
     resources: Resources
+    realms: Realms | None = None
 
     @cached_property
     def worker_code(self) -> WorkerCode:
@@ -56,7 +59,13 @@ class SandboxConfig:
         self, walls: Walls, launch: Launch, deno: str, runtime: str, prefix: tuple[str, ...] = ()
     ) -> DenoCommand:
         """Build the command for `deno` and `runtime` at the paths that the sandbox sees."""
-        argv = sandbox_argv(deno, runtime, max_heap_mib=self.max_heap_mib, prefix=prefix)
+        import_map = None
+        if self.realms is not None:
+            shown = (self.runtime / "imports.json").read_text(encoding="utf-8")
+            import_map = self.realms.import_map(shown)
+        argv = sandbox_argv(
+            deno, runtime, max_heap_mib=self.max_heap_mib, prefix=prefix, import_map=import_map
+        )
         return DenoCommand(
             argv,
             self.max_message_bytes,
@@ -66,6 +75,7 @@ class SandboxConfig:
             walls=replace(walls, further=(*walls.further, *self._limits())),
             resources=self.resources,
             groups=self.groups if self.groups.controllers else None,
+            realms=self.realms,
         )
 
     def _limits(self) -> tuple[str, ...]:

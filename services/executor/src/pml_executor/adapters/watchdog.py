@@ -66,11 +66,15 @@ class Watchdog:
         most = self._resources
         return grown <= most.max_growth_mib and taken <= most.max_data_growth_mib
 
+    def measure(self) -> None:
+        """Take the process's present memory as what it has before any run."""
+        self._first_mib = _memory_mib(self._pid)
+        self._first_data_mib = _memory_mib(self._pid, data_mib)
+
     def start(self) -> None:
         """Watch a run, which may take as much memory as any other."""
         if self._first_mib is None:
-            self._first_mib = _memory_mib(self._pid)
-            self._first_data_mib = _memory_mib(self._pid, data_mib)
+            self.measure()
         if self._watch is None:
             most = self._resources.rss_for(self._grown_mib())
             self._watch = asyncio.create_task(self._look(most), name=f"watchdog-{self._pid}")

@@ -14,11 +14,13 @@ _NodeId = Annotated[str, StringConstraints(min_length=1, max_length=1200)]
 
 class Hello(Contract):
     """First message to a new process, before any code but our own exists in it; `worker` is the
-    JavaScript that each of its Workers starts with."""
+    JavaScript that each of its Workers for one program starts with, `realm` that of the standing
+    Worker of realms."""
 
     secret: str
     max_body_bytes: int
     worker: str = ""
+    realm: str = ""
 
 
 class Injected(Contract):
@@ -35,10 +37,12 @@ class Pause(Contract):
     kind: Literal["pause"] = "pause"
 
 
-Order = Literal["start", "stop", "check"]
+Order = Literal["start", "realm", "end", "stop", "check"]
 """Orders to the main isolate: `start` and `stop` its Worker (one at a time, each for one program),
-and `check` that nothing else reads the process's input: `check` carries a nonce, which the host
-returns with one of its own, and the `start` that follows carries that one."""
+start the standing Worker (`realm`) and `end` its present realm, and `check` that nothing else reads
+the process's input: `check` carries a nonce, which the host returns with one of its own, and the
+`start` or `realm` that follows carries that one. `end` carries a nonce, which the host returns when
+the Worker is ready for the next realm."""
 
 
 class Program(Contract):
@@ -180,9 +184,12 @@ class Threw(Failure):
 
 
 class HostMessage(Contract):
-    """Report of the process's main isolate about itself."""
+    """Report of the process's main isolate about itself. Of the standing Worker: `unfit` if a
+    probe got out of its realm, `unsuited` if a program cannot run in one."""
 
-    kind: Literal["ready", "stopped", "checked", "breach", "oversize", "lost", "ended"]
+    kind: Literal[
+        "ready", "stopped", "checked", "breach", "oversize", "lost", "ended", "unfit", "unsuited"
+    ]
     message: str = ""
 
 

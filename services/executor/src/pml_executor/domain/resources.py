@@ -4,18 +4,19 @@ from dataclasses import dataclass
 
 _MIB = 2**20
 _GIB = 2**30
-_GROWTH = 8
 
 
 @dataclass(frozen=True)
 class Resources:
     """Limits of one process. `max_rss_mib`: resident memory at which a run ends. `max_cpu_s`:
     processor seconds of one run, in case no executor is left to enforce its deadline. `runs`:
-    number of runs that a process may serve, one after the other."""
+    number of runs that a process may serve, one after the other. `max_growth`: part of
+    `max_rss_mib` by which a process may have grown and still serve another."""
 
     max_rss_mib: int = 512
     max_cpu_s: int = 3600
     runs: int = 1
+    max_growth: float = 1 / 8
 
     @property
     def rlimits(self) -> dict[str, tuple[int, int]]:
@@ -43,7 +44,7 @@ class Resources:
     @property
     def max_growth_mib(self) -> float:
         """Growth of resident memory since the start with which a process may serve another run."""
-        return self.max_rss_mib / _GROWTH if self.runs > 1 else 0.0
+        return self.max_rss_mib * self.max_growth if self.runs > 1 else 0.0
 
     @property
     def max_data_growth_mib(self) -> float:

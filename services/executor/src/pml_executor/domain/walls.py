@@ -35,12 +35,19 @@ ENVIRONMENT = {
 
 
 def sandbox_argv(
-    deno: str, runtime: str, *, max_heap_mib: int, prefix: Sequence[str] = ()
+    deno: str,
+    runtime: str,
+    *,
+    max_heap_mib: int,
+    prefix: Sequence[str] = (),
+    import_map: str | None = None,
 ) -> tuple[str, ...]:
     """Build the command of one process: `prefix` (ends it with its parent), Deno with no permission
-    at all and none of Node's modules, and the host in the folder `runtime`."""
+    at all and none of Node's modules, and the host in the folder `runtime`. `import_map` replaces
+    that folder's own."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
-    fixed = (f"--import-map={runtime}/imports.json", f"--v8-flags={v8_flags}")
+    names = import_map or f"{runtime}/imports.json"
+    fixed = (f"--import-map={names}", f"--v8-flags={v8_flags}")
     return (*prefix, deno, "run", *_FLAGS, *fixed, f"{runtime}/host.js")
 
 

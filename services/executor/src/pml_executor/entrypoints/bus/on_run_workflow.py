@@ -23,6 +23,7 @@ from pml_executor.domain.parking import (
     workflow_parked,
 )
 from pml_executor.domain.pool import process_owner
+from pml_executor.domain.realms import suits_realm
 from pml_executor.domain.refusal import refused_run, unsigned
 from pml_executor.ports import (
     JournalStore,
@@ -65,7 +66,8 @@ async def _ending(
         return Ending(error=refused)
     time = deps.time_of(command, journal)
     try:
-        async with time_limit(time), deps.pool.lease(process_owner(command)) as sandbox:
+        owner, realm = process_owner(command), suits_realm(command)
+        async with time_limit(time), deps.pool.lease(owner, realm=realm) as sandbox:
             return await Attempt(command, deps, store, journal, sandbox, time).run()
     except TimeIsUp:
         await store.append()

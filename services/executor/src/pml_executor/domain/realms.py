@@ -1,0 +1,66 @@
+"""Rules of realms: which runs may have one, and the modules that only their Worker can load.
+
+A realm is a fresh context of `node:vm` in a standing Worker (runtime/realm/outer.ts). It separates
+the runs of one scope less than a Worker of their own would, and costs a tenth.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from pml_common.contracts.executor import RunWorkflow
+
+_MODULES = ("node:vm", "node:module")
+_NOT_IN_REALMS = re.compile(
+    r"\b(?:AbortController|AbortSignal|DOMException|Event|EventTarget|TextDecoder|TextEncoder|URL"
+    r"|URLSearchParams|atob|btoa|structuredClone|globalThis)\b"
+)
+"""The web APIs that a Worker leaves to a program and a realm does not have, and the object by which
+a program could reach them under a computed name."""
+
+
+def suits_realm(command: RunWorkflow) -> bool:
+    """Whether a run may have a realm: policy allows it without asking, nobody has granted it more,
+    and its texts name nothing that realms lack."""
+    grant = command.grant
+    if grant.approved_by is not None or grant.calls or grant.rest:
+        return False
+    texts = (command.instrumented, *(one.instrumented for one in command.injected))
+    return not any(map(_NOT_IN_REALMS.search, texts))
+
+
+@dataclass
+class Realms:
+    """The use of realms by the processes of one executor; `refused` says why there is none any
+    more. `secret` is part of the names under which the standing Worker loads its modules: under
+    their own names they are out of every program's reach."""
+
+    secret: str
+    refused: str | None = field(default=None)
+
+    @property
+    def usable(self) -> bool:
+        """Whether runs may have realms."""
+        return self.refused is None
+
+    def refuse(self, reason: str) -> None:
+        """Use no realm any more."""
+        self.refused = reason
+
+    def hidden(self, code: str) -> str:
+        """Return the standing Worker's code with the hidden names of its modules."""
+        for name in _MODULES:
+            code = code.replace(f'"{name}"', f'"{self._name(name)}"')
+        return code
+
+    def import_map(self, shown: str) -> str:
+        """Return an import map, as a URL: `shown`, the text of another one, with the hidden
+        names."""
+        names = json.loads(shown)
+        hidden = {self._name(name): name for name in _MODULES}
+        names["imports"] = {**names.get("imports", {}), **hidden}
+        return f"data:application/json,{quote(json.dumps(names))}"
+
+    def _name(self, module: str) -> str:
+        return f"pml-{self.secret}:{module.removeprefix('node:')}"

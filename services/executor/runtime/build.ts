@@ -72,11 +72,16 @@ export function buildInner(): string {
   return `"use strict";(()=>{${build(INNER)}\nreturn io;})()`;
 }
 
-/** Returns the code of the standing Worker of realms with this inner side. */
-export function buildRealm(inner = buildInner()): string {
+/** Returns the outer side of realms, without an entry point. */
+export function buildOuter(): string {
   const modules =
     'import * as vm from "node:vm";\nimport { stripTypeScriptTypes } from "node:module";\n';
-  return `${modules}const INNER = ${JSON.stringify(inner)};\n${build([...OUTER, realmMain])}`;
+  return modules + build(OUTER);
+}
+
+/** Returns the code of the standing Worker of realms. */
+export function buildRealm(inner = buildInner(), outer = buildOuter()): string {
+  return `${outer}\nconst INNER = ${JSON.stringify(inner)};\n${build([realmMain])}`;
 }
 
 if (import.meta.main) {

@@ -15,16 +15,22 @@ from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.builders import ALL, ANSWERS, make_command
 from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.realms import realm_pool
 
 
-@pytest.fixture(scope="session")
-async def deno_pool() -> AsyncGenerator[DenoPool]:
-    """A pool of real sandboxes."""
+@pytest.fixture(scope="session", params=["worker", "realm"])
+async def deno_pool(request: pytest.FixtureRequest) -> AsyncGenerator[SandboxPool]:
+    """A pool of real sandboxes, of one Worker for each program or with realms."""
     settings = ExecutorSettings()
-    command = await sandbox_command(settings)
+    if request.param == "realm":
+        async with realm_pool(settings) as pool:
+            yield pool
+        return
+    command = await sandbox_command(settings.model_copy(update={"executor_pool_mode": "per_scope"}))
     async with DenoPool(
         partial(DenoSandbox.start, command), PoolSize(spares=1, lease_timeout_s=60)
     ) as pool:
@@ -33,7 +39,7 @@ async def deno_pool() -> AsyncGenerator[DenoPool]:
 
 @pytest.fixture
 def run_nesting(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> Callable[..., Awaitable[RunFinished]]:
     """Run a program that may call capabilities, in a real sandbox."""
 

@@ -81,7 +81,7 @@ class Realm {
   #context: vm.Context;
   #io: Io;
   #post: Post;
-  #timer: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #over = false;
   #deliveries: Deliveries<[string, string]>;
 

@@ -20,9 +20,10 @@ from pml_executor.app import sandbox_command
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
-from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, hostile_programs
+from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, Kind, hostile_programs
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.realms import RealmPool, realm_pool
 from services.executor.tests.support.sandboxes import bare_runtime
 
 pytestmark = pytest.mark.integration
@@ -37,7 +38,7 @@ OTHERS = Scope(org="others", project="webapp")
 class Pool(SandboxPool):
     """A pool that records which scopes each process served, and which process was leased last."""
 
-    def __init__(self, pool: DenoPool) -> None:
+    def __init__(self, pool: DenoPool | RealmPool) -> None:
         self._pool = pool
         self.scopes: dict[SandboxProcess, set[Scope | None]] = {}
         self.last: SandboxProcess | None = None
@@ -58,7 +59,8 @@ class Pool(SandboxPool):
 async def pools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict[str, Pool]]:
     """`walled`: the best walls of this machine; `open`: none; `bare`: none, and a Worker that
     keeps every global, which shows that the layers below hold without it; `shared`: such a Worker
-    inside the best walls, in processes that run many programs of a scope."""
+    inside the best walls, in processes that run many programs of a scope; `realm`: the same with a
+    realm for each program, where the one standing Worker keeps all names."""
     settings = ExecutorSettings(executor_max_heap_mib=HEAP_MIB)
     unwalled = settings.model_copy(update={"executor_walls": "off"})
     bare = unwalled.model_copy(
@@ -67,9 +69,11 @@ async def pools(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[dict
     shared = bare.model_copy(
         update={"executor_walls": settings.executor_walls, "executor_pool_mode": "per_scope"}
     )
+    settings = settings.model_copy(update={"executor_pool_mode": "single_use"})
     sites = {"walled": settings, "open": unwalled, "bare": bare, "shared": shared}
     async with AsyncExitStack() as stack:
         pools = {name: Pool(await stack.enter_async_context(_pool(sites[name]))) for name in sites}
+        pools["realm"] = Pool(await stack.enter_async_context(realm_pool(settings)))
         yield pools
     assert not _left_behind()
     assert all(len(scopes) == 1 for pool in pools.values() for scopes in pool.scopes.values())
@@ -93,10 +97,17 @@ async def _pool(settings: ExecutorSettings) -> AsyncGenerator[DenoPool]:
 
 End = RunFinished | WorkflowParked
 Run = Callable[..., Awaitable[End]]
+KINDS: dict[str, Kind] = {
+    "walled": "worker",
+    "open": "worker",
+    "bare": "bare",
+    "shared": "bare",
+    "realm": "realm",
+}
 NEXT = "return [typeof (globalThis as any).c, 1 + 1];"
 
 
-@pytest.fixture(params=["walled", "open", "bare", "shared"])
+@pytest.fixture(params=["walled", "open", "bare", "shared", "realm"])
 def site(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -123,14 +134,14 @@ def run(
 async def test_it_ends_as_it_must_and_the_next_program_runs(
     program: Hostile, site: str, pools: dict[str, Pool], run: Run
 ) -> None:
-    bare = site in ("bare", "shared")
-    fact = await run(program.code, program.timeout_s(bare=bare))
+    kind = KINDS[site]
+    fact = await run(program.code, program.timeout_s(kind))
     end = _end(fact)
-    assert end in program.expected(bare=bare), fact
+    assert end in program.expected(kind), fact
     if end == "timeout":
         killed = pools[site].last  # None if its time was over before it had a process
         await eventually(lambda: killed is None or not killed.alive)
-    for scope in (None, OTHERS) if site == "shared" else (None,):
+    for scope in (None, OTHERS) if site in ("shared", "realm") else (None,):
         after = await run(NEXT, GENEROUS_S, scope)
         assert isinstance(after, RunFinished)
         assert after.result == ["undefined", 2]

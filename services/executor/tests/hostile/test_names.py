@@ -9,9 +9,9 @@ from deno import find_deno_bin
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import make_dependencies
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.integration
 )
 async def test_nothing_of_the_host_is_there_by_name(
     expression: str,
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     deps = make_dependencies(MemoryBus(), deno_pool, MemoryTools())
     (fact,) = await on_run_workflow(make_command(f"return {expression};"), deps)
@@ -49,7 +49,7 @@ async def test_nothing_of_the_host_is_there_by_name(
 
 
 async def test_no_module_of_node_is_there(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     names = await _node_modules()
     assert len(names) > 60

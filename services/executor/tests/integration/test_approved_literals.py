@@ -3,9 +3,9 @@
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import make_dependencies
 
@@ -59,7 +59,7 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 async def test_the_tool_gets_what_the_literal_says_or_nothing(
     attack: str,
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     tools = MemoryTools()
     deps = make_dependencies(MemoryBus(), deno_pool, tools)
@@ -70,7 +70,7 @@ async def test_the_tool_gets_what_the_literal_says_or_nothing(
 
 
 async def test_a_tojson_of_the_literals_own_has_no_say(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     tools = MemoryTools()
     deps = make_dependencies(MemoryBus(), deno_pool, tools)

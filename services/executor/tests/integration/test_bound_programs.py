@@ -9,10 +9,10 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.application import pending_calls
 from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import (
     agreed,
     agreed_to_rest,
@@ -40,7 +40,7 @@ EVIL = '{ path: "/evil" }'
 
 @pytest.fixture
 def ready(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> Callable[..., tuple[RunWorkflow, RunDependencies]]:
     """Build a command under which writes are bound at n1, and its dependencies."""
 

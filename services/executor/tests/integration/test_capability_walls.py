@@ -10,9 +10,9 @@ from pml_common.contracts.trace import (
     DecisionTaken,
     ToolStart,
 )
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
 from services.executor.tests.support.harness import journal_of, make_dependencies, parked
 
@@ -108,7 +108,7 @@ async def test_a_name_that_nobody_granted_ends_the_run(run_nesting: Run, name: s
 
 
 async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     command = make_command(calling("fs_read_json"), injected=ALL)
     changed = READ.model_copy(update={"code_hash": "other"})
@@ -122,7 +122,7 @@ async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
 
 
 async def test_a_tool_outside_the_grant_is_asked_about_inside_a_capability_too(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> None:
     tools, evil = MemoryTools(), capability("x:evil", "return await mcp.net.send({ to: 1 });")
     command = make_command("return await capabilities.x_evil();", injected=[evil])

@@ -10,9 +10,9 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import journal_of, make_dependencies
@@ -90,7 +90,7 @@ def unsteady_tools(seed: int) -> MemoryTools:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_ends_the_same_wherever_its_executor_dies(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
     name: str,
     after: bool,
 ) -> None:

@@ -17,9 +17,9 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 
@@ -42,7 +42,7 @@ MANY_NODES = """for (let i = 0; i < 2000; i++) {
 
 @pytest.fixture
 def run(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> Run:
     async def run(code: str, bus: Bus, **command: Any) -> RunFinished:
         deps = make_dependencies(bus, deno_pool, MemoryTools())
@@ -87,7 +87,7 @@ async def test_the_messages_of_a_hot_loop_are_few(run: Run) -> None:
     assert len(records) < 12
 
 
-async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: DenoPool) -> None:
+async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: SandboxPool) -> None:
     queued, now = list[TraceEvent](), 0.0
 
     class Watched(BusJournal):

@@ -12,9 +12,9 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import author_text, make_command
 from services.executor.tests.support.constructs import CASES
 from services.executor.tests.support.harness import journal_of, make_dependencies
@@ -30,7 +30,7 @@ FAILING = MemoryTools(
 
 @pytest.fixture
 def run(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> Run:
     async def run(
         code: str, args: JsonObject | None = None, bus: Bus | None = None, **command: Any

@@ -6,9 +6,9 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import WorkflowParked
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import make_dependencies
 
@@ -24,7 +24,7 @@ return await say("mail:send", "y".repeat(1000));
 
 @pytest.mark.parametrize(("loud", "line", "column"), [(True, 3, 31), (False, 1, 33)])
 async def test_a_call_that_nobody_saw_is_told_with_its_place(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
     loud: bool,
     line: int,
     column: int,

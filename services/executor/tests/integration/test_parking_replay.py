@@ -6,9 +6,9 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import agreed, bound, make_command, waiting
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import make_dependencies
@@ -43,7 +43,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
     name: str,
     after: bool,
 ) -> None:

@@ -11,9 +11,9 @@ from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
-from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import journal_of, make_dependencies
 
@@ -36,7 +36,7 @@ DEEP = "let a: unknown = []; for (let i = 0; i < 1e6; i++) a = [a]; return a;"
 
 @pytest.fixture
 def run(
-    deno_pool: DenoPool,
+    deno_pool: SandboxPool,
 ) -> Run:
     async def run(
         code: str, tools: MemoryTools | None = None, bus: Bus | None = None, **command: Any

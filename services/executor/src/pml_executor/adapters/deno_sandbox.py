@@ -103,6 +103,11 @@ class DenoSandbox(SandboxProcess):
         return self._child.pid
 
     @property
+    def in_realm(self) -> bool:
+        """Whether the standing Worker runs, in which programs have realms."""
+        return self._standing
+
+    @property
     @override
     def alive(self) -> bool:
         return self._child.returncode is None

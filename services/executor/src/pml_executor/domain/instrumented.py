@@ -95,9 +95,10 @@ class Instrumented:
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
     def _ends_callee(self, wrap: _Wrap, offset: int) -> bool:
-        if wrap.method not in ("at", "via") or not wrap.opening[1] < offset < wrap.closing[1]:
+        if wrap.method not in ("at", "via") or not wrap.opening[1] < offset <= wrap.closing[1]:
             return False
-        return _LAST_BRACKETS.fullmatch(self.text, offset, wrap.closing[0]) is not None
+        end = wrap.closing[0]  # without a transpiler's source map, V8 points behind the insertion
+        return _LAST_BRACKETS.fullmatch(self.text, min(offset, end), end) is not None
 
     def _author_text(self, span: Span) -> str:
         """Return the author's text in a span."""

@@ -9,7 +9,7 @@ P10  time from its deadline until a busy sandbox is gone, at the 99th percentile
 The tool is a stub inside the gateway, so the figures include no tool server. Every workflow runs
 the same program, which is known after the first. Everything runs on two cores. `--profile` prints a
 workflow's time step by step, and its CPU time part by part.
-`uv run python bench/execute.py [--only P1,P5] [--pool single_use|per_scope] [--profile] [--json]`
+`uv run python bench/execute.py [--only P1,P5] [--pool MODE] [--profile] [--json]`
 """
 
 import argparse
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
@@ -33,6 +34,7 @@ from execution.timeline import timeline
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.learner import ExecutionTrace
+from pml_executor.settings import PoolMode
 from pml_local.stack import Stack
 
 CALLS = 200
@@ -179,7 +181,7 @@ def _table(title: str, rows: Mapping[str, float]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What a workflow costs.")
     parser.add_argument("--only", default=",".join(GOALS), help="as in P1,P5")
-    parser.add_argument("--pool", choices=("single_use", "per_scope"))
+    parser.add_argument("--pool", choices=get_args(PoolMode))
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()

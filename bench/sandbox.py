@@ -20,7 +20,8 @@ from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Answer, CallMade, Noted, Program, Returned
-from pml_executor.settings import ExecutorSettings
+from pml_executor.domain.resources import cpu_seconds
+from pml_executor.settings import ExecutorSettings, PoolMode
 
 CALLS = 500
 EMPTY = "return 1;"
@@ -28,6 +29,8 @@ TYPED = "interface Item { id: number; tags: string[] }\n" + "".join(
     f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(48)
 )
 LOOP = f"for (let i = 0; i < {CALLS}; i++) await mcp.api.echo({{ i }}); return 1;"
+ONE_CALL = "return await mcp.api.echo({});"
+MODES: tuple[PoolMode, ...] = ("per_scope", "per_scope_realm") * 3
 ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } return sum;"
 HOT = ROUNDS % ("", "i % 3 === 0")
 HOT_REPORTING = ROUNDS % ('__pml.round("l1");', '__pml.decide("d1", i % 3 === 0)')
@@ -40,6 +43,12 @@ def cpu_of_children() -> float:
     """CPU milliseconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
+
+
+def cpu_of(pid: int) -> float:
+    """CPU milliseconds of a living process, in steps of ten."""
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    return cpu_seconds(stat, os.sysconf("SC_CLK_TCK")) * 1e3
 
 
 async def report(label: str, rounds: int, measure: Measured, *, cpu: bool = False) -> None:
@@ -133,40 +142,45 @@ class Bench:
         return (perf_counter() - began) * 1e3
 
 
-async def one_process(command: DenoCommand, rounds: int) -> None:
-    """Consecutive runs in one process, as in per_scope: value returned, and ready again; CPU per
-    run including the process's start."""
-    runs = rounds + WARM_UP
-    resources = replace(command.resources, runs=runs + 1)
-    before = cpu_of_children()
+async def one_process(mode: PoolMode, code: str, rounds: int) -> None:
+    """Consecutive runs in one process, each of a program with one call: value returned, and ready
+    again; CPU per run without the process's start and its first runs."""
+    command = await sandbox_command(ExecutorSettings(executor_pool_mode=mode))
+    resources = replace(command.resources, runs=rounds + WARM_UP + 1, max_growth=1)
     sandbox = await DenoSandbox.start(replace(command, resources=resources))
     ran: list[float] = []
     again: list[float] = []
-    for _ in range(runs):
+    before = 0.0
+    for turn in range(rounds + WARM_UP):
+        if turn == WARM_UP:
+            before = cpu_of(sandbox.pid)
         began = perf_counter()
-        await sandbox.run(program(EMPTY))
-        assert isinstance(message := await sandbox.receive(), Returned), message
+        await sandbox.run(program(code))
+        while isinstance(message := await sandbox.receive(), CallMade):
+            sandbox.answer(Answer(id=message.id, ok=True, value=None, now=0))
+        assert isinstance(message, Returned), message
         ended = perf_counter()
         sandbox.finish()
-        assert await sandbox.renew()
+        assert await sandbox.renew(realm=True)
         ran.append((ended - began) * 1e3)
         again.append((perf_counter() - ended) * 1e3)
+    cpu = (cpu_of(sandbox.pid) - before) / rounds
     await sandbox.close()
-    cpu = (cpu_of_children() - before) / runs
-    show("per_scope: empty program in its process", ran[WARM_UP:], cpu)
-    show("per_scope: from its end until ready again", again[WARM_UP:])
+    show(f"{mode}: a program with one call", ran[WARM_UP:], cpu)
+    show(f"{mode}: from its end until ready again", again[WARM_UP:])
 
 
 async def main(rounds: int) -> None:
     """Print floors first, then ours."""
-    command = await sandbox_command(ExecutorSettings())
+    command = await sandbox_command(ExecutorSettings(executor_pool_mode="single_use"))
     bench = Bench(command)
     print(f"walls: {command.walls}")
     with tempfile.TemporaryDirectory() as folder:
         await report("bare `deno run`", rounds, await bare_deno(Path(folder)), cpu=True)
     await report("sandbox: spawn until ready, then killed", rounds, bench.cold, cpu=True)
     await report("sandbox: empty program in a warm process", rounds, bench.warm(EMPTY), cpu=True)
-    await one_process(command, max(100, rounds))
+    for mode in MODES:
+        await one_process(mode, ONE_CALL, max(200, rounds))
     await report("sandbox: 50 typed lines in a warm process", rounds, bench.warm(TYPED + EMPTY))
     await report("sandbox: a loop of 1e6 rounds with an if", rounds, bench.warm(HOT))
     await report("sandbox: the same, instrumented", rounds, bench.warm(HOT_REPORTING))

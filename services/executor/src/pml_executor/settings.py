@@ -27,7 +27,8 @@ class ExecutorSettings(ServiceSettings):
         default=10, ge=1, description="at most, and so many runs at a time"
     )
     executor_pool_mode: PoolMode = Field(
-        default="per_scope", description="whether a process may run more than one program"
+        default="per_scope_realm",
+        description="whether a process may run more than one program, and where in it",
     )
     executor_pool_idle_s: float = Field(
         default=60.0, gt=0, description="how long a reused process waits for its scope"

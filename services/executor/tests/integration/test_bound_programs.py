@@ -21,6 +21,7 @@ from services.executor.tests.support.builders import (
     waiting,
 )
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.realms import skip_in_realms
 
 pytestmark = pytest.mark.integration
 
@@ -204,8 +205,10 @@ BUSY = {
 
 @pytest.mark.parametrize("code", BUSY.values(), ids=BUSY)
 async def test_a_program_that_does_not_wait_for_its_call_parks_all_the_same(
-    ready: Ready, code: str
+    ready: Ready, code: str, deno_pool: SandboxPool
 ) -> None:
+    if code.endswith(("for (;;);", "for (;;) await null;")):
+        skip_in_realms(deno_pool)
     tools = MemoryTools()
     command, deps = ready(code, tools)
     fact = await parked(command.model_copy(update={"timeout_s": 600.0}), deps)
@@ -215,8 +218,11 @@ async def test_a_program_that_does_not_wait_for_its_call_parks_all_the_same(
 
 @pytest.mark.parametrize("end", ["for (;;);", "return await call;", "return 1;"])
 async def test_a_call_that_the_gateway_asks_about_parks_whatever_the_program_does(
-    ready: Ready, end: str
+    ready: Ready, end: str, deno_pool: SandboxPool
 ) -> None:
+    if end == "for (;;);":
+        skip_in_realms(deno_pool)
+
     class Asking(MemoryTools):
         asks = True
 

@@ -19,6 +19,7 @@ from pml_executor.adapters.procfs import read_proc
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Injected, Program, Returned
 from pml_executor.domain.resources import Resources, cpu_seconds
+from pml_executor.ports import SandboxBroken
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.sandboxes import started, value_of
 
@@ -128,6 +129,13 @@ async def test_a_realm_that_goes_on_after_its_end_ends_the_process() -> None:
         before = cpu_s(sandbox.pid)
         await eventually(lambda: cpu_s(sandbox.pid) > before + 0.1)
         assert not await next_one(sandbox)
+
+
+async def test_what_an_endless_loop_follows_is_not_sent() -> None:
+    command = replace(await realm_command(), resources=Resources(max_cpu_s=2, runs=9, max_growth=1))
+    async with in_realms(command) as sandbox:
+        with pytest.raises(SandboxBroken, match="processor time"):
+            await value_of(sandbox, "console.log(1); mcp.api.a({}); for (;;);")
 
 
 async def test_a_process_has_so_many_realms_and_no_more() -> None:

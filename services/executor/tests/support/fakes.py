@@ -38,13 +38,15 @@ class HeldTools(MemoryTools):
 
 
 class Process(MemorySandbox):
-    """A fake process; a renewal waits for `renewable` and succeeds if `fit`."""
+    """A fake process; a renewal waits for `renewable` and succeeds if `fit`. `realms` counts those
+    for a realm."""
 
     def __init__(self) -> None:
         super().__init__({})
         self.alive = True
         self.finished = False
         self.fit = True
+        self.realms = 0
         self.renewable = asyncio.Event()
         self.renewable.set()
 
@@ -57,6 +59,7 @@ class Process(MemorySandbox):
 
     async def renew(self, *, realm: bool = False) -> bool:
         await self.renewable.wait()
+        self.realms += realm
         return self.fit
 
     async def close(self) -> None:
@@ -95,15 +98,16 @@ async def pool_of(
     max_processes: int = 10,
     lease_timeout_s: float = 30.0,
     idle_s: float = 60.0,
+    realms: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[DenoPool]:
     size = PoolSize(spares, max_processes, lease_timeout_s, idle_s)
-    async with asyncio.timeout(60), DenoPool(factory, size) as pool:
+    async with asyncio.timeout(60), DenoPool(factory, size, realms) as pool:
         yield pool
 
 
-async def once(pool: DenoPool, owner: Scope | None = ACME) -> Process:
+async def once(pool: DenoPool, owner: Scope | None = ACME, *, realm: bool = False) -> Process:
     """Run a program that ends in order, and return the process that served it."""
-    async with pool.lease(owner) as sandbox:
+    async with pool.lease(owner, realm=realm) as sandbox:
         sandbox.finish()
     assert isinstance(sandbox, Process)
     return sandbox

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
+import pytest
 from typing_extensions import override
 
 from pml_common.contracts.scope import Scope
@@ -49,3 +50,9 @@ async def realm_pool(settings: ExecutorSettings) -> AsyncGenerator[RealmPool]:
     start = partial(DenoSandbox.start, command)
     async with DenoPool(start, size, command.may_use_realms) as pool:
         yield RealmPool(pool)
+
+
+def skip_in_realms(pool: SandboxPool) -> None:
+    """Skip a test of what is sent before an endless loop: of a realm it would be sent after it."""
+    if isinstance(pool, RealmPool):
+        pytest.skip("a realm sends what a task has written when the task is over")

@@ -56,6 +56,8 @@ def check_every_place(marked: str) -> None:
     for index, offset in enumerate(kept):
         if it.text[offset] in "\r\n":
             continue  # no error is at a line's end
+        if it.text[offset - 1 : offset + 1] == ")(" and offset - 1 in inserted:
+            continue  # the bracket of a call, for which V8 has the author's call in mind
         assert it.offset(*sandbox_place(it.text, offset)) == offset
         assert it.author_position(offset) == authors_place(written, index)
 
@@ -88,6 +90,8 @@ def test_lines_may_end_in_any_way(end: str) -> None:
         ('const x = «__pml.at("n1", »(a.call)!«^)»(1);', (1, 14)),
         ('const x = «__pml.at("n1", »(a.call^)«)»(1);', (1, 14)),
         ('const x = «__pml.at("n1", »a[0]«^)»(1);', (1, 15)),
+        ('const x = «__pml.at("n1", »a.b«)»^(1);', (1, 13)),
+        ('const x = «__pml.decide("d1", »a.b«)»^(1);', (1, 14)),
         ('a();\n«{ __pml.^round("l1"); »f();« }»', (2, 1)),
         ("«const { a } = ar^gs; »a();", (1, 1)),
     ],

@@ -83,6 +83,7 @@ def test_the_oldest_goes_first_and_only_if_it_is_old_enough() -> None:
 def test_a_process_of_one_run_has_no_room_to_grow() -> None:
     assert Resources(max_rss_mib=512).max_growth_mib == 0
     assert Resources(max_rss_mib=512, runs=2).max_growth_mib == 64
+    assert Resources(max_rss_mib=512, runs=2, max_growth=1 / 2).max_growth_mib == 256
     assert Resources(max_rss_mib=512).max_data_growth_mib == 0
     assert Resources(max_rss_mib=512, runs=2).max_data_growth_mib == 512
 

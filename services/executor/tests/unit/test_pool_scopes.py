@@ -48,6 +48,35 @@ async def test_no_process_ever_serves_two_scopes() -> None:
     assert all(len(scopes) == 1 for scopes in owners.values())
 
 
+async def test_a_process_with_realms_serves_no_other_run() -> None:
+    factory = Factory()
+    async with pool_of(factory, spares=1, realms=lambda: True) as pool:
+        shared = {id(await once(pool, realm=True)) for _ in range(3)}
+        others = {id(await once(pool)) for _ in range(3)}
+        alone = {id(await once(pool, None, realm=True)) for _ in range(3)}
+        elsewhere = {id(await once(pool, OTHER, realm=True)) for _ in range(3)}
+        assert [len(shared), len(others), len(alone), len(elsewhere)] == [1, 1, 3, 1]
+        assert len(shared | others | alone | elsewhere) == 6
+        for process in factory.started:
+            assert (process.realms > 0) == (id(process) in shared | elsewhere)
+
+
+async def test_without_realms_a_scope_has_one_kind_of_process() -> None:
+    factory = Factory()
+    async with pool_of(factory) as pool:
+        served = {id(await once(pool, realm=realm)) for realm in (True, False, True)}
+    assert len(served) == 1
+    assert sum(process.realms for process in factory.started) == 0
+
+
+async def test_realms_that_were_refused_are_not_leased_again() -> None:
+    factory, usable = Factory(), [True]
+    async with pool_of(factory, realms=lambda: usable[0]) as pool:
+        first = await once(pool, realm=True)
+        usable[0] = False
+        assert await once(pool, realm=True) is not first
+
+
 async def test_a_process_of_no_owner_serves_one_run() -> None:
     factory = Factory()
     async with pool_of(factory, spares=1) as pool:

@@ -22,6 +22,7 @@ from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.realms import skip_in_realms
 
 pytestmark = pytest.mark.integration
 
@@ -88,6 +89,7 @@ async def test_the_messages_of_a_hot_loop_are_few(run: Run) -> None:
 
 
 async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: SandboxPool) -> None:
+    skip_in_realms(deno_pool)
     queued, now = list[TraceEvent](), 0.0
 
     class Watched(BusJournal):

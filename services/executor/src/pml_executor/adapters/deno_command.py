@@ -1,4 +1,4 @@
-"""How a sandbox process is started, and within which limits."""
+"""Start command and limits of a sandbox process."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field

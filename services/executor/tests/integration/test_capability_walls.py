@@ -15,6 +15,7 @@ from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
 from services.executor.tests.support.harness import journal_of, make_dependencies, parked
+from services.executor.tests.support.realms import RealmPool
 
 pytestmark = pytest.mark.integration
 
@@ -59,7 +60,10 @@ async def test_a_capability_cannot_reach(run_nesting: Run, code: str, expected: 
     assert (fact.error, fact.result) == (None, expected)
 
 
-async def test_neither_side_replaces_what_the_other_calls(run_nesting: Run) -> None:
+async def test_neither_side_replaces_what_the_other_calls(
+    run_nesting: Run, deno_pool: SandboxPool
+) -> None:
+    web = not isinstance(deno_pool, RealmPool)  # programs with web APIs have no realm
     meddle = """const left = [
       () => { Array.prototype.map = () => ["evil"]; },
       () => { Array.prototype.map.call = () => ["evil"]; },
@@ -70,16 +74,17 @@ async def test_neither_side_replaces_what_the_other_calls(run_nesting: Run) -> N
       () => { globalThis.JSON = { parse: () => "evil" }; },
       () => { globalThis.setTimeout = () => "evil"; },
       () => { TextEncoder.prototype.encode = () => "evil"; },
-      () => { globalThis.URL = class {}; },
+      () => { if (typeof URL === "undefined") throw 1; globalThis.URL = class {}; },
     ].filter((f) => { try { f(); return true; } catch { return false; } }).length;"""
     work = """[...[1, 2]].map((x) => x + 1).concat(Math.max(1, 2), JSON.parse(" 3 "), " x ".trim(),
-      new URL("a:b").href, new TextEncoder().encode("a").length,
-      await new Promise((done) => setTimeout(() => done("later"), 0)))"""
+      WEB await new Promise((done) => setTimeout(() => done("later"), 0)))""".replace(
+        "WEB", 'new URL("a:b").href, new TextEncoder().encode("a").length,' if web else ""
+    )
     fact = await run_nesting(
         f"{meddle} const theirs = await capabilities.x_evil({{}}); return [left, theirs, {work}];",
         (capability("x:evil", f"{meddle} return [left, {work}];"),),
     )
-    right = [2, 3, 2, 3, "x", "a:b", 1, "later"]
+    right = [2, 3, 2, 3, "x", *(["a:b", 1] if web else []), "later"]
     assert (fact.error, fact.result) == (None, [0, [0, right], right])
 
 

@@ -18,7 +18,6 @@ from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import author_text, make_command
 from services.executor.tests.support.constructs import CASES
 from services.executor.tests.support.harness import journal_of, make_dependencies
-from services.executor.tests.support.realms import RealmPool
 
 pytestmark = pytest.mark.integration
 
@@ -175,10 +174,8 @@ async def test_the_reports_cannot_be_replaced(run: Run, forged: str) -> None:
     ],
 )
 async def test_what_goes_wrong_is_told_in_the_authors_words_and_at_its_place(
-    run: Run, code: str, message: str, place: tuple[int, int], deno_pool: SandboxPool
+    run: Run, code: str, message: str, place: tuple[int, int]
 ) -> None:
-    if isinstance(deno_pool, RealmPool) and place == (1, 33):
-        place = (1, 34)  # V8's own place: the call's bracket; a transpiler's is the one before it
     fact, original = await run(code), await run(author_text(code))
 
     assert fact.error is not None

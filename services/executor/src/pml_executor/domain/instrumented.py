@@ -57,7 +57,8 @@ class Instrumented:
 
     def offset(self, line: int, column: int) -> int | None:
         """Return the offset in `text` of a position from the sandbox; line and column count from 1,
-        columns in UTF-16 units. None for a line that does not exist."""
+        columns in UTF-16 units. None for a line that does not exist. The bracket of a call becomes
+        the one that its callee ends with, where a transpiler's source map has it."""
         ends = [0, *(match.end() for match in _LINE_END.finditer(self.text)), len(self.text)]
         if not 1 <= line < len(ends):
             return None
@@ -65,7 +66,8 @@ class Instrumented:
         units = 0
         for index, character in enumerate(self.text[start : ends[line]]):
             if units >= column - 1:
-                return start + index
+                at = start + index
+                return at - 1 if self.text[max(0, at - 1) : at + 1] == ")(" else at
             units += 2 if ord(character) > 0xFFFF else 1
         return ends[line]
 
@@ -95,10 +97,9 @@ class Instrumented:
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
     def _ends_callee(self, wrap: _Wrap, offset: int) -> bool:
-        if wrap.method not in ("at", "via") or not wrap.opening[1] < offset <= wrap.closing[1]:
+        if wrap.method not in ("at", "via") or not wrap.opening[1] < offset < wrap.closing[1]:
             return False
-        end = wrap.closing[0]  # without a transpiler's source map, V8 points behind the insertion
-        return _LAST_BRACKETS.fullmatch(self.text, min(offset, end), end) is not None
+        return _LAST_BRACKETS.fullmatch(self.text, offset, wrap.closing[0]) is not None
 
     def _author_text(self, span: Span) -> str:
         """Return the author's text in a span."""

@@ -2,7 +2,8 @@
 ms, and one call of one, with the goal of 1 ms. CPU is that of the whole process, which is more
 reliable than time on a busy machine.
 
-`uv run python bench/injection.py [rounds]`
+`uv run python bench/injection.py [rounds] [realm]`; with `realm`, in realms of a process that has
+run a program before, each text for the first time.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Entered, Injected, Left, Noted, Program, Returned
-from pml_executor.settings import ExecutorSettings
+from pml_executor.settings import ExecutorSettings, PoolMode
 
 CAPABILITIES = 10
 CALLS = 1_000
@@ -25,6 +26,7 @@ SETTLE_S = 0.03
 LINES = "".join(f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(18))
 BODY = f"interface Item {{ id: number; tags: string[] }}\n{LINES}return f1(args);"
 EMPTY = "return 1;"
+FIRST = "return 0;"
 LOOP = f"for (let i = 0; i < {CALLS}; i++) await capabilities.x_0({{ id: i }}); return 1;"
 INSIDE = (
     "const f = async (args) => JSON.parse(JSON.stringify(args)).id;"
@@ -53,6 +55,11 @@ async def run(
     of that process."""
     before = cpu()
     sandbox = await DenoSandbox.start(command)
+    if command.may_use_realms():
+        await sandbox.run(Program(code=FIRST, args={}, seed=os.urandom(16).hex(), now=0))
+        await sandbox.receive()
+        sandbox.finish()
+        assert await sandbox.renew(realm=True)
     await asyncio.sleep(SETTLE_S)
     program = Program(
         code=code, capabilities=capabilities, args={}, seed=os.urandom(16).hex(), now=0
@@ -75,9 +82,9 @@ def show(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> N
     print(f"{label:<54} p50 {statistics.median(times):7.3f}   p95 {p95:7.3f}   CPU p50 {used:8.3f}")
 
 
-async def main(rounds: int) -> None:
+async def main(rounds: int, mode: PoolMode) -> None:
     """Measure with and without, alternating; the difference is the cost."""
-    command = await sandbox_command(ExecutorSettings())
+    command = await sandbox_command(ExecutorSettings(executor_pool_mode=mode))
     ten = injected(CAPABILITIES)
     bare: list[tuple[float, float]] = []
     full, own, calls = bare[:], bare[:], bare[:]
@@ -95,4 +102,10 @@ async def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 30))
+    given = [word for word in sys.argv[1:] if word != "realm"]
+    asyncio.run(
+        main(
+            int(given[0]) if given else 30,
+            "per_scope_realm" if "realm" in sys.argv else "single_use",
+        )
+    )

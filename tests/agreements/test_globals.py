@@ -1,6 +1,7 @@
 """The analyzer's list of globals and the sandbox's globals are equal."""
 
 import asyncio
+import sys
 from typing import cast
 
 import pytest
@@ -10,6 +11,7 @@ from pml_analysis.names.origins import BOUND_ROOTS
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program, Returned
+from pml_executor.domain.realms import NOT_IN_REALMS
 from pml_executor.settings import ExecutorSettings
 
 pytestmark = pytest.mark.integration
@@ -20,13 +22,20 @@ OF_FUNCTIONS = {"arguments"}
 """Known names that are not global."""
 
 
-async def _seen_by_a_program() -> dict[str, list[str]]:
-    """The names that an unanalysed program sees."""
-    sandbox = await DenoSandbox.start(await sandbox_command(ExecutorSettings()))
+async def _seen_by_a_program(*, realm: bool = False) -> dict[str, list[str]]:
+    """The names that an unanalysed program sees, in a Worker or a realm."""
+    settings = ExecutorSettings(executor_pool_mode="per_scope_realm")
+    sandbox = await DenoSandbox.start(await sandbox_command(settings))
+    program = Program(code=NAMES, args={}, seed="0" * 32, now=0, past=0)
     try:
         async with asyncio.timeout(60):
-            await sandbox.run(Program(code=NAMES, args={}, seed="0" * 32, now=0, past=0))
+            await sandbox.run(program)
             returned = await sandbox.receive()
+            if realm:
+                sandbox.finish()
+                assert await sandbox.renew(realm=True)
+                await sandbox.run(program)
+                returned = await sandbox.receive()
     finally:
         await sandbox.close()
     assert isinstance(returned, Returned), returned
@@ -36,6 +45,14 @@ async def _seen_by_a_program() -> dict[str, list[str]]:
 async def test_every_global_of_the_sandbox_is_known_and_every_known_one_is_there() -> None:
     seen = await _seen_by_a_program()
     assert set(seen["global"]) - FORBIDDEN.keys() == GLOBALS - OF_FUNCTIONS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process has realms")
+async def test_a_realm_has_the_same_globals_but_those_that_keep_a_program_out_of_it() -> None:
+    worker, realm = await _seen_by_a_program(), await _seen_by_a_program(realm=True)
+    assert set(worker["global"]) - set(realm["global"]) == NOT_IN_REALMS
+    assert set(realm["global"]) <= set(worker["global"])
+    assert realm["bound"] == worker["bound"]
 
 
 async def test_no_forbidden_name_is_in_the_list_of_allowed_ones() -> None:

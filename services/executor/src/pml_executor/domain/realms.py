@@ -12,12 +12,16 @@ from urllib.parse import quote
 from pml_common.contracts.executor import RunWorkflow
 
 _MODULES = ("node:vm", "node:module")
-_NOT_IN_REALMS = re.compile(
-    r"\b(?:AbortController|AbortSignal|DOMException|Event|EventTarget|TextDecoder|TextEncoder|URL"
-    r"|URLSearchParams|atob|btoa|structuredClone|globalThis)\b"
+NOT_IN_REALMS = frozenset(
+    {
+        *("AbortController", "AbortSignal", "DOMException", "Event", "EventTarget"),
+        *("TextDecoder", "TextEncoder", "URL", "URLSearchParams", "atob", "btoa"),
+        "structuredClone",
+    }
 )
-"""The web APIs that a Worker leaves to a program and a realm does not have, and the object by which
-a program could reach them under a computed name."""
+"""The web APIs that a Worker leaves to a program and a realm does not have."""
+_NEEDS_WORKER = re.compile(rf"\b(?:{'|'.join(sorted(NOT_IN_REALMS))}|globalThis)\b")
+"""Their names, and that of the object by which a program could reach them by a computed name."""
 
 
 def suits_realm(command: RunWorkflow) -> bool:
@@ -27,7 +31,7 @@ def suits_realm(command: RunWorkflow) -> bool:
     if grant.approved_by is not None or grant.calls or grant.rest:
         return False
     texts = (command.instrumented, *(one.instrumented for one in command.injected))
-    return not any(map(_NOT_IN_REALMS.search, texts))
+    return not any(map(_NEEDS_WORKER.search, texts))
 
 
 @dataclass

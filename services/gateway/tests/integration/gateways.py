@@ -152,7 +152,7 @@ async def gateway_process(
                 servers = health.json()["mcp_servers"].values()
                 return health.status_code == 200 and set(servers) <= {"ready"}
 
-            await eventually(ready, within=30)
+            await eventually(ready)
         yield started
     finally:
         if started.returncode is None:

@@ -1,6 +1,7 @@
 """Queries over sockets and over NATS: which way each goes, and which are repeated."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.sockets import links, server
+from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import Kind, encode_envelope, encode_frame
 from pml_common.bus.sockets.queries import SocketQueries
 from pml_common.contracts import catalog
@@ -42,6 +44,23 @@ async def test_queries_go_over_nats_until_there_is_a_socket_and_again_without_it
     assert await gateway.request(catalog.LIST_TOOLS, QUESTION) == FAR
     await machine.queries("registry", "two").serve(catalog.LIST_TOOLS, near)
     await arrives(NEAR)
+
+
+async def test_sockets_are_looked_for_more_seldom_than_queries_are_sent(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "_FIRST_DELAY_S", 1000.0)
+    looks: list[Path] = []
+
+    def names(folder: SocketFolder) -> list[str]:
+        looks.append(folder.path)
+        return []
+
+    monkeypatch.setattr(SocketFolder, "names", names)
+    gateway = machine.queries("gateway")
+    for _ in range(100):
+        assert await gateway.request(catalog.LIST_TOOLS, QUESTION) == FAR
+    assert looks == [machine.folder.path]
 
 
 @pytest.mark.parametrize("sent", [b"", encode_frame(Kind.REPLY, 1, REQUEST)[:-1]])

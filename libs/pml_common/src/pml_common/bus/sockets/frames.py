@@ -1,9 +1,10 @@
 """The frames on a socket: a length, a kind, the id of a request, a payload. Pure."""
 
-import json
 from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple, cast
+
+from pydantic_core import from_json, to_json
 
 from pml_common.bus.codec import Envelope
 
@@ -83,7 +84,7 @@ class FrameReader:
 
 def encode_envelope(envelope: Envelope) -> bytes:
     """Return the payload of a request or a reply."""
-    head = json.dumps([envelope.subject, dict(envelope.headers)]).encode()
+    head = to_json((envelope.subject, envelope.headers))
     return _ENVELOPE_HEAD.pack(len(head)) + head + envelope.data
 
 
@@ -94,7 +95,7 @@ def decode_envelope(payload: bytes) -> Envelope:
     (length,) = _ENVELOPE_HEAD.unpack_from(payload)
     body = _ENVELOPE_HEAD.size + length
     try:
-        head: object = json.loads(payload[_ENVELOPE_HEAD.size : body])
+        head: object = from_json(payload[_ENVELOPE_HEAD.size : body])
     except ValueError as error:
         raise FrameError(f"an envelope whose head is no JSON: {error}") from error
     if body <= len(payload) and isinstance(head, list):

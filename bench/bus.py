@@ -1,4 +1,5 @@
-"""Cost of the bus over bare nats-py on a fresh server: p50 and p95 in milliseconds.
+"""Cost of the bus over bare nats-py on a fresh server, in milliseconds: p50, p95, and CPU of this
+process, which is both ends but not the server.
 
 `uv run python bench/bus.py [rounds]`
 """
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from uuid import uuid4
 
 from nats.aio.client import Client
@@ -48,9 +49,11 @@ async def report(label: str, rounds: int, measure: Measured) -> None:
     """Measure and print one line."""
     for _ in range(WARM_UP):
         await measure()
+    began = process_time()
     times = sorted([await measure() for _ in range(rounds)])
+    cpu = (process_time() - began) * 1e3 / rounds
     p95 = times[int(len(times) * 0.95)]
-    print(f"{label:<44} p50 {statistics.median(times):6.3f}   p95 {p95:6.3f}")
+    print(f"{label:<44} p50 {statistics.median(times):6.3f}   p95 {p95:6.3f}   CPU {cpu:6.3f}")
 
 
 async def raw_floors(url: str, rounds: int) -> None:
@@ -89,6 +92,27 @@ async def raw_floors(url: str, rounds: int) -> None:
     await report("raw: request", rounds, lambda: took(client.request("raw.q", body, timeout=5)))
     await client.close()
     await other.close()
+
+
+async def socket_figures(url: str, rounds: int, folder: Path) -> None:
+    """A query over a socket."""
+
+    async def connected(service: str) -> NatsBus:
+        identity, sockets = all_services_identity(), {"registry": folder}
+        return await NatsBus.connect(url, service=service, identity=identity, sockets=sockets)
+
+    sender, owner = await connected("gateway"), await connected("registry")
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=())
+
+    async def ask() -> None:
+        await sender.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+
+    await owner.serve(catalog.LIST_TOOLS, answer)
+    await report("bus: ask, over a socket", rounds, lambda: took(ask()))
+    await sender.drain()
+    await owner.drain()
 
 
 async def bus_figures(url: str, rounds: int) -> None:
@@ -145,6 +169,7 @@ async def main() -> None:
         try:
             await raw_floors(server.url, rounds)
             await bus_figures(server.url, rounds)
+            await socket_figures(server.url, rounds, Path(folder) / "sockets")
         finally:
             await process.kill()
 

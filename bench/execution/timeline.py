@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.connection import flush, subscribe
-from pml_common.bus.names import prefix_of, query_subject
+from pml_common.bus.names import prefix_of
 from pml_common.contracts import catalog
 
 _SETTLE_S = 0.1
@@ -23,8 +23,7 @@ _ENDED_BY = (
     ("analyze", prefix_of(catalog.EXECUTION_ANALYZED)),
     ("decide", prefix_of(catalog.RUN_WORKFLOW)),
     ("start", prefix_of(catalog.TRACE_RECORDED)),
-    ("run until the call", query_subject(catalog.CALL_TOOL)),
-    ("tool call and rest of run", prefix_of(catalog.RUN_FINISHED)),
+    ("run with its tool call", prefix_of(catalog.RUN_FINISHED)),
 )
 _LAST = "answer"
 

@@ -116,7 +116,10 @@ async def run_service(folder: Path) -> None:
     """Run an executor until SIGTERM."""
     settings = ExecutorSettings(executor_pool_size=1)
     bus = await CrashingBus.connect(
-        settings.nats_url, service="executor", identity=identity_of("executor", settings)
+        settings.nats_url,
+        service="executor",
+        identity=identity_of("executor", settings),
+        sockets=settings.sockets,
     )
     bus.crash_log = CrashLog(folder)
     await until_stopped(bus, serve(settings, bus))

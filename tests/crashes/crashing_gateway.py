@@ -55,7 +55,10 @@ async def run_service(folder: Path) -> None:
     """Run a gateway until SIGTERM."""
     settings = GatewaySettings()
     bus = await CrashingGatewayBus.connect(
-        settings.nats_url, service="gateway", identity=identity_of("gateway", settings)
+        settings.nats_url,
+        service="gateway",
+        identity=identity_of("gateway", settings),
+        sockets=settings.sockets,
     )
     bus.crash_log, bus.outcome = CrashLog(folder), Counter()
     await until_stopped(bus, serve(settings, bus))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import uvloop
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pml_common.bus.errors import TooFewServers
@@ -43,6 +43,10 @@ class ServiceSettings(BaseSettings):
     stream_storage: Storage = "file"
     signing_key: Path | None = Field(default=None, description="our private key, PEM")
     trusted_keys: Path | None = Field(default=None, description="all services' public keys, JSON")
+    gateway_sockets: Path | None = Field(
+        default=None,
+        description="Folder of the gateways' sockets on this machine; without it, NATS alone.",
+    )
     health_port: int = Field(default=0, ge=0, le=65535, description="0: no health server")
     log_level: str = "INFO"
     start_patience_s: float = 30.0
@@ -61,6 +65,16 @@ class ServiceSettings(BaseSettings):
     def streams(self) -> StreamSettings:
         """Settings of the streams; only `pml bus provision` changes existing ones."""
         return StreamSettings(self.stream_replicas, self.stream_storage)
+
+    @field_validator("gateway_sockets", mode="before")
+    @classmethod
+    def _empty_is_none(cls, folder: object) -> object:
+        return folder or None
+
+    @property
+    def sockets(self) -> dict[str, Path]:
+        """Folders of the services that queries reach over sockets."""
+        return {} if self.gateway_sockets is None else {"gateway": self.gateway_sockets}
 
     @property
     def metrics_endpoint(self) -> str | None:
@@ -175,6 +189,7 @@ async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
             service=name,
             identity=identity_of(name, settings),
             stream_settings=settings.streams,
+            sockets=settings.sockets,
             patience_s=settings.start_patience_s,
         )
     except TooFewServers as error:

@@ -23,8 +23,8 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(server="fs", name=name, description=description)
 
 
-async def test_a_query_is_served_by_its_owner(harness: BusHarness) -> None:
-    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
+async def test_a_query_is_served_by_its_owner(querying: BusHarness) -> None:
+    query_client, owner = await querying.connect("gateway"), await querying.connect("registry")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool(question.server or "all"),))
@@ -45,44 +45,44 @@ async def test_a_query_is_served_by_its_owner(harness: BusHarness) -> None:
     ],
 )
 async def test_an_owners_error_reaches_the_client(
-    harness: BusHarness, code: QueryErrorCode, message: str
+    querying: BusHarness, code: QueryErrorCode, message: str
 ) -> None:
-    bus = await harness.connect("registry")
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def refuse(question: ListTools) -> ToolCatalog:
         raise QueryFailed(code, message)
 
     await bus.serve(catalog.LIST_TOOLS, refuse)
     with pytest.raises(QueryFailed) as failed:
-        await bus.request(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == code
     assert failed.value.message == message
 
 
-async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def stumble(question: ListTools) -> ToolCatalog:
         raise ZeroDivisionError("oops")
 
     await bus.serve(catalog.LIST_TOOLS, stumble)
     with pytest.raises(QueryFailed, match="ZeroDivisionError: oops") as failed:
-        await bus.request(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"
 
 
-async def test_an_owner_without_replicas_is_unavailable_at_once(harness: BusHarness) -> None:
-    bus = await harness.connect("gateway")
+async def test_an_owner_without_replicas_is_unavailable_at_once(querying: BusHarness) -> None:
+    query_client = await querying.connect("gateway")
     async with asyncio.timeout(10):
         with pytest.raises(
             QueryFailed, match="registry list-tools: no replica is running"
         ) as failed:
-            await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=30)
+            await query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=30)
     assert failed.value.code == "unavailable"
 
 
-async def test_an_owner_that_does_not_reply_in_time_is_unavailable(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_an_owner_that_does_not_reply_in_time_is_unavailable(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def sleepy(question: ListTools) -> ToolCatalog:
         await asyncio.Event().wait()
@@ -92,7 +92,7 @@ async def test_an_owner_that_does_not_reply_in_time_is_unavailable(harness: BusH
     with pytest.raises(
         QueryFailed, match=r"registry list-tools: no answer within 0\.2 s"
     ) as failed:
-        await bus.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
     assert failed.value.code == "unavailable"
 
 
@@ -102,8 +102,8 @@ class WiderQuestion(Query):
     server: int
 
 
-async def test_a_query_that_breaks_the_contract_is_invalid(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_a_query_that_breaks_the_contract_is_invalid(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
@@ -111,12 +111,12 @@ async def test_a_query_that_breaks_the_contract_is_invalid(harness: BusHarness) 
     await bus.serve(catalog.LIST_TOOLS, answer)
     wider = QueryType("registry", "list-tools", WiderQuestion, ToolCatalog, clients=("gateway",))
     with pytest.raises(QueryFailed, match="not a ListTools") as failed:
-        await bus.request(wider, WiderQuestion(scope=SCOPE, server=7))
+        await query_client.request(wider, WiderQuestion(scope=SCOPE, server=7))
     assert failed.value.code == "invalid"
 
 
-async def test_a_reply_that_breaks_the_contract_is_an_internal_error(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_a_reply_that_breaks_the_contract_is_an_internal_error(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def answer(question: ListTools) -> ListTools:
         return question
@@ -125,12 +125,12 @@ async def test_a_reply_that_breaks_the_contract_is_an_internal_error(harness: Bu
         QueryType("registry", "list-tools", ListTools, ListTools, clients=("gateway",)), answer
     )
     with pytest.raises(QueryFailed, match="registry answered: not a ToolCatalog") as failed:
-        await bus.request(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert failed.value.code == "internal"
 
 
-async def test_a_slow_query_delays_no_other(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_a_slow_query_delays_no_other(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
     release = asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:
@@ -140,17 +140,17 @@ async def test_a_slow_query_delays_no_other(harness: BusHarness) -> None:
 
     await bus.serve(catalog.LIST_TOOLS, answer)
     slow = asyncio.create_task(
-        bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="slow"), timeout=100)
+        query_client.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server="slow"), timeout=100)
     )
     for _ in range(3):
-        await bus.request(catalog.LIST_TOOLS, QUESTION)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert not slow.done()
     release.set()
     assert await slow == ToolCatalog(tools=())
 
 
-async def test_replicas_share_the_queries(harness: BusHarness) -> None:
-    query_client = await harness.connect("gateway")
+async def test_replicas_share_the_queries(querying: BusHarness) -> None:
+    query_client = await querying.connect("gateway")
     answered = [0, 0]
     for index in range(2):
 
@@ -158,29 +158,29 @@ async def test_replicas_share_the_queries(harness: BusHarness) -> None:
             answered[index] += 1
             return ToolCatalog(tools=())
 
-        await (await harness.connect("registry")).serve(catalog.LIST_TOOLS, answer)
+        await (await querying.connect("registry")).serve(catalog.LIST_TOOLS, answer)
     for _ in range(40):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
     assert sum(answered) == 40
     assert all(answered)
 
 
-async def test_large_queries_and_replies_go_through(harness: BusHarness) -> None:
-    bus = await harness.connect("registry")
+async def test_large_queries_and_replies_go_through(querying: BusHarness) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def echo(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=(tool("echo", question.server or ""),))
 
     await bus.serve(catalog.LIST_TOOLS, echo)
     text = uuid4().hex * 50_000
-    reply = await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server=text))
+    reply = await query_client.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE, server=text))
     assert reply.tools[0].description == text
 
 
 async def test_a_drained_owner_replies_to_received_queries_only(
-    harness: BusHarness,
+    querying: BusHarness,
 ) -> None:
-    query_client, owner = await harness.connect("gateway"), await harness.connect("registry")
+    query_client, owner = await querying.connect("gateway"), await querying.connect("registry")
     begun, release = asyncio.Event(), asyncio.Event()
 
     async def answer(question: ListTools) -> ToolCatalog:

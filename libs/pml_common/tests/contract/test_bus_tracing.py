@@ -91,15 +91,15 @@ async def test_handling_and_its_messages_continue_the_senders_trace(
 
 
 async def test_serving_a_query_continues_the_clients_trace(
-    harness: BusHarness, spans: InMemorySpanExporter
+    querying: BusHarness, spans: InMemorySpanExporter
 ) -> None:
-    bus = await harness.connect("registry")
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
 
     async def answer(question: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=())
 
     await bus.serve(catalog.LIST_TOOLS, answer)
-    await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
+    await query_client.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE))
     await bus.drain()
     asked, served = named(spans, "ask list-tools"), named(spans, "serve list-tools")
     assert is_child(served, asked)

@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext
@@ -25,7 +25,12 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
+from pml_common.contracts.base import Contract, Query
+from pml_common.contracts.catalog import QueryType
 from pml_common.signing import TrustedKeys
+
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
 
 
 class BusHarness(Protocol):
@@ -153,6 +158,37 @@ class NatsBusHarness(BusHarness):
         client = Client()
         await client.connect(self._url)
         return client
+
+
+class _SocketBus(_KillableBus):
+    """Serves queries on its socket alone, so that each goes over the socket or fails."""
+
+    @override
+    async def serve(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+    ) -> None:
+        await self._sockets.serve(query_type, handler)
+
+    @override
+    async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        await self._sockets.look(query_type.owner)
+        return await super().request(query_type, query, timeout=timeout)
+
+
+class SocketBusHarness(NatsBusHarness):
+    """A real server, and sockets for the registry's queries."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        super().__init__(url)
+        self._sockets = {"registry": folder}
+
+    @override
+    async def connect(self, service: str) -> Bus:
+        bus = await _SocketBus.connect(
+            self._url, service=service, identity=all_services_identity(), sockets=self._sockets
+        )
+        self._buses.append(bus)
+        return bus
 
 
 def _signed(envelope: Envelope) -> Envelope:

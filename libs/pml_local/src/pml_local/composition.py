@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from pml_common.contracts.catalog import SERVICES
+from pml_common.contracts.catalog import QUERIES, SERVICES
 from pml_local.account import database_account
 from pml_local.approver import default_key_file, user_name, write_key
 from pml_local.environment import COMMON, own_variables, referenced_variables, select_variables
@@ -24,8 +24,15 @@ POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
 RUNS_VARIABLE = "PML_EXECUTOR_MAX_PROCESSES"
 IN_FLIGHT_VARIABLE = "PML_GATEWAY_MAX_IN_FLIGHT"
 DATA_VARIABLE = "PML_GATEWAY_DATA_FOLDERS"
+SOCKETS_VARIABLE = "PML_GATEWAY_SOCKETS"
 APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
 APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
+
+
+_ON_SOCKETS = {
+    GATEWAY,
+    *(client for query in QUERIES if query.owner == GATEWAY for client in query.clients),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Composition:
     postgres: PostgresServer
     services: Sequence[Service]
     keys: Path
+    sockets: str
+    """Folder of the gateway's socket; empty: queries go over NATS alone."""
     approver_key: Path
 
     @property
@@ -67,8 +76,13 @@ class Composition:
         return f"http://{LOOPBACK}:{gateway.port}"
 
     def credentials(self, service: str) -> dict[str, str]:
-        """A service's credentials on the bus: its NATS user and its keys."""
-        return {"PML_NATS_URL": self.nats.url_of(service), **key_variables(self.keys, service)}
+        """A service's access to the bus: its NATS user, its keys, and the folder of the gateway's
+        socket if it serves or requests the gateway's queries."""
+        return {
+            "PML_NATS_URL": self.nats.url_of(service),
+            **key_variables(self.keys, service),
+            **({SOCKETS_VARIABLE: self.sockets} if service in _ON_SOCKETS and self.sockets else {}),
+        }
 
 
 def compose(options: StackOptions, folder: DataFolder) -> Composition:
@@ -94,7 +108,8 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     }
     data = os.pathsep.join(str(each) for each in (folder.nats, postgres.data.parent))
     services: list[Service] = []
-    made = Composition(nats, postgres, services, folder.keys, approver_key)
+    sockets = users.get(SOCKETS_VARIABLE, str(folder.sockets))
+    made = Composition(nats, postgres, services, folder.keys, sockets, approver_key)
     for spec in options.services:
         gateway = {
             **_gateway_environment(options, folder, users),

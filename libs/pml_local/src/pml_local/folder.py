@@ -5,6 +5,7 @@
 <home>/stack.json    the running stack's state, for other commands (state.py); 0600
 <home>/secrets/      generated once, 0600
 <home>/keys/         the services' signing keys (keys.py); 0600
+<home>/sockets/      the gateway's socket for queries from this machine; 0700
 <home>/logs/         one log per part
 <home>/nats/         configuration and JetStream store
 <home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres has no access here
@@ -39,6 +40,7 @@ class DataFolder:
         self.home = home
         self.nats = home / "nats"
         self.keys = home / "keys"
+        self.sockets = home / "sockets"
         self.mcp_servers = home / "mcp.json"
         self.policy = home / "policy.json"
 

@@ -22,6 +22,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         "PML_GATEWAY_PORT",
         "PML_GATEWAY_POLICY_FILE",
         "PML_NATS_SYNC_INTERVAL",
+        "PML_GATEWAY_SOCKETS",
     ):
         monkeypatch.delenv(name, raising=False)
 
@@ -92,6 +93,19 @@ async def test_a_service_gets_only_the_variables_that_it_names(
     assert _told(told, "PML_EXECUTOR_POOL_SIZE") == {"executor"}
     assert _told(told, "PML_GATEWAY_PRINCIPAL") == {"gateway"}
     assert _told(told, "LC_ALL") == set(told)
+
+
+async def test_the_gateway_and_its_clients_know_the_folder_of_its_socket(tmp_path: Path) -> None:
+    variable = "PML_GATEWAY_SOCKETS"
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert _told(told, variable) == {"gateway", "executor"}
+    assert told["gateway"][variable] == told["executor"][variable] == str(tmp_path / "sockets")
+    elsewhere = StackOptions(tmp_path, env={variable: "/run/pml"})
+    told = await _environments(tmp_path, elsewhere)
+    assert {told[name][variable] for name in ("gateway", "executor")} == {"/run/pml"}
+    over_nats = await _environments(tmp_path, StackOptions(tmp_path, env={variable: ""}))
+    assert not over_nats["gateway"][variable]
+    assert "executor" not in _told(over_nats, variable)
 
 
 def _told(told: dict[str, dict[str, str]], variable: str) -> set[str]:

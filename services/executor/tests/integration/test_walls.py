@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from pml_common.bus.sockets.folder import SocketFolder
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_local.approver import write_key
 from services.executor.tests.support.sandboxes import (
@@ -26,7 +27,9 @@ pytestmark = [
 FILES = ["hosts", "secret", "home", "write", "environment"]
 NETWORK = ["connect", "listen", "datagram"]
 PROCESSES = ["run", "again", "signal"]
-EVERYTHING = FILES + NETWORK + PROCESSES
+SOCKET = ["socket"]
+"""The gateway's, through which tools are called."""
+EVERYTHING = FILES + NETWORK + PROCESSES + SOCKET
 
 
 @pytest.fixture
@@ -55,13 +58,16 @@ async def test_behind_walls_even_deno_with_every_permission_reaches_nothing(
     secret, written = tmp_path / "secret", tmp_path / "written"
     secret.write_text("of another", encoding="utf-8")
     command = await BUILDS[name](sandbox_config(runtime))
-    facts: list[object] = [listener, os.getpid(), str(secret), str(written)]
-    found = await attempted(command, runtime, facts)
+    with SocketFolder(tmp_path / "sockets").listen("gateway"):
+        socket = str(tmp_path / "sockets" / "gateway.sock")
+        facts: list[object] = [listener, os.getpid(), str(secret), str(written), socket]
+        found = await attempted(command, runtime, facts)
     said = cast("dict[str, str]", found["said"])
     assert list(said) == EVERYTHING
     done = {attempt for attempt, outcome in said.items() if outcome == "done"}
     assert done <= possible
-    assert name != "none" or done >= {"secret", "write", "connect", "run"}, "it does try"
+    tried = {"secret", "write", "connect", "run", "socket"}
+    assert name != "none" or done >= tried, "it does try"
     assert written.exists() == ("write" in possible)
 
 

@@ -36,7 +36,7 @@ BUILDS: dict[str, Build] = {
     "none": unwalled_command,
 }
 ATTEMPTS = """
-const [port, parent, secret, written] = JSON.parse(Deno.env.get("TZ"));
+const [port, parent, secret, written, socket] = JSON.parse(Deno.env.get("TZ"));
 const tries = {
   hosts: () => Deno.readTextFileSync("/etc/hosts"),
   secret: () => Deno.readTextFileSync(secret),
@@ -49,6 +49,7 @@ const tries = {
   run: () => new Deno.Command("/bin/true").outputSync(),
   again: () => new Deno.Command(Deno.execPath(), { args: ["--version"] }).outputSync(),
   signal: () => Deno.kill(parent, "SIGCONT"),
+  socket: async () => (await Deno.connect({ transport: "unix", path: socket })).close(),
 };
 const said = {};
 for (const [name, attempt] of Object.entries(tries)) {

@@ -1,12 +1,14 @@
 """Whole gateways on real NATS and Postgres, with fakes of the other services."""
 
+import asyncio
 import hashlib
 import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,12 +18,17 @@ from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.gateway import CallTool, ToolsListed
+from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from pml_local.ports import free_port
-from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.builders import SCOPE, analyzed, workflow
+from services.gateway.tests.support.calling import call, running
 from services.gateway.tests.support.fakes import FakeServices
 from services.gateway.tests.support.harness import APPROVER, APPROVER_KEY, Json, settings
 
@@ -122,3 +129,54 @@ def process_environment(
         "PML_GATEWAY_APPROVER_KEY_SHA256": hashlib.sha256(APPROVER_KEY.encode()).hexdigest(),
         **more,
     }
+
+
+@asynccontextmanager
+async def gateway_process(
+    environment: dict[str, str],
+) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """Start a gateway process and wait until it is ready; kill it at the end if it still runs."""
+    started = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "pml_gateway", env=environment
+    )
+    url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
+    try:
+        async with httpx2.AsyncClient(base_url=url) as http:
+
+            async def ready() -> bool:
+                assert started.returncode is None
+                try:
+                    health = await http.get("/healthz")
+                except httpx2.TransportError:
+                    return False
+                servers = health.json()["mcp_servers"].values()
+                return health.status_code == 200 and set(servers) <= {"ready"}
+
+            await eventually(ready)
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.wait()
+
+
+async def listed_tools(bus: NatsBus) -> dict[str, ToolDefinition]:
+    """Return the tools of the server `box`, by name, once a gateway has listed them."""
+    stated = [each.message for each in await bus.history(SCOPE, "box")]
+    lists = [each.tools for each in stated if isinstance(each, ToolsListed)]
+    return {tool.name: tool for tool in lists[-1]} if lists else {}
+
+
+async def stored_call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
+    """Store an approved run and build its call of a tool."""
+    new = workflow(at=datetime.now(UTC))
+    analysis = analyzed(new, "ask", (tool,))
+    shown: dict[str, Argument] = {name: LiteralArgument(value=args[name]) for name in args}
+    node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
+    structure = StaticStructure(nodes=(node,))
+    run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
+    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
+        store = PostgresWorkflowStore(pool)
+        await store.accept(new)
+        await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
+    return call(run, tool, args, node_id="n1")

@@ -1,12 +1,7 @@
 """Tool calls and workflows across gateway processes that are killed."""
 
 import asyncio
-import sys
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -19,73 +14,23 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
-from pml_common.contracts.gateway import CallTool, ToolOutcome, ToolsListed
-from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
-from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.domain.tool_calls.ledger import LOST
 from pml_local.ports import free_port
 from services.gateway.tests.integration.gateways import (
+    gateway_process,
+    listed_tools,
     peers,
     process_environment,
     servers_file,
+    stored_call,
 )
 from services.gateway.tests.integration.mcp.harness import ServerHarness
-from services.gateway.tests.support.builders import SCOPE, analyzed, workflow
-from services.gateway.tests.support.calling import call, running
 
 pytestmark = pytest.mark.integration
-
-
-@asynccontextmanager
-async def process(environment: dict[str, str]) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """Start a gateway process and wait until it is ready; kill it at the end if it still runs."""
-    started = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "pml_gateway", env=environment
-    )
-    url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
-    try:
-        async with httpx2.AsyncClient(base_url=url) as http:
-
-            async def ready() -> bool:
-                assert started.returncode is None
-                try:
-                    health = await http.get("/healthz")
-                except httpx2.TransportError:
-                    return False
-                servers = health.json()["mcp_servers"].values()
-                return health.status_code == 200 and set(servers) <= {"ready"}
-
-            await eventually(ready, within=30)
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-        await started.wait()
-
-
-async def _listed(bus: NatsBus) -> dict[str, ToolDefinition]:
-    stated = [each.message for each in await bus.history(SCOPE, "box")]
-    lists = [each.tools for each in stated if isinstance(each, ToolsListed)]
-    return {tool.name: tool for tool in lists[-1]} if lists else {}
-
-
-async def _call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
-    """Build a call of an approved run from the stored workflow."""
-    new = workflow(at=datetime.now(UTC))
-    analysis = analyzed(new, "ask", (tool,))
-    shown: dict[str, Argument] = {name: LiteralArgument(value=args[name]) for name in args}
-    node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
-    structure = StaticStructure(nodes=(node,))
-    run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
-    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
-        store = PostgresWorkflowStore(pool)
-        await store.accept(new)
-        await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
-    return call(run, tool, args, node_id="n1")
 
 
 async def _ask(bus: NatsBus, asked: CallTool) -> ToolOutcome:
@@ -107,18 +52,18 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     file = str(servers_file(tmp_path, servers))
     environment = process_environment(nats_url, postgres_dsn, port, tmp_path, PML_MCP_SERVERS=file)
     bus = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
-    async with process(environment) as first:
-        tools = await eventually(lambda: _listed(bus), within=30.0)
-        done = await _call(postgres_dsn, tools["count"], {"key": "once"})
+    async with gateway_process(environment) as first:
+        tools = await eventually(lambda: listed_tools(bus), within=30.0)
+        done = await stored_call(postgres_dsn, tools["count"], {"key": "once"})
         assert (await _ask(bus, done)).result == "counted"
-        lost = await _call(postgres_dsn, tools["slow"], {"seconds": 60})
+        lost = await stored_call(postgres_dsn, tools["slow"], {"seconds": 60})
         lost = lost.model_copy(update={"timeout_s": 60.0})
         asking = asyncio.create_task(_asked_again(bus, lost))
         await eventually(lambda: "slow began" in box.lines())
         first.kill()
         asking.cancel()
         await asyncio.wait({asking})
-    async with process(environment) as second:
+    async with gateway_process(environment) as second:
         assert (await _ask(bus, done)).result == "counted"
         assert await eventually(lambda: _asked_again(bus, lost), within=30.0) == LOST
         assert Counter(box.lines())["once"] == 1
@@ -134,14 +79,14 @@ async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_i
     environment = process_environment(nats_url, postgres_dsn, free_port(), tmp_path)
     url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
     async with peers(nats_url) as p, httpx2.AsyncClient(base_url=url, timeout=20) as http:
-        async with process(environment) as first:
+        async with gateway_process(environment) as first:
             body = {"code": "hang", "timeout": 0.1}
             answer = (await http.post("/api/execute", json=body)).json()
             assert answer["status"] == "running"
             first.kill()
             await first.wait()
         p.release.set()
-        async with process(environment):
+        async with gateway_process(environment):
 
             async def ended() -> bool:
                 found = await http.get(f"/api/workflows/{answer['workflowId']}")

@@ -104,9 +104,12 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-async def check_in(data: bytes, headers: dict[str, str], payloads: Payloads) -> bytes:
-    """Store a large body and put its reference into `headers`; returns the body to send."""
-    if len(data) <= INLINE_LIMIT:
+async def check_in(
+    data: bytes, headers: dict[str, str], payloads: Payloads, inline_limit: int = INLINE_LIMIT
+) -> bytes:
+    """Store a body of more than `inline_limit` bytes and put its reference into `headers`; returns
+    the body to send."""
+    if len(data) <= inline_limit:
         return data
     key = _digest(data)
     await payloads.put(key, data)

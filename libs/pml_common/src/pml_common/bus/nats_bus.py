@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Self, TypeVar
 from uuid import uuid4
 
@@ -38,6 +39,7 @@ from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, S
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.query import NatsQueryClient, QueryServer
 from pml_common.bus.server_clock import ServerClock, read_clock
+from pml_common.bus.sockets.queries import SocketQueries
 from pml_common.bus.stream_check import StreamCheck
 from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.base import Contract, Message, Query
@@ -65,6 +67,7 @@ class NatsBus(Bus):
         instance: str,
         identity: Identity,
         stream_settings: StreamSettings = streams.DEFAULTS,
+        sockets: Mapping[str, Path] | None = None,
     ) -> None:
         self._client = client
         self._service = service
@@ -76,7 +79,13 @@ class NatsBus(Bus):
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
         self._journal = NatsJournal(client, self._receiver)
-        self._query_client = NatsQueryClient(client, self._receiver)
+        self._sockets = SocketQueries(
+            sockets or {},
+            service=service,
+            instance=instance,
+            receiver=self._receiver,
+            over_nats=NatsQueryClient(client, self._receiver),
+        )
         self._queries = QueryServer(client, self._receiver, service, instance)
         self._loops: list[PullLoop] = []
         self._subscriptions: list[Subscription] = []
@@ -94,10 +103,12 @@ class NatsBus(Bus):
         identity: Identity,
         instance: str | None = None,
         stream_settings: StreamSettings = streams.DEFAULTS,
+        sockets: Mapping[str, Path] | None = None,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
         """Connect and ensure that the streams and our consumers exist. `identity` signs what is
         published and verifies what is read; missing streams are created with `stream_settings`;
+        `sockets` are the folders of services that queries reach over sockets (ADR 0008);
         `patience_s` bounds the wait for a server, or for a cluster to elect its leader. Raises
         BusUnavailable, TooFewServers."""
         instance = instance or uuid4().hex[:8]
@@ -117,6 +128,7 @@ class NatsBus(Bus):
             instance=instance,
             identity=identity,
             stream_settings=stream_settings,
+            sockets=sockets,
         )
         try:
             await bus.ensure_until(give_up)
@@ -157,7 +169,7 @@ class NatsBus(Bus):
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        return await self._query_client.request(query_type, query, timeout=timeout)
+        return await self._sockets.request(query_type, query, timeout=timeout)
 
     @override
     async def history(
@@ -237,6 +249,7 @@ class NatsBus(Bus):
     ) -> None:
         with server_errors(self._client, f"serve {query_type.name}"):
             await self._queries.serve(query_type, handler)
+        await self._sockets.serve(query_type, handler)
 
     @override
     async def listen(
@@ -291,9 +304,11 @@ class NatsBus(Bus):
             self._clock_task.cancel()
         await asyncio.gather(
             self._queries.stop(timeout),
+            self._sockets.stop(timeout),
             *(loop.stop(timeout) for loop in self._loops),
             *(connection.drain(subscription, timeout) for subscription in self._subscriptions),
         )
+        await self._sockets.close()
         for queue in self._followers:
             queue.close()
         if self._client.is_connected:

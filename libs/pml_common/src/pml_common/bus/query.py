@@ -55,6 +55,34 @@ def failure_headers(failure: QueryFailed) -> dict[str, str]:
     }
 
 
+def raise_failure(reply: Envelope) -> None:
+    """Raise QueryFailed if a reply is an error."""
+    if ERROR_CODE_HEADER in reply.headers:
+        code = _CODES.get(reply.headers.get(OUR_CODE_HEADER, ""), "internal")
+        raise QueryFailed(code, reply.data.decode() or reply.headers.get(ERROR_HEADER, ""))
+
+
+async def reply_to(
+    receiver: Receiver,
+    query_type: QueryType[Q, R],
+    handler: Callable[[Q], Awaitable[R]],
+    request: Envelope,
+    inline_limit: int = codec.INLINE_LIMIT,
+) -> Envelope:
+    """Handle a request and build the reply, or the error to reply with; a body of more than
+    `inline_limit` bytes goes to the payload store."""
+    headers: dict[str, str] = {}
+    try:
+        data = await receiver.answer(query_type, handler, request)
+        data = await codec.check_in(data, headers, receiver.payloads, inline_limit)
+    except QueryFailed as failure:
+        headers, data = failure_headers(failure), failure.message.encode()
+    except BusError as error:
+        failure = no_reply(query_type, str(error))
+        headers, data = failure_headers(failure), failure.message.encode()
+    return Envelope("", data, headers)
+
+
 class NatsQueryClient(QueryClient):
     """Sends queries."""
 
@@ -85,13 +113,9 @@ class NatsQueryClient(QueryClient):
         reply = await self._client.request(
             names.query_subject(query_type), data, timeout=timeout, headers=headers
         )
-        answer = reply.headers or {}
-        if ERROR_CODE_HEADER in answer:
-            code = _CODES.get(answer.get(OUR_CODE_HEADER, ""), "internal")
-            raise QueryFailed(code, reply.data.decode() or answer.get(ERROR_HEADER, ""))
-        return await self._receiver.open_reply(
-            query_type, Envelope(reply.subject, reply.data, answer)
-        )
+        answer = Envelope(reply.subject, reply.data, reply.headers or {})
+        raise_failure(answer)
+        return await self._receiver.open_reply(query_type, answer)
 
 
 class QueryServer:
@@ -136,17 +160,9 @@ class QueryServer:
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]], request: Request
     ) -> None:
         envelope = Envelope(request.subject, request.data, request.headers or {})
-        headers: dict[str, str] = {}
+        reply = await reply_to(self._receiver, query_type, handler, envelope)
         try:
-            data = await self._receiver.answer(query_type, handler, envelope)
-            data = await codec.check_in(data, headers, self._receiver.payloads)
-        except QueryFailed as failure:
-            headers, data = failure_headers(failure), failure.message.encode()
-        except BusError as error:
-            failure = no_reply(query_type, str(error))
-            headers, data = failure_headers(failure), failure.message.encode()
-        try:
-            await request.respond(data, headers or None)
+            await request.respond(reply.data, dict(reply.headers) or None)
         except NatsError as error:
             log.warning("%s: the reply was lost: %s", query_type.name, error)
 

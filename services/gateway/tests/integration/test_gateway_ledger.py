@@ -83,7 +83,7 @@ async def _call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
     run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         store = PostgresWorkflowStore(pool)
-        await store.accept(new)
+        await store.accept(new, (new.requested,))
         await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
     return call(run, tool, args, node_id="n1")
 

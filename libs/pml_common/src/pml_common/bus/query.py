@@ -61,7 +61,6 @@ class NatsQueryClient(QueryClient):
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
         self._receiver = receiver
-        self._payloads = receiver.payloads
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -81,16 +80,16 @@ class NatsQueryClient(QueryClient):
     ) -> R:
         if not self._client.is_connected:
             raise no_reply(query_type, "not connected to NATS")
-        data = await codec.check_in(codec.encode(query), headers, self._payloads)
+        asked = await codec.seal_query(query_type, query, headers, self._receiver.payloads)
         reply = await self._client.request(
-            names.query_subject(query_type), data, timeout=timeout, headers=headers
+            asked.subject, asked.data, timeout=timeout, headers=headers
         )
         answer = reply.headers or {}
         if ERROR_CODE_HEADER in answer:
             code = _CODES.get(answer.get(OUR_CODE_HEADER, ""), "internal")
             raise QueryFailed(code, reply.data.decode() or answer.get(ERROR_HEADER, ""))
         return await self._receiver.open_reply(
-            query_type, Envelope(reply.subject, reply.data, answer)
+            query_type, asked, Envelope(reply.subject, reply.data, answer)
         )
 
 
@@ -138,8 +137,7 @@ class QueryServer:
         envelope = Envelope(request.subject, request.data, request.headers or {})
         headers: dict[str, str] = {}
         try:
-            data = await self._receiver.answer(query_type, handler, envelope)
-            data = await codec.check_in(data, headers, self._receiver.payloads)
+            data = await self._receiver.answer(query_type, handler, envelope, headers)
         except QueryFailed as failure:
             headers, data = failure_headers(failure), failure.message.encode()
         except BusError as error:

@@ -19,9 +19,7 @@ _SETTLE_S = 0.1
 """Pause between workflows, so that each finds warm sandboxes and an idle stack."""
 
 _ENDED_BY = (
-    ("accept", prefix_of(catalog.EXECUTION_REQUESTED)),
-    ("analyze", prefix_of(catalog.EXECUTION_ANALYZED)),
-    ("decide", prefix_of(catalog.RUN_WORKFLOW)),
+    ("decide and accept", prefix_of(catalog.RUN_WORKFLOW)),
     ("start", prefix_of(catalog.TRACE_RECORDED)),
     ("run with its tool call", prefix_of(catalog.RUN_FINISHED)),
 )

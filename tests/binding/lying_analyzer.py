@@ -4,26 +4,28 @@
 `python -m tests.binding.lying_analyzer`
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
 from pml_common.bus.port import Bus, Handler
-from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.analyzer import ExecutionAnalyzed, ProgramAnalysis
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, QueryType
 from pml_common.health import Checks
 from pml_common.service import run_service
 from tests.binding.lies import LIES, Lie
 
 M = TypeVar("M", bound=Message)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
 PREFIX = "lie:"
 
 
 class LyingBus:
-    """A bus whose handlers publish false analyses."""
+    """A bus whose handlers publish, and reply, false analyses."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -40,6 +42,23 @@ class LyingBus:
             return [_told(fact) for fact in await handler(message)]
 
         await self._bus.consume(consumer, lying)
+
+    async def serve(
+        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+    ) -> None:
+        """Serve with changed replies of the handler."""
+
+        async def lying(query: Q) -> R:
+            reply = await handler(query)
+            if isinstance(reply, ProgramAnalysis) and reply.analyzed is not None:
+                return reply.model_copy(update={"analyzed": _told(reply.analyzed)})
+            return reply
+
+        await self._bus.serve(query_type, lying)
+
+    async def publish(self, message: Message) -> int:
+        """Publish a changed message."""
+        return await self._bus.publish(_told(message))
 
 
 def _told(fact: Message) -> Message:

@@ -1,16 +1,22 @@
 """Guarantees of queries."""
 
 import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
 from libs.pml_common.tests.support.harness import BusHarness
-from pml_common.bus import names
-from pml_common.bus.errors import QueryErrorCode, QueryFailed
+from pml_common.bus import codec, names
+from pml_common.bus.codec import Envelope
+from pml_common.bus.errors import QueryErrorCode, QueryFailed, Rejected
+from pml_common.bus.identity import all_services_identity
 from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import AnalyzeProgram, ProgramAnalysis
 from pml_common.contracts.base import Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
@@ -202,3 +208,59 @@ async def test_a_drained_owner_replies_to_received_queries_only(
 
 def test_a_querys_subject_names_its_owner() -> None:
     assert names.query_subject(catalog.LIST_TOOLS) == "pml.qry.registry.list-tools.v1"
+
+
+def analysis_request() -> AnalyzeProgram:
+    requested = ExecutionRequested(
+        scope=SCOPE,
+        event_id=uuid4(),
+        workflow_id=uuid4(),
+        principal="mira",
+        code="return 1;",
+        requested_at=datetime(2026, 11, 22, tzinfo=UTC),
+    )
+    return AnalyzeProgram(scope=SCOPE, requested=requested)
+
+
+async def _no_analysis(query: AnalyzeProgram) -> ProgramAnalysis:
+    return ProgramAnalysis()
+
+
+async def test_a_signed_reply_is_believed(harness: BusHarness) -> None:
+    gateway, owner = await harness.connect("gateway"), await harness.connect("analyzer")
+    await owner.serve(catalog.ANALYZE, _no_analysis)
+    assert await gateway.request(catalog.ANALYZE, analysis_request()) == ProgramAnalysis()
+
+
+async def test_a_reply_that_its_owner_must_sign_and_did_not_is_an_error(
+    harness: BusHarness,
+) -> None:
+    gateway, owner = await harness.connect("gateway"), await harness.connect("analyzer")
+    await owner.serve(replace(catalog.ANALYZE, signed=False), _no_analysis)
+    with pytest.raises(QueryFailed, match="not believed: it has no signature") as failed:
+        await gateway.request(catalog.ANALYZE, analysis_request())
+    assert failed.value.code == "internal"
+
+
+@pytest.mark.parametrize("other", ["nonce", "query", "reply", "service"])
+def test_the_signature_of_another_reply_is_not_believed(other: str) -> None:
+    identity = all_services_identity()
+    query = Envelope(names.query_subject(catalog.ANALYZE), b"query", {codec.NONCE: "1"})
+    reply, headers = b"reply", dict[str, str]()
+    signed_by = (
+        replace(catalog.ANALYZE, owner="executor") if other == "service" else catalog.ANALYZE
+    )
+    codec.sign_reply(signed_by, query, reply, headers, identity)
+    match other:
+        case "nonce":
+            query = replace(query, headers={codec.NONCE: "2"})
+        case "query":
+            query = replace(query, data=b"another query")
+        case "reply":
+            reply = b"another reply"
+        case _:
+            pass
+    with pytest.raises(Rejected, match="not believed"):
+        codec.require_reply_signature(
+            catalog.ANALYZE, query, Envelope("", reply, headers), identity
+        )

@@ -13,6 +13,7 @@ from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
+from pml_analyzer.entrypoints.bus.on_analyze_program import on_analyze_program
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.entrypoints.bus.on_registry_changes import (
     on_capability_changed,
@@ -49,17 +50,18 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         deno_compiler(settings.analyzer_deno, shares) as compiler,
         _type_check(settings) as (types, checks),
     ):
-        await bus.consume(
-            catalog.ANALYZER_ON_EXECUTION_REQUESTED,
-            partial(
-                on_execution_requested,
-                catalog=tools,
-                capabilities=capabilities,
-                limits=Limits(source_bytes=settings.analyzer_source_limit),
-                analyses=AnalysisCache(engine),
-                compiles=CompileCheck(compiler),
-                types=types,
-            ),
+        analyze_request = partial(
+            on_execution_requested,
+            catalog=tools,
+            capabilities=capabilities,
+            limits=Limits(source_bytes=settings.analyzer_source_limit),
+            analyses=AnalysisCache(engine),
+            compiles=CompileCheck(compiler),
+            types=types,
+        )
+        await bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, analyze_request)
+        await bus.serve(
+            catalog.ANALYZE, partial(on_analyze_program, analyze=analyze_request, bus=bus)
         )
         yield {"analysis": engine.health, "compiler": compiler.health, **checks}
 

@@ -7,9 +7,17 @@ from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
-from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.contracts.analyzer import (
+    AnalysisRejected,
+    AnalyzeProgram,
+    ExecutionAnalyzed,
+    ProgramAnalysis,
+)
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import EXECUTION_ANALYZED
+from pml_common.contracts.catalog import ANALYZE, EXECUTION_ANALYZED
+from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import CapabilityChanged, CatalogChanged
 from pml_common.health import Checks
 from services.analyzer.tests.conftest import Registry
@@ -41,6 +49,34 @@ async def test_a_request_is_answered(world: BusHarness, registry: Registry) -> N
         (event,) = await _answers(world, requested(SOURCES_EXAMPLE))
     assert isinstance(event, ExecutionAnalyzed)
     assert event.decision.verdict == "ask"
+
+
+async def _analysis(gateway: Bus, request: ExecutionRequested) -> ProgramAnalysis:
+    """Query the analyzer until it answers: time on the in-memory bus passes at once."""
+
+    async def asked() -> ProgramAnalysis | None:
+        try:
+            return await gateway.request(ANALYZE, AnalyzeProgram(scope=SCOPE, requested=request))
+        except QueryFailed:
+            return None
+
+    return await eventually(asked)
+
+
+async def test_a_program_is_analysed_before_its_request_is_stored(
+    world: BusHarness, registry: Registry
+) -> None:
+    registry.known = {str(SCOPE): TOOLS}
+    request = requested(SOURCES_EXAMPLE)
+    async with await _analyzer(world):
+        gateway = await world.connect("gateway")
+        reply = await _analysis(gateway, request)
+        [published] = await gateway.history(SCOPE, request.entity, of=EXECUTION_ANALYZED)
+        refused = await _analysis(gateway, requested("const = 1;"))
+    assert reply.analyzed == published.message
+    assert reply.rejected is None
+    assert refused.analyzed is None
+    assert refused.rejected is not None
 
 
 async def test_a_rejection_is_answered_too(world: BusHarness, registry: Registry) -> None:

@@ -101,13 +101,12 @@ async def register_handlers(parts: Parts) -> None:
     await bus.listen(catalog.RUN_FINISHED, calls.on_run_finished, wants=calls.is_calling)
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
+    deciding = {"workflows": parts.workflows, "rulings": parts.rulings}
     await bus.consume(
-        catalog.GATEWAY_ON_EXECUTION_ANALYZED,
-        partial(on_execution_analyzed, **step, **judging, query_client=bus),
+        catalog.GATEWAY_ON_EXECUTION_ANALYZED, partial(on_execution_analyzed, **deciding)
     )
     await bus.consume(
-        catalog.GATEWAY_ON_ANALYSIS_REJECTED,
-        partial(on_analysis_rejected, **step, tools=parts.tools),
+        catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **deciding)
     )
     await bus.consume(
         catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)

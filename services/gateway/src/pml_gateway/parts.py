@@ -11,6 +11,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.health import Checks, Readiness
 from pml_common.service import clock_check
 from pml_common.signing import SigningKey
+from pml_gateway.adapters.bus.analyses import BusAnalyses
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.bus.results import BusResults
@@ -27,6 +28,8 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
+from pml_gateway.application.first_step import FirstStep
+from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
@@ -54,6 +57,7 @@ class Parts:
     policies: PolicyFile
     admission: Admission
     workflows: WorkflowService
+    rulings: Rulings
     programs: ProgramExecution
     use_cases: UseCases
     readiness: Readiness = field(default_factory=Readiness)
@@ -79,7 +83,10 @@ def assemble(
     terms, rules, now = settings.terms, settings.rules(key), bus.now
     workflows = WorkflowService(stores.workflows, relay, notifier, runs, names, terms, rules)
     ready = partial(_require_ready, watch, room)
-    programs = ProgramExecution(workflows, admission, policies.of, terms, rules, now, ready)
+    rulings = Rulings(tools, policies.of, bus, now)
+    analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)
+    first = FirstStep(workflows, analyses, rulings)
+    programs = ProgramExecution(workflows, first, admission, policies.of, terms, rules, now, ready)
     return Parts(
         settings=settings,
         bus=bus,
@@ -95,6 +102,7 @@ def assemble(
         policies=policies,
         admission=admission,
         workflows=workflows,
+        rulings=rulings,
         programs=programs,
         use_cases=_use_cases(settings, bus, stores, tools, policies.of, workflows, programs),
     )

@@ -12,8 +12,9 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
-from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -170,12 +171,24 @@ class Taken:
     workflow: Workflow | None
 
 
+class Analyses(Protocol):
+    """Analyses programs before their requests are stored."""
+
+    async def of(
+        self, requested: ExecutionRequested
+    ) -> ExecutionAnalyzed | AnalysisRejected | None:
+        """Return the analysis of exactly this request's program; None where the analyzer gives
+        none in time."""
+        ...
+
+
 class WorkflowStore(Protocol):
     """Stores workflows and their approvals. Every method may raise StorageUnavailable."""
 
-    async def accept(self, workflow: Workflow) -> Workflow | None:
-        """Store a new workflow, and its request in the outbox, and return None; where its key is
-        taken, store nothing and return the workflow that has it."""
+    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
+        """Store a new workflow as it is after its first step, and that step's messages in the
+        outbox, and return None; where its key is taken, store nothing and return the workflow that
+        has it."""
         ...
 
     async def step_once(

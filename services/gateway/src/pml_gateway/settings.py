@@ -89,6 +89,11 @@ class GatewaySettings(StorageSettings):
         ge=0,
         description="Time to wait for an absent service to answer queries again.",
     )
+    gateway_analysis_max_age_s: float = Field(
+        default=300.0,
+        ge=0,
+        description="Time for which the analysis of a program is used again; 0: never.",
+    )
     gateway_sweep_every_s: float = Field(default=1.0, gt=0)
     gateway_data_folders: Annotated[tuple[Path, ...], NoDecode] = Field(
         default=(),

@@ -22,7 +22,7 @@ KEY = ResultKey(SCOPE, ids.capability_id(SCOPE, CODE_HASH), 1, "ab" * 32)
 async def stored(workflows: WorkflowStore, key: ResultKey = KEY) -> CachedResult:
     """Return the cached result of a workflow that exists."""
     new = workflow(scope=key.scope)
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     return CachedResult(new.workflow_id, later(60))
 
 

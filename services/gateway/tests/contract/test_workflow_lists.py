@@ -32,7 +32,7 @@ async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStor
     error = WorkflowError(kind="tool_error", message=NASTY)
     kept = [workflow(ExecuteRequest(code=NASTY, intent=NASTY), at=later(n)) for n in range(5)]
     for one in (*kept, workflow(scope=ELSEWHERE)):
-        await workflows.accept(one)
+        await workflows.accept(one, (one.requested,))
     for workflow_event in (
         Analyzed(analyzed(kept[1]), AT),
         RunEnded(finished(kept[1], error=error), AT),
@@ -50,7 +50,8 @@ async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore
     late, _ = await waiting(workflows, at=later(10))
     soon, approval = await waiting(workflows)
     await waiting(workflows, scope=ELSEWHERE)
-    await workflows.accept(workflow())
+    new = workflow()
+    await workflows.accept(new, (new.requested,))
     assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([soon, late], 2)
     assert await workflows.waiting(SCOPE, 1, 1) == approvals_of([late], 2)
     no = Decided(approval.approval_id, "denied", "mira", later(5))
@@ -61,7 +62,7 @@ async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore
 async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:
     here, there = workflow(), workflow(scope=ELSEWHERE, at=later(1))
     for one in (here, there, workflow(at=later(100))):
-        await workflows.accept(one)
+        await workflows.accept(one, (one.requested,))
     assert await workflows.due(later(59), 10) == []
     due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
     assert await workflows.due(later(61), 10) == due

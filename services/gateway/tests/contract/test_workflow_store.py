@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from pml_common.contracts.base import Message
+from pml_common.contracts.decision import Verdict
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -43,8 +44,29 @@ def workflows(stores: Stores) -> WorkflowStore:
 async def test_what_was_accepted_is_found_as_it_was(workflows: WorkflowStore) -> None:
     request = ExecuteRequest(code=NASTY, intent=NASTY, args={NASTY: [NASTY, 1e300, None]})
     new = workflow(request, key="k", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01")
-    assert await workflows.accept(new) is None
+    assert await workflows.accept(new, (new.requested,)) is None
     assert await workflows.get(SCOPE, new.workflow_id) == new
+
+
+@pytest.mark.parametrize("verdict", ["allow", "ask", "deny"])
+async def test_a_workflow_is_accepted_with_its_first_step(
+    workflows: WorkflowStore, stores: Stores, verdict: Verdict
+) -> None:
+    new = workflow(key="k", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01")
+    after, effects = advance(new, Analyzed(analyzed(new, verdict), AT), RULES)
+    assert await workflows.accept(after, effects) is None
+    assert await workflows.get(SCOPE, new.workflow_id) == after
+    claimed = await stores.outbox.claim(10)
+    assert [each.message for each in claimed] == list(effects)
+    assert {each.traceparent for each in claimed} == {new.traceparent}
+    assert await workflows.accept(replace(after), effects) == after
+    waiting = await workflows.waiting(SCOPE, 10, 0)
+    assert waiting.total == (verdict == "ask")
+    if verdict == "allow":
+        run = finished(after, result=1)
+        taken = await take(workflows, after, RunEnded(run, later(1)))
+        assert taken.workflow is not None
+        assert taken.workflow.state == "succeeded"
 
 
 async def test_a_key_used_again_keeps_nothing_and_tells_what_it_stands_for(
@@ -52,27 +74,28 @@ async def test_a_key_used_again_keeps_nothing_and_tells_what_it_stands_for(
 ) -> None:
     first = workflow(key="k")
     again = replace(workflow(ExecuteRequest(code="return 2;"), key="k"), timeout_s=1)
-    assert await workflows.accept(first) is None
-    assert await workflows.accept(again) == first
+    assert await workflows.accept(first, (first.requested,)) is None
+    assert await workflows.accept(again, (again.requested,)) == first
     assert [each.message for each in await stores.outbox.claim(10)] == [first.requested]
 
 
 async def test_of_equal_keys_at_once_one_is_accepted(workflows: WorkflowStore) -> None:
-    known = await asyncio.gather(*(workflows.accept(workflow(key="k")) for _ in range(8)))
+    same = [workflow(key="k") for _ in range(8)]
+    known = await asyncio.gather(*(workflows.accept(one, (one.requested,)) for one in same))
     assert sum(each is None for each in known) == 1
 
 
 async def test_equal_keys_in_two_scopes_are_two_workflows(workflows: WorkflowStore) -> None:
     here, there = workflow(key="k"), workflow(key="k", scope=ELSEWHERE)
-    assert await workflows.accept(here) is None
-    assert await workflows.accept(there) is None
+    assert await workflows.accept(here, (here.requested,)) is None
+    assert await workflows.accept(there, (there.requested,)) is None
     assert await workflows.get(ELSEWHERE, here.workflow_id) is None
     assert await workflows.get(ELSEWHERE, there.workflow_id) == there
 
 
 async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowStore) -> None:
     now = workflow()
-    await workflows.accept(now)
+    await workflows.accept(now, (now.requested,))
     await take(workflows, now, Analyzed(by_name(now), AT))
     for n in range(2):
         found = await workflows.get(SCOPE, now.workflow_id)
@@ -98,7 +121,7 @@ async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowSto
 
 async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStore) -> None:
     now = workflow()
-    await workflows.accept(now)
+    await workflows.accept(now, (now.requested,))
     run = finished(now, result=NASTY, calls=[made(result={NASTY: NASTY})])
     for workflow_event in (Analyzed(analyzed(now), AT), RunEnded(run, later(1))):
         now, _ = advance(now, workflow_event, RULES)
@@ -109,7 +132,7 @@ async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStor
 
 async def test_why_a_workflow_failed_without_a_run_is_kept(workflows: WorkflowStore) -> None:
     new = workflow()
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     workflow_event = NotAnalyzed(rejected(new), AT)
     await take(workflows, new, workflow_event)
     assert await workflows.get(SCOPE, new.workflow_id) == advance(new, workflow_event, RULES)[0]
@@ -191,7 +214,7 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
     workflows: WorkflowStore,
 ) -> None:
     new = workflow()
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     cause, workflow_event = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
     first = await take(workflows, new, workflow_event, cause)
     assert first.effects
@@ -204,7 +227,7 @@ async def test_a_message_handled_again_states_the_same_facts_and_takes_no_step(
 
 async def test_a_message_handled_by_many_at_once_takes_one_step(workflows: WorkflowStore) -> None:
     new = workflow()
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     cause, workflow_event = cause_of(new), Analyzed(analyzed(new, "ask"), AT)
     taken = await asyncio.gather(*(take(workflows, new, workflow_event, cause) for _ in range(6)))
     assert len({message.message_id for each in taken for message in each.effects}) == 1
@@ -215,7 +238,7 @@ async def test_of_different_messages_at_once_each_sees_what_the_other_did(
     workflows: WorkflowStore,
 ) -> None:
     new = workflow()
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     workflow_events = [Analyzed(analyzed(new), AT), NotAnalyzed(rejected(new), AT)] * 3
     taken = await asyncio.gather(*(take(workflows, new, each) for each in workflow_events))
     assert sum(bool(each.effects) for each in taken) == 1
@@ -225,7 +248,7 @@ async def test_a_step_that_raises_leaves_no_memory_of_its_message(
     workflows: WorkflowStore,
 ) -> None:
     new = workflow()
-    await workflows.accept(new)
+    await workflows.accept(new, (new.requested,))
     cause = cause_of(new)
 
     def fail(before: Workflow) -> Step:

@@ -177,6 +177,6 @@ async def stored_call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallT
     run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         store = PostgresWorkflowStore(pool)
-        await store.accept(new)
+        await store.accept(new, (new.requested,))
         await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
     return call(run, tool, args, node_id="n1")

@@ -37,7 +37,7 @@ async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbou
     async with connection(pool) as session:
         for name, content in UNREADABLE.items():
             await session.execute(PUT, name, content)
-    await PostgresWorkflowStore(pool, head_start=timedelta(0)).accept(new)
+    await PostgresWorkflowStore(pool, head_start=timedelta(0)).accept(new, (new.requested,))
 
     with caplog.at_level(logging.ERROR):
         await OutboxRelay(outbox, bus).sweep()

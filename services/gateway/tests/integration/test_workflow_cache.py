@@ -42,7 +42,7 @@ async def test_a_step_that_another_replica_took_is_not_taken_on_our_copy(
     replicas: Replicas,
 ) -> None:
     new = workflow()
-    await replicas.ours.accept(new)
+    await replicas.ours.accept(new, (new.requested,))
     failed = await take(replicas.theirs, new, NotAnalyzed(rejected(new), AT))
     late = await take(replicas.ours, new, Analyzed(analyzed(new), AT))
     assert late.effects == ()
@@ -55,7 +55,7 @@ async def test_a_message_that_another_replica_handled_states_its_facts_again(
 ) -> None:
     new = workflow()
     cause = cause_of(new)
-    await replicas.ours.accept(new)
+    await replicas.ours.accept(new, (new.requested,))
     first = await take(replicas.theirs, new, Analyzed(analyzed(new), AT), cause)
     again = await take(replicas.ours, new, Analyzed(analyzed(new), AT), cause)
     assert first.effects
@@ -66,7 +66,7 @@ async def test_a_message_that_another_replica_handled_states_its_facts_again(
 @pytest.mark.integration
 async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) -> None:
     new = workflow()
-    await replicas.ours.accept(new)
+    await replicas.ours.accept(new, (new.requested,))
     running = await take(replicas.theirs, new, Analyzed(analyzed(new), AT))
     ended = await take(replicas.ours, new, RunEnded(finished(new), later(1)))
     assert running.workflow is not None

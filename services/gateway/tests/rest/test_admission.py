@@ -63,7 +63,7 @@ async def test_exactly_the_surplus_is_refused_and_all_accepted_end(w: World) -> 
         assert f"try again in {answer.headers['retry-after']} s" in error["message"]
     ended = [answer.json() for answer in answers if answer.status_code == 200]
     assert [each["status"] for each in ended] == ["success"] * (IN_FLIGHT + WAITING)
-    assert len(w.peers.requests) == IN_FLIGHT + WAITING
+    assert len(w.peers.runs) == IN_FLIGHT + WAITING
 
 
 async def test_a_refused_request_was_not_accepted_and_runs_when_sent_again(w: World) -> None:

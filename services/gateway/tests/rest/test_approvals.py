@@ -104,7 +104,7 @@ async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided(
             TERMS,
             RULES,
         )
-        await w.parts.stores.workflows.accept(theirs)
+        await w.parts.stores.workflows.accept(theirs, (theirs.requested,))
         for workflow_id in (uuid4(), theirs.workflow_id):
             answer = await w.decide(workflow_id, "approve")
             assert answer.status_code == 404

@@ -1,10 +1,11 @@
 """Errors say what is wrong, where, and what to do, always in one form."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import httpx2
 import pytest
 
+from pml_common.contracts.base import Message
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import workflow
@@ -189,7 +190,7 @@ async def test_without_nats_nothing_is_accepted_and_the_answer_names_it() -> Non
 async def test_without_postgres_nothing_is_accepted_and_the_answer_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def away(new: Workflow) -> None:
+    async def away(new: Workflow, effects: Sequence[Message]) -> None:
         raise StorageUnavailable("Postgres does not answer")
 
     async with world() as w:

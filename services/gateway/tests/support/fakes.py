@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog, ids
+from pml_common.contracts.analyzer import (
+    AnalysisRejected,
+    AnalyzeProgram,
+    ExecutionAnalyzed,
+    ProgramAnalysis,
+)
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
@@ -63,6 +69,7 @@ class FakeServices:
     async def start(self) -> None:
         """Start consuming and serving."""
         await self.bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, self._analyze)
+        await self.bus.serve(catalog.ANALYZE, self._analyze_program)
         await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
         await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
         await self.bus.serve(catalog.DESCRIBE_CAPABILITIES, self._describe)
@@ -82,6 +89,14 @@ class FakeServices:
         analysis = analyzed(of, verdict, self.tools, name=requested.name)
         analysis = analysis.model_copy(update={"dry_run": requested.dry_run is not None})
         return [with_capability(analysis) if "nested" in requested.code else analysis]
+
+    async def _analyze_program(self, query: AnalyzeProgram) -> ProgramAnalysis:
+        [message] = await self._analyze(query.requested)
+        if isinstance(message, ExecutionAnalyzed):
+            await self.bus.publish(message)
+            return ProgramAnalysis(analyzed=message)
+        assert isinstance(message, AnalysisRejected)
+        return ProgramAnalysis(rejected=message)
 
     async def _run(self, command: RunWorkflow) -> Sequence[Message]:
         self.runs.append(command)

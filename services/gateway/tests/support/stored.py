@@ -36,7 +36,7 @@ def cause_of(of: Workflow) -> Event:
 async def waiting(store: WorkflowStore, **more: object) -> tuple[Workflow, Approval]:
     """Store a workflow that waits for approval, and return both."""
     new = workflow(**more)  # pyright: ignore[reportArgumentType] - handed on
-    await store.accept(new)
+    await store.accept(new, (new.requested,))
     await take(store, new, Analyzed(analyzed(new, "ask"), new.requested.requested_at))
     found = await store.get(new.scope, new.workflow_id)
     assert found is not None

@@ -138,7 +138,7 @@ async def test_what_goes_on_without_its_caller_keeps_its_slot_until_it_has_ended
     state: State,
 ) -> None:
     scene, known = Scene(waiting=1), standing(state)
-    await scene.store.accept(known)
+    await scene.store.accept(known, (known.requested,))
     await scene.turn(ANA, known.workflow_id, seen=known)
     waiting = asyncio.create_task(scene.turn(ANA, scene.new()))
     await settle()
@@ -168,7 +168,7 @@ async def test_what_was_never_stored_gives_its_slot_back() -> None:
 
 async def test_a_known_workflow_needs_no_turn() -> None:
     scene, known = Scene(waiting=0), workflow()
-    await scene.store.accept(known)
+    await scene.store.accept(known, (known.requested,))
     async with AsyncExitStack() as held:
         await scene.occupied(held)
         await scene.turn(ANA, known.workflow_id, is_new=False)

@@ -29,7 +29,7 @@ class Scene:
 
     async def start(self) -> Workflow:
         """Accept the workflow and let it run."""
-        await self.store.accept(self.new)
+        await self.store.accept(self.new, (self.new.requested,))
 
         def begin(before: Workflow) -> Step:
             return advance(before, Analyzed(analyzed(self.new), AT), RULES)
@@ -122,6 +122,6 @@ async def test_a_dead_letter_that_no_workflow_waits_for_ends_nothing(scene: Scen
 
 
 async def test_a_dead_lettered_request_ends_its_workflow_before_it_runs(scene: Scene) -> None:
-    await scene.store.accept(scene.new)
+    await scene.store.accept(scene.new, (scene.new.requested,))
     await scene.handle("analyzer-on-execution-requested", scene.new.requested.event_id)
     assert (await scene.current()).state == "failed"

@@ -21,7 +21,7 @@ from services.gateway.tests.support.harness import settings, workflow_service
 
 async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:
     new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
-    await store.accept(new)
+    await store.accept(new, (new.requested,))
     hopeless = AT + RULES.grant_slack
     outages = [Outage(monotonic() - 1800.0, monotonic())]
 

@@ -15,6 +15,7 @@ from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.application.rulings import Rulings
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
@@ -40,7 +41,7 @@ Handler = Callable[..., Awaitable[Sequence[Message]]]
 
 async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, MemoryWorkflowStore]:
     new, store = workflow(request), MemoryWorkflowStore()
-    await store.accept(new)
+    await store.accept(new, (new.requested,))
     return new, store
 
 
@@ -71,8 +72,21 @@ def judging(
     return partial(on(store, handler), tools=tools, policy_of=policy_of)
 
 
-def analysis_handler(store: MemoryWorkflowStore, bus: MemoryBus) -> Handler:
-    return partial(judging(store, on_execution_analyzed), query_client=bus)
+def rulings(
+    bus: MemoryBus, servers: FakeServers | None = None, policy: Policy = ALLOWED
+) -> Rulings:
+    tools = ToolRouter([servers or FakeServers()])
+    return Rulings(tools, lambda scope: policy, bus, lambda: AT)
+
+
+def analysis_handler(
+    store: MemoryWorkflowStore,
+    bus: MemoryBus,
+    servers: FakeServers | None = None,
+    policy: Policy = ALLOWED,
+) -> Handler:
+    decided = rulings(bus, servers, policy)
+    return partial(on_execution_analyzed, workflows=workflow_service(store), rulings=decided)
 
 
 async def test_an_allowed_program_is_commanded_to_run_once() -> None:
@@ -89,7 +103,7 @@ async def test_an_allowed_program_is_commanded_to_run_once() -> None:
 async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
     new, store = await stored()
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
-    handle = partial(judging(store, on_execution_analyzed, servers), query_client=MemoryBus())
+    handle = analysis_handler(store, MemoryBus(), servers)
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
         await handle(analyzed(new))
     servers.stands = {"fs": READY}
@@ -99,9 +113,7 @@ async def test_a_grant_waits_for_the_first_listing_of_its_servers() -> None:
 
 async def test_the_gateway_asks_about_tools_that_its_own_policy_does_not_allow() -> None:
     new, store = await stored()
-    handle = partial(
-        judging(store, on_execution_analyzed, policy=Policy()), query_client=MemoryBus()
-    )
+    handle = analysis_handler(store, MemoryBus(), policy=Policy())
     (asked,) = await twice(partial(handle, analyzed(new, tools=(READ, WRITE))))
     assert isinstance(asked, ApprovalRequested)
     assert [tool.verdict for tool in asked.decision.tools] == ["allow", "ask"]
@@ -147,7 +159,9 @@ async def test_a_person_is_asked_once() -> None:
 
 async def test_a_rejected_program_ends_once() -> None:
     new, store = await stored()
-    handle = partial(on(store, on_analysis_rejected), tools=FakeServers())
+    handle = partial(
+        on_analysis_rejected, workflows=workflow_service(store), rulings=rulings(MemoryBus())
+    )
     (told,) = await twice(partial(handle, rejected(new)))
     assert isinstance(told, WorkflowFinished)
 

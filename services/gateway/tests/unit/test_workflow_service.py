@@ -78,8 +78,9 @@ async def take(service: WorkflowService, of: Workflow, event: WorkflowEvent) -> 
 async def test_a_request_is_published_once_however_often_it_is_accepted() -> None:
     recorder, new = Recorder(), workflow()
     service = recorder.service()
-    assert await service.accept(new) is new
-    assert await service.accept(replace(new, timeout_s=1.0)) == new
+    assert await service.accept((new, (new.requested,))) is new
+    again = replace(new, timeout_s=1.0)
+    assert await service.accept((again, (again.requested,))) == new
     [request] = recorder.published
     assert isinstance(request, ExecutionRequested)
 
@@ -94,7 +95,7 @@ async def test_a_step_is_stored_then_cached_then_published_then_notified(
 ) -> None:
     recorder, new = Recorder(), workflow()
     service = recorder.service()
-    await service.accept(new)
+    await service.accept((new, (new.requested,)))
     recorder.order.clear()
     await take(service, new, event or Analyzed(analyzed(new), AT))
     assert recorder.order == ["store", "cache", "publish", "notify"]
@@ -104,7 +105,7 @@ async def test_a_step_is_stored_then_cached_then_published_then_notified(
 async def test_nothing_follows_from_a_step_that_is_refused_or_of_no_workflow() -> None:
     recorder, new = Recorder(), workflow()
     service = recorder.service()
-    await service.accept(new)
+    await service.accept((new, (new.requested,)))
     recorder.order.clear()
 
     def refuse(before: Workflow) -> Step:
@@ -118,7 +119,7 @@ async def test_nothing_follows_from_a_step_that_is_refused_or_of_no_workflow() -
 
 async def test_a_caller_that_waits_is_notified_of_a_step() -> None:
     service, new = Recorder().service(), workflow()
-    await service.accept(new)
+    await service.accept((new, (new.requested,)))
     with service.subscribe(new.scope, new.workflow_id) as waiter:
         running = await begin(service, new)
         assert await waiter.wait(1.0) == running

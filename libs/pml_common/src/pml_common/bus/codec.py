@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
+from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -11,14 +12,16 @@ from pml_common.bus import names
 from pml_common.bus.errors import Rejected
 from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Contract, Message
-from pml_common.contracts.catalog import MessageType
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import MessageType, QueryType
 
 MSG_ID = "Nats-Msg-Id"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
 CORRELATION = "Pml-Correlation-Id"
 CAUSATION = "Pml-Causation-Id"
 PAYLOAD = "Pml-Payload-Sha256"
+NONCE = "Pml-Nonce"
+"""Header of a query whose reply is signed: unique."""
 INLINE_LIMIT = 256 * 1024
 
 C = TypeVar("C", bound=Contract)
@@ -93,11 +96,62 @@ def require_signature(entry: MessageType[Message], envelope: Envelope, identity:
     if not entry.signed:
         return
     headers = envelope.headers
-    digest = headers.get(PAYLOAD) or _digest(envelope.data)
-    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest)
+    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), _digest_of(envelope))
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
         raise Rejected(f"not believed: {fault}")
+
+
+async def seal_query(
+    query_type: QueryType[Query, Contract],
+    query: Query,
+    headers: dict[str, str],
+    payloads: Payloads,
+    inline_limit: int = INLINE_LIMIT,
+) -> Envelope:
+    """Encode a query for sending; adds to `headers`. A body of more than `inline_limit` bytes goes
+    to the store."""
+    if query_type.signed:
+        headers[NONCE] = uuid4().hex
+    data = await check_in(encode(query), headers, payloads, inline_limit)
+    return Envelope(names.query_subject(query_type), data, headers)
+
+
+def sign_reply(
+    query_type: QueryType[Query, Contract],
+    query: Envelope,
+    data: bytes,
+    headers: dict[str, str],
+    identity: Identity,
+) -> None:
+    """Sign a reply for the query that it answers, if its type requires it; adds to `headers`.
+    Raises WrongSender."""
+    if query_type.signed:
+        content = _reply_content(query, _digest(data))
+        headers[SIGNATURE] = identity.sign(query_type.owner, content)
+
+
+def require_reply_signature(
+    query_type: QueryType[Query, Contract], query: Envelope, reply: Envelope, identity: Identity
+) -> None:
+    """Raise Rejected unless the owner has signed this reply to this query; unsigned types pass."""
+    if not query_type.signed:
+        return
+    content = _reply_content(query, _digest_of(reply))
+    fault = identity.fault(query_type.owner, content, reply.headers.get(SIGNATURE))
+    if fault is not None:
+        raise Rejected(f"not believed: {fault}")
+
+
+def _reply_content(query: Envelope, reply_digest: str) -> bytes:
+    """Build the signed content of a reply: it names the query's subject, nonce and body."""
+    asked = f"{query.headers.get(NONCE, '')}/{_digest_of(query)}"
+    return signed_content(query.subject, asked, reply_digest)
+
+
+def _digest_of(envelope: Envelope) -> str:
+    """Return the digest of a body, wherever it is stored."""
+    return envelope.headers.get(PAYLOAD) or _digest(envelope.data)
 
 
 def _digest(data: bytes) -> str:

@@ -116,8 +116,12 @@ class Receiver:
         query_type: QueryType[Q, R],
         handler: Callable[[Q], Awaitable[R]],
         envelope: Envelope,
+        headers: dict[str, str],
+        inline_limit: int = codec.INLINE_LIMIT,
     ) -> bytes:
-        """Handle a query and return the encoded reply. Raises QueryFailed for every failure."""
+        """Handle a query and return the body to send, signed if its type requires it; adds to
+        `headers`. A body of more than `inline_limit` bytes goes to the store. Raises QueryFailed for every failure of the handler, BusUnavailable while the
+        store of large bodies is away."""
         with tracing.receiving(
             "serve", query_type.name, envelope.subject, envelope.headers
         ) as span:
@@ -126,7 +130,7 @@ class Receiver:
                     query = await self.open(query_type.model, envelope)
                 except Rejected as error:
                     raise QueryFailed("invalid", str(error)) from error
-                return codec.encode(await handler(query))
+                data = codec.encode(await handler(query))
             except QueryFailed as failure:
                 tracing.mark_failed(span, failure)
                 raise
@@ -134,6 +138,8 @@ class Receiver:
                 tracing.mark_failed(span, error)
                 log.exception("%s failed", query_type.name)
                 raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
+        codec.sign_reply(query_type, envelope, data, headers, self.identity)
+        return await codec.check_in(data, headers, self.payloads, inline_limit)
 
     async def receive_broadcast(self, envelope: Envelope) -> Message | None:
         """Return the message; None, and log a warning, if it cannot be read."""
@@ -163,10 +169,12 @@ class Receiver:
         codec.require_signature(entry, envelope, self.identity)
         return await self.open(entry.model, envelope)
 
-    async def open_reply(self, query_type: QueryType[Q, R], envelope: Envelope) -> R:
-        """Return the decoded reply. Raises QueryFailed if it cannot be read."""
+    async def open_reply(self, query_type: QueryType[Q, R], query: Envelope, reply: Envelope) -> R:
+        """Return the decoded reply to this query. Raises QueryFailed if it cannot be read, or its
+        owner has not signed it and must."""
         try:
-            return await self.open(query_type.reply, envelope)
+            codec.require_reply_signature(query_type, query, reply, self.identity)
+            return await self.open(query_type.reply, reply)
         except Rejected as error:
             raise QueryFailed("internal", f"{query_type.owner} answered: {error}") from error
 

@@ -16,7 +16,7 @@ from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, build_dead_letter
 from pml_common.bus.delivery import Disposition, Receiver, no_reply
-from pml_common.bus.errors import BusUnavailable, NoResponder, QueryFailed, Unreadable
+from pml_common.bus.errors import BusError, BusUnavailable, NoResponder, QueryFailed, Unreadable
 from pml_common.bus.identity import Identity, all_services_identity
 from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
 from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, StoredMessage
@@ -59,13 +59,12 @@ class MemoryBus(Bus):
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
-        subject = names.query_subject(query_type)
         with tracing.requesting(query_type) as headers:
             try:
                 self._require(f"request {query_type.name}")
-                data = await codec.check_in(codec.encode(query), headers, self._payloads)
-                reply = await self._reply(query_type, Envelope(subject, data, headers), timeout)
-                return await self._receiver.open_reply(query_type, reply)
+                asked = await codec.seal_query(query_type, query, headers, self._payloads)
+                reply = await self._reply(query_type, asked, timeout)
+                return await self._receiver.open_reply(query_type, asked, reply)
             except BusUnavailable as error:
                 raise no_reply(query_type, str(error)) from error
 
@@ -197,9 +196,11 @@ class MemoryBus(Bus):
         async def answer(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
             headers: dict[str, str] = {}
             try:
-                data = await self._receiver.answer(query_type, handler, request)
-                data = await codec.check_in(data, headers, self._payloads)
-            except QueryFailed as failure:
+                data = await self._receiver.answer(query_type, handler, request, headers)
+            except BusError as error:
+                failure = (
+                    error if isinstance(error, QueryFailed) else no_reply(query_type, str(error))
+                )
                 if not reply.done():
                     reply.set_exception(failure)
             else:

@@ -73,8 +73,7 @@ async def reply_to(
     `inline_limit` bytes goes to the payload store."""
     headers: dict[str, str] = {}
     try:
-        data = await receiver.answer(query_type, handler, request)
-        data = await codec.check_in(data, headers, receiver.payloads, inline_limit)
+        data = await receiver.answer(query_type, handler, request, headers, inline_limit)
     except QueryFailed as failure:
         headers, data = failure_headers(failure), failure.message.encode()
     except BusError as error:
@@ -89,7 +88,6 @@ class NatsQueryClient(QueryClient):
     def __init__(self, client: Client, receiver: Receiver) -> None:
         self._client = client
         self._receiver = receiver
-        self._payloads = receiver.payloads
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -109,13 +107,13 @@ class NatsQueryClient(QueryClient):
     ) -> R:
         if not self._client.is_connected:
             raise no_reply(query_type, "not connected to NATS")
-        data = await codec.check_in(codec.encode(query), headers, self._payloads)
+        asked = await codec.seal_query(query_type, query, headers, self._receiver.payloads)
         reply = await self._client.request(
-            names.query_subject(query_type), data, timeout=timeout, headers=headers
+            asked.subject, asked.data, timeout=timeout, headers=headers
         )
         answer = Envelope(reply.subject, reply.data, reply.headers or {})
         raise_failure(answer)
-        return await self._receiver.open_reply(query_type, answer)
+        return await self._receiver.open_reply(query_type, asked, answer)
 
 
 class QueryServer:

@@ -3,13 +3,14 @@
 from typing import Literal
 from uuid import UUID
 
-from pml_common.contracts.base import Event
+from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import (
     CapabilityIdentity,
     InjectedCapability,
     NestedCapability,
 )
 from pml_common.contracts.decision import Decision
+from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject
 
@@ -49,3 +50,16 @@ class AnalysisRejected(Event):
     workflow_id: UUID
     kind: Literal["syntax", "rejected"] = "rejected"
     diagnostics: tuple[Diagnostic, ...]
+
+
+class AnalyzeProgram(Query):
+    """Analyse the program of a request that is not stored yet; its `args` are of no concern."""
+
+    requested: ExecutionRequested
+
+
+class ProgramAnalysis(Contract):
+    """The analysis of a program, or why it cannot run: one of the two."""
+
+    analyzed: ExecutionAnalyzed | None = None
+    rejected: AnalysisRejected | None = None

@@ -48,7 +48,8 @@ class MessageType(Generic[M_co]):
 
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
-    """One type of queries to `owner`, the `clients` that may send them, and the reply's model."""
+    """One type of queries to `owner`, the `clients` that may send them, and the reply's model. A
+    `signed` reply is accepted for its owner's signature alone, which binds it to the query."""
 
     owner: Service
     name: str
@@ -57,6 +58,7 @@ class QueryType(Generic[Q_co, R_co]):
     description: str = ""
     version: int = 1
     clients: tuple[Service, ...] = ()
+    signed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +221,15 @@ CALL_TOOL = QueryType(
     "Make one tool call of a run, at most once if it is not repeatable.",
     clients=("executor",),
     version=2,
+)
+ANALYZE = QueryType(
+    "analyzer",
+    "analyze",
+    analyzer.AnalyzeProgram,
+    analyzer.ProgramAnalysis,
+    "Analyse a program before its request is stored, and decide on it under the policy.",
+    clients=("gateway",),
+    signed=True,
 )
 LIST_TRACES = QueryType(
     "learner",

@@ -6,13 +6,13 @@ from typing import Final
 
 from typing_extensions import override
 
-from pml_analyzer.adapters.reply_cache import ReplyCache
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import DESCRIBE_CAPABILITIES
 from pml_common.contracts.registry import DescribeCapabilities, Reference
 from pml_common.contracts.scope import Scope
+from pml_common.reply_cache import ReplyCache
 
 MAX_CACHED: Final = 1_000
 

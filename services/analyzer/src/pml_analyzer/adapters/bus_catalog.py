@@ -7,7 +7,6 @@ from typing import Final
 from typing_extensions import override
 
 from pml_analysis.decision.toolbox import Tools
-from pml_analyzer.adapters.reply_cache import ReplyCache
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
@@ -15,6 +14,7 @@ from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.reply_cache import ReplyCache
 
 _MAX_SCOPES: Final = 256
 

@@ -13,6 +13,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
+from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict
@@ -29,6 +30,7 @@ class ProgramExecution:
     is almost full, so that nothing is accepted which no service would handle."""
 
     workflows: WorkflowService
+    first_step: FirstStep
     admission: Admission
     policy_of: Callable[[Scope], Policy]
     terms: Terms
@@ -68,7 +70,8 @@ class ProgramExecution:
                     traceparent=_traceparent(),
                 )
                 new = accepted(asked, self.terms, self.rules)
-                admitted.workflow = stored = await self.workflows.accept(new)
+                first = await self.first_step.of(new)
+                admitted.workflow = stored = await self.workflows.accept(first)
                 _require_same_request(stored, new)
                 admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
                 return latest

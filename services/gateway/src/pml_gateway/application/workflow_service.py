@@ -48,13 +48,15 @@ class WorkflowService:
         """Apply an event under this gateway's rules; pure."""
         return advance(workflow, event, self.rules)
 
-    async def accept(self, workflow: Workflow) -> Workflow:
-        """Store a new workflow and publish its request; where its key is taken, return the stored
-        workflow instead. Raises StorageUnavailable."""
-        stored = await self.store.accept(workflow)
-        if stored is None:
-            await self.relay.publish([Outgoing(workflow.requested, workflow.traceparent)])
-        return stored or workflow
+    async def accept(self, first: Step) -> Workflow:
+        """Store a new workflow after its first step and publish what follows; where its key is
+        taken, return the stored workflow instead. Raises StorageUnavailable."""
+        workflow, effects = first
+        stored = await self.store.accept(workflow, effects)
+        if stored is not None:
+            return stored
+        await self._follow_up(workflow, effects)
+        return workflow
 
     async def step(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
@@ -64,11 +66,8 @@ class WorkflowService:
         taken = await self.store.change(scope, workflow_id, step)
         if taken is None:
             return None
-        after, effects = taken
-        self.runs.put(after)
-        await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
-        self.notifier.notify(after)
-        return after
+        await self._follow_up(*taken)
+        return taken[0]
 
     async def step_once(
         self,
@@ -80,12 +79,19 @@ class WorkflowService:
         before it acknowledges the message. A redelivery changes nothing and returns the same."""
         taken = await self.store.step_once(cause, consumer, cause.workflow_id, step)
         if taken is None:
-            log.warning("%s: there is no workflow %s", cause.scope, cause.workflow_id)
+            # An analysis is published before its workflow is stored.
+            level = logging.DEBUG if isinstance(cause, ExecutionAnalyzed) else logging.WARNING
+            log.log(level, "%s: there is no workflow %s", cause.scope, cause.workflow_id)
             return ()
         if taken.workflow is not None:
             self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
         return taken.effects
+
+    async def _follow_up(self, after: Workflow, effects: Sequence[Message]) -> None:
+        self.runs.put(after)
+        await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
+        self.notifier.notify(after)
 
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications of a workflow, from before it is accepted or read."""

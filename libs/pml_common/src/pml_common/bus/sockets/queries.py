@@ -8,8 +8,7 @@ from typing import TypeVar
 from opentelemetry import trace
 from typing_extensions import override
 
-from pml_common.bus import codec, names, tracing
-from pml_common.bus.codec import Envelope
+from pml_common.bus import codec, tracing
 from pml_common.bus.delivery import Receiver, no_reply
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import QueryClient
@@ -95,13 +94,12 @@ class SocketQueries(QueryClient):
             trace.get_current_span().set_attribute(TRANSPORT, "unix")
             try:
                 async with asyncio.timeout(timeout):
-                    data = await codec.check_in(
-                        codec.encode(query), headers, self._receiver.payloads, INLINE_LIMIT
+                    asked = await codec.seal_query(
+                        query_type, query, headers, self._receiver.payloads, INLINE_LIMIT
                     )
-                    subject = names.query_subject(query_type)
-                    reply = await link.request(Envelope(subject, data, headers))
+                    reply = await link.request(asked)
                     raise_failure(reply)
-                    return await self._receiver.open_reply(query_type, reply)
+                    return await self._receiver.open_reply(query_type, asked, reply)
             except TimeoutError as error:
                 raise no_reply(query_type, f"no answer within {timeout:g} s") from error
             except (BusUnavailable, LinkLost) as error:

@@ -11,7 +11,6 @@ from pml_analyzer.ports import Capabilities, Catalog
 from pml_checker.type_check import TypeCheck
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
-from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.gateway import ExecutionRequested
 
@@ -24,7 +23,7 @@ async def on_execution_requested(
     analyses: AnalysisCache,
     compiles: CompileCheck,
     types: TypeCheck | None = None,
-) -> Sequence[Message]:
+) -> Sequence[ExecutionAnalyzed | AnalysisRejected]:
     """Analyse one program; equal programs, tools, capabilities and policies give equal events."""
     scope, library, engine = request.scope, NO_CAPABILITIES, analyses.engine
     tools = await catalog.tools(scope)

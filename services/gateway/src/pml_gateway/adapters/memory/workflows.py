@@ -44,11 +44,12 @@ class MemoryWorkflowStore(WorkflowStore):
         self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
 
     @override
-    async def accept(self, workflow: Workflow) -> Workflow | None:
+    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
         known = self.kept.setdefault((workflow.scope, workflow.workflow_id), workflow)
         if known is not workflow:
             return known
-        self.outbox.put(workflow.requested, workflow.traceparent)
+        for message in effects:
+            self.outbox.put(message, workflow.traceparent)
         return None
 
     @override

@@ -1,13 +1,14 @@
 """Workflows, approvals and the outbox in Postgres, schema `gateway`."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Event
+from pml_common.contracts.base import Event, Message
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage.columns import scope_columns, scope_of
@@ -49,25 +50,28 @@ class PostgresWorkflowStore(WorkflowStore):
         self._cache = WorkflowCache()
 
     @override
-    async def accept(self, workflow: Workflow) -> Workflow | None:
-        return await with_deadline(self._accept(workflow), self._patience_s)
+    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
+        return await with_deadline(self._accept(workflow, effects), self._patience_s)
 
-    async def _accept(self, workflow: Workflow) -> Workflow | None:
+    async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
         requested, key = workflow.requested, scope_columns(workflow.scope)
+        new = replace(workflow, analysis=None, approval=None, grant=None)
+        asked = workflow.approval
         async with connection(self._pool) as conn:
             stored = await conn.fetchval(
                 _SQL["accept-workflow"],
-                *key,
-                workflow.workflow_id,
+                *workflow_columns(new, workflow),
                 workflow.idempotency_key,
                 workflow.request_hash,
                 workflow.timeout_s,
                 workflow.traceparent,
                 requested.model_dump_json(),
                 requested.requested_at,
-                workflow.due_at,
-                requested.message_id,
-                catalog.type_of(requested).name,
+                asked.requested_at if asked else None,
+                asked.expires_at if asked else None,
+                [message.message_id for message in effects],
+                [catalog.type_of(message).name for message in effects],
+                [message.model_dump_json() for message in effects],
                 self._head_start,
             )
             if stored is not None:

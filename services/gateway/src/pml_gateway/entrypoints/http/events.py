@@ -17,6 +17,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
+from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
@@ -110,13 +111,21 @@ def event_routes(
         entity = str(workflow_id)
         async with AsyncExitStack() as opening:
             live = await opening.enter_async_context(bus.follow(caller.scope, entity))
-            past = [stored.message for stored in await bus.history(caller.scope, entity)]
+            stored = [each.message for each in await bus.history(caller.scope, entity)]
             sources = opening.pop_all()
-        ended = found.finished_at is not None
+        past, ended = _with_first(found, stored), found.finished_at is not None
         content = _events(past, live, last_event_id, streams, ended=ended)
         return EventStream(content, sources)
 
     return router
+
+
+def _with_first(workflow: Workflow, stored: list[Message]) -> list[Message]:
+    """Return the stored events after the request and its analysis, which are not published where
+    they were known before the workflow was stored."""
+    first = [workflow.requested, *([workflow.analysis] if workflow.analysis else [])]
+    known = {message.message_id for message in stored}
+    return [*(message for message in first if message.message_id not in known), *stored]
 
 
 async def _events(

@@ -1,18 +1,29 @@
 -- name: accept-workflow
--- The workflow and what the bus must be told of it, in one statement; no row: the key is taken.
+-- The workflow after its first step, the approval that it waits for, if any, and what the bus must
+-- be told, in one statement; no row: the key is taken.
 WITH accepted AS (
     INSERT INTO workflow (
-        org, project, workflow_id, idempotency_key, request_hash, timeout_s, traceparent,
-        state, requested, created_at, due_at
+        org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
+        due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
+        requested, created_at
     )
-    VALUES ($1, $2, $3, $4, $5, $6, $7, 'requested', $8, $9, $10)
+    VALUES (
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19
+    )
     ON CONFLICT DO NOTHING
-    RETURNING org, project, traceparent
+    RETURNING org, project, workflow_id, approval_id, traceparent
+), asked AS (
+    INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at)
+    SELECT org, project, workflow_id, approval_id, $20, $21
+    FROM accepted
+    WHERE approval_id IS NOT NULL
+), told AS (
+    INSERT INTO outbox (message_id, org, project, message, content, traceparent, due_at)
+    SELECT effect.message_id, org, project, effect.message, effect.content, traceparent,
+        now() + $25::interval
+    FROM accepted, unnest($22::uuid[], $23::text[], $24::json[]) AS effect(message_id, message, content)
 )
-INSERT INTO outbox (message_id, org, project, message, content, traceparent, due_at)
-SELECT $11, org, project, $12, $8, traceparent, now() + $13::interval
-FROM accepted
-RETURNING message_id
+SELECT workflow_id FROM accepted
 
 -- name: get-workflow
 SELECT *

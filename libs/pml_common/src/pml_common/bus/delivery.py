@@ -120,8 +120,8 @@ class Receiver:
         inline_limit: int = codec.INLINE_LIMIT,
     ) -> bytes:
         """Handle a query and return the body to send, signed if its type requires it; adds to
-        `headers`. A body of more than `inline_limit` bytes goes to the store. Raises QueryFailed for every failure of the handler, BusUnavailable while the
-        store of large bodies is away."""
+        `headers`. A body of more than `inline_limit` bytes goes to the store. Raises QueryFailed
+        for every failure of the handler, BusUnavailable while that store is away."""
         with tracing.receiving(
             "serve", query_type.name, envelope.subject, envelope.headers
         ) as span:

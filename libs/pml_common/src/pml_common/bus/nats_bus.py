@@ -108,7 +108,7 @@ class NatsBus(Bus):
     ) -> Self:
         """Connect and ensure that the streams and our consumers exist. `identity` signs what is
         published and verifies what is read; missing streams are created with `stream_settings`;
-        `sockets` are the folders of services that queries reach over sockets (ADR 0008);
+        `sockets` are the folders of services that queries reach over sockets (ADR 0009);
         `patience_s` bounds the wait for a server, or for a cluster to elect its leader. Raises
         BusUnavailable, TooFewServers."""
         instance = instance or uuid4().hex[:8]

@@ -1,1 +1,1 @@
-"""Queries over Unix sockets between services of one machine (ADR 0008)."""
+"""Queries over Unix sockets between services of one machine (ADR 0009)."""

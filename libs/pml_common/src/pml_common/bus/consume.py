@@ -1,151 +1,61 @@
-"""The pull loop: always one request pending at the server, never more messages than requested."""
+"""The pull loops: of single messages and of batches, never more messages than can be handled."""
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
+from typing_extensions import override
 
+from pml_common.bus.batch_delivery import Delivery
+from pml_common.bus.client import publish_empty
 from pml_common.bus.codec import Envelope
-from pml_common.bus.connection import drain, envelope_of, subscribe
-from pml_common.bus.delivery import DeadLetter, Disposition, Done, Leave, Retry
+from pml_common.bus.connection import envelope_of
+from pml_common.bus.delivery import Disposition, Done
 from pml_common.bus.errors import BusError
-from pml_common.bus.tasks import finish
-from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import Consumer, DeadLetterConsumer
+from pml_common.bus.pulling import Puller, Source
+from pml_common.contracts.catalog import Batch
 
 log = logging.getLogger(__name__)
 
-_EXPIRES_S = 30.0
-HEARTBEAT_S = 2.0
-_RECOVERY_WAIT_S = 0.5
-
 Process = Callable[[Envelope, int], Awaitable[Disposition]]
-StoreDeadLetter = Callable[[Msg, Envelope, str], Awaitable[None]]
-Recover = Callable[[], Awaitable[None]]
+ProcessBatch = Callable[[Sequence[Delivery]], Awaitable[None]]
+
+_BATCHES_AT_ONCE = 2
+_REPLY_WITHIN_S = 2.0
 
 
-class PullLoop:
-    """Pulls one replica's share of a durable consumer.
-
-    `requested` is how many messages the server may still send; together with those in progress it
-    never exceeds `max_in_flight`, except right after a lost connection, when the slots limit it.
+class PullLoop(Puller):
+    """Handles each message as it comes: a request for as many as there are free slots is always
+    pending. Those requested and those in progress never exceed `max_in_flight`, except right after
+    a lost connection, when the slots limit what is handled.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        stream: str,
-        consumer: Consumer[Message] | DeadLetterConsumer,
-        process: Process,
-        store_dead_letter: StoreDeadLetter,
-        recover: Recover,
-    ) -> None:
-        self._client = client
-        self._consumer = consumer
+    def __init__(self, source: Source, process: Process) -> None:
+        super().__init__(source)
         self._process = process
-        self._store_dead_letter = store_dead_letter
-        self._recover = recover
-        self._reply_subject = client.new_inbox()
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer.durable}"
-        self._slots = asyncio.Semaphore(consumer.max_in_flight)
-        self._in_progress: dict[asyncio.Task[None], Msg] = {}
-        self._requested = 0
-        self._last_received = 0.0
-        self._stopping = False
-        self._subscription: Subscription | None = None
-        self._heartbeat: asyncio.Task[None] | None = None
-        self._recovery: asyncio.Task[None] | None = None
+        self._slots = asyncio.Semaphore(source.consumer.max_in_flight)
 
-    async def start(self) -> None:
-        """Subscribe and request the first messages."""
-        self._subscription = await subscribe(self._client, self._reply_subject, self._receive)
-        self._heartbeat = asyncio.create_task(self._keep_alive())
-        await self._request_messages()
-
-    async def restart(self) -> None:
-        """Request again: the server has lost the pending request."""
-        self._requested = 0
-        await self._request_messages()
-
-    async def stop(self, timeout: float) -> None:
-        """Stop receiving; finish what is in progress, cancel it after `timeout`."""
-        self._stopping = True
-        end = asyncio.get_running_loop().time() + timeout
-        if self._recovery is not None:
-            self._recovery.cancel()
-        if self._subscription is not None:
-            await drain(self._subscription, timeout)
-        await finish(set(self._in_progress), max(0.0, end - asyncio.get_running_loop().time()))
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-
+    @override
     async def _request_messages(self) -> None:
         """Request as many messages as there are free slots, in few requests."""
         most = self._consumer.max_in_flight
         free = most - len(self._in_progress) - self._requested
-        if self._stopping or free <= 0 or (self._requested > 0 and free < most // 2):
-            return
-        if not self._client.is_connected:
-            return
-        self._requested += free
-        self._last_received = asyncio.get_running_loop().time()
-        request = {
-            "batch": free,
-            "expires": int(_EXPIRES_S * 1e9),
-            "idle_heartbeat": int(HEARTBEAT_S * 1e9),
-        }
-        try:
-            body = json.dumps(request).encode()
-            await self._client.publish(self._subject, body, reply=self._reply_subject)
-        except NatsError as error:
-            self._requested -= free
-            log.warning("%s: could not request messages: %r", self._consumer.durable, error)
+        if free > 0 and (self._requested == 0 or free >= most // 2):
+            await self._request(free)
 
-    async def _receive(self, message: Msg) -> None:
-        self._last_received = asyncio.get_running_loop().time()
-        if not message.reply:
-            await self._on_status(message.headers or {})
-        elif self._stopping:
-            await message.nak()
-        else:
-            self._requested = max(0, self._requested - 1)
-            task = asyncio.create_task(self._handle(message))
-            self._in_progress[task] = message
-            task.add_done_callback(self._remove)
-
-    async def _on_status(self, headers: dict[str, str]) -> None:
-        status = headers.get("Status")
-        if status == "100":  # a heartbeat
-            return
-        unsent = int(headers.get("Nats-Pending-Messages", str(self._requested)))
-        self._requested = max(0, self._requested - unsent)
-        if status == "408":  # the request has expired
-            await self._request_messages()
-        elif not self._stopping and (self._recovery is None or self._recovery.done()):
-            log.warning("%s: server says %s", self._consumer.durable, headers)
-            self._recovery = asyncio.create_task(self._recover_soon())
-
-    async def _recover_soon(self) -> None:
-        """Ensure that a deleted or moved consumer exists, then request again."""
-        while True:
-            await asyncio.sleep(_RECOVERY_WAIT_S)
-            try:
-                await self._recover()
-            except BusError as error:
-                log.warning("%s cannot be restored yet: %s", self._consumer.durable, error)
-            else:
-                await self.restart()
-                return
+    @override
+    def _accept(self, message: Msg) -> None:
+        task = asyncio.create_task(self._handle(message))
+        self._in_progress[task] = (message,)
+        task.add_done_callback(self._remove)
 
     async def _handle(self, message: Msg) -> None:
         try:
             async with self._slots:
-                await self._settle(message)
+                outcome = await self._process(envelope_of(message), message.metadata.num_delivered)
+                await self._settle(message, outcome)
         except asyncio.CancelledError:
             await message.nak()
             raise
@@ -156,39 +66,93 @@ class PullLoop:
                 self._remove(task)
             await self._request_messages()
 
-    def _remove(self, task: asyncio.Task[None]) -> None:
-        self._in_progress.pop(task, None)
 
-    async def _settle(self, message: Msg) -> None:
-        envelope = envelope_of(message)
-        outcome = await self._process(envelope, message.metadata.num_delivered)
-        match outcome:
-            case Done():
-                await message.ack()
-            case Retry(delay_s):
-                await message.nak(delay_s)
-            case DeadLetter(reason):
-                await self._store_dead_letter(message, envelope, reason)
-                await message.term()
-            case Leave():
-                pass
+class BatchLoop(Puller):
+    """Handles messages in batches: a request for one message is pending; the others that are stored
+    within the batch's time of its arrival are fetched in one request. So a process is woken, and
+    the server asked, twice for a batch, and an idle consumer costs no more than a pull loop.
+    """
 
-    async def _keep_alive(self) -> None:
-        """Extend the ack wait of messages in progress; request again if the server is silent."""
-        loop = asyncio.get_running_loop()
-        interval = min(self._consumer.ack_wait_s / 3, HEARTBEAT_S)
-        while True:
-            await asyncio.sleep(interval)
-            if not self._client.is_connected:
-                continue
-            try:
-                for message in list(self._in_progress.values()):
-                    await message.in_progress()
-                if (
-                    self._requested
-                    and loop.time() - self._last_received > 2 * HEARTBEAT_S + interval
-                ):
-                    log.warning("%s: no heartbeat; requesting again", self._consumer.durable)
-                    await self.restart()
-            except NatsError as error:
-                log.warning("%s: ack wait not extended: %r", self._consumer.durable, error)
+    def __init__(self, source: Source, batch: Batch, process: ProcessBatch) -> None:
+        super().__init__(source)
+        self._batch = batch
+        self._process = process
+        self._gathered: list[Msg] | None = None
+        self._complete = asyncio.Event()
+
+    @override
+    async def _request_messages(self) -> None:
+        """Request the first message of a batch, unless one is gathered or enough are handled."""
+        if self._gathered is not None:
+            self._complete_if_all_came()
+        elif not self._requested and len(self._in_progress) < _BATCHES_AT_ONCE:
+            await self._request(1)
+
+    @override
+    async def stop(self, timeout: float) -> None:
+        self._complete.set()
+        await super().stop(timeout)
+
+    @override
+    def _accept(self, message: Msg) -> None:
+        if self._gathered is not None:
+            self._gathered.append(message)
+            self._complete_if_all_came()
+            return
+        self._gathered = [message]
+        task = asyncio.create_task(self._handle(self._gathered))
+        self._in_progress[task] = self._gathered
+        task.add_done_callback(self._remove)
+
+    def _complete_if_all_came(self) -> None:
+        if not self._requested:
+            self._complete.set()
+
+    async def _handle(self, gathered: list[Msg]) -> None:
+        try:
+            await self._gather(gathered)
+            batch = [Delivery(envelope_of(each), each.metadata.num_delivered) for each in gathered]
+            await self._process(batch)
+            await self._settle_all(gathered, batch)
+        except asyncio.CancelledError:
+            for message in gathered:
+                await message.nak()
+            raise
+        except (BusError, NatsError) as error:
+            log.warning("%s: left to redelivery: %s", self._consumer.durable, error)
+        finally:
+            if (task := asyncio.current_task()) is not None:
+                self._remove(task)
+            await self._request_messages()
+
+    async def _gather(self, gathered: list[Msg]) -> None:
+        """Wait for the batch's time, unless enough messages are stored, then fetch the others."""
+        missing = self._batch.most - 1
+        if gathered[0].metadata.num_pending < missing:
+            await self._completed(self._batch.within_s)
+        if missing and not self._stopping:
+            self._complete.clear()
+            await self._request(missing, waiting=False)
+            if self._requested and not await self._completed(_REPLY_WITHIN_S):
+                log.warning("%s: the request was not answered", self._consumer.durable)
+                self._requested = 0
+        self._gathered = None
+        self._complete.clear()
+        await self._request_messages()
+
+    async def _completed(self, within_s: float) -> bool:
+        """Wait until the batch is complete; return whether it is."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._complete.wait()
+        except TimeoutError:
+            return False
+
+    async def _settle_all(self, messages: Sequence[Msg], batch: Sequence[Delivery]) -> None:
+        """Acknowledge what was handled, in one write; then settle the others."""
+        settled = list(zip(messages, batch, strict=True))
+        done = [message.reply for message, each in settled if isinstance(each.outcome, Done)]
+        await publish_empty(self._client, done)
+        for message, each in settled:
+            if not isinstance(each.outcome, Done):
+                await self._settle(message, each.outcome)

@@ -3,7 +3,7 @@
 Everything that reaches a store may raise StorageUnavailable.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,7 +19,7 @@ from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapa
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import Listing, StoredCapability
+from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
 
@@ -89,8 +89,34 @@ class CapabilityLookup:
     capability: StoredCapability | None
 
 
-LearningOutcome = tuple[Listing, Sequence[Message]] | None
-"""A capability's new listing and the messages to publish; None if the update is outdated."""
+class InboxBatch(Protocol):
+    """The transaction that handles several messages: its changes are applied once or not at all."""
+
+    @property
+    def replayed(self) -> Mapping[UUID, Sequence[Message]]:
+        """The messages published after each message of the batch that was handled before."""
+        ...
+
+    def conclude(
+        self, facts: Mapping[UUID, Sequence[Message]], unhandled: Collection[UUID] = ()
+    ) -> Mapping[UUID, Sequence[Message]]:
+        """Store what to publish after each message, so that a redelivery publishes the same; return
+        it with what was published earlier. `unhandled` messages stay new."""
+        ...
+
+
+class LearningBatch(InboxBatch, Protocol):
+    """The transaction of several messages about statistics."""
+
+    async def capabilities(
+        self, capabilities: Collection[ScopedCapability]
+    ) -> Mapping[ScopedCapability, StoredCapability]:
+        """Read and lock those that exist until the transaction ends; once in a transaction."""
+        ...
+
+    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
+        """Store the statistics and the listing of each capability."""
+        ...
 
 
 class CapabilityStore(Protocol):
@@ -103,19 +129,15 @@ class CapabilityStore(Protocol):
         ...
 
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        """Read without locks or changes."""
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        """Read the state of each analysis and its capability, without locks or changes."""
         ...
 
-    async def apply_learning(
-        self,
-        updated: LearningUpdated,
-        consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        """Store statistics exactly once under redelivery and return the messages to publish;
-        `learn` is called again after a concurrent change. None if the capability does not exist."""
+    def learning(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AbstractAsyncContextManager[LearningBatch]:
+        """Handle messages exactly once under redelivery; an error in the block rolls back."""
         ...
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -160,10 +182,15 @@ class ToolTransaction(InboxTransaction, Protocol):
         """Store and remove tools; `vectors` has one for each stored tool, by id."""
         ...
 
+
+class EdgeBatch(InboxBatch, Protocol):
+    """The transaction of several messages about edges."""
+
     async def count_edges(
-        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
+        self, edges: Sequence[tuple[Scope, ObservedEdge]], observed_from: int
     ) -> None:
-        """Add to edge counts; an edge counted `observed_from` times is observed."""
+        """Add to edge counts; an edge counted `observed_from` times is observed. `edges` are
+        different, and in one order for all transactions."""
         ...
 
 
@@ -172,6 +199,12 @@ class ToolStore(Protocol):
 
     def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolTransaction]:
         """Handle a message exactly once under redelivery; an error in the block rolls back."""
+        ...
+
+    def edges(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AbstractAsyncContextManager[EdgeBatch]:
+        """Handle messages exactly once under redelivery; an error in the block rolls back."""
         ...
 
     async def server(self, scope: Scope, server: str) -> KnownServer:

@@ -1,25 +1,25 @@
 """Capabilities in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CachePolicy, CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryInboxEntry
-from pml_common.storage.store_transaction import StoreTransaction
+from pml_common.storage.memory import MemoryInboxBatch, MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
 from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
 from pml_registry.domain.names import resolve_reference
 from pml_registry.domain.record_views import description_of
 from pml_registry.ports import (
@@ -27,7 +27,7 @@ from pml_registry.ports import (
     CapabilityStore,
     CapabilityTransaction,
     Embedded,
-    LearningOutcome,
+    LearningBatch,
 )
 
 
@@ -47,41 +47,23 @@ class MemoryCapabilityStore(CapabilityStore):
 
     @override
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        known = self._tables.capabilities.get((scope, capability_id))
-        replayed = self._tables.inbox.facts_of(message_id, consumer)
-        return CapabilityLookup(replayed, known[0].stored if known else None)
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        found: list[CapabilityLookup] = []
+        for analysis in analyses:
+            key = (analysis.scope, analysis.capability.capability_id)
+            known = self._tables.capabilities.get(key)
+            replayed = self._tables.inbox.facts_of(analysis.event_id, consumer)
+            found.append(CapabilityLookup(replayed, known[0].stored if known else None))
+        return found
 
     @override
-    async def apply_learning(
-        self,
-        updated: LearningUpdated,
-        consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        key = (updated.scope, updated.capability_id)
-        if key not in self._tables.capabilities:
-            return None
-        async with self._tables.inbox.once(updated.event_id, consumer) as transaction:
-            if transaction.replayed is not None:
-                return transaction.replayed
-            row, entry = self._tables.capabilities[key]
-            outcome = learn(row.stored)
-            if outcome is None:
-                return ()
-            listing, messages = outcome
-            record = row.record.model_copy(
-                update={
-                    "usage": updated.usage,
-                    "learning": updated.learning,
-                    "listed": listing.listed,
-                    "updated_at": datetime.now(UTC),
-                }
-            )
-            changed = (CapabilityRow(record, updated.revision), entry)
-            transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
-            return transaction.conclude(messages)
+    @asynccontextmanager
+    async def learning(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator["MemoryLearningBatch"]:
+        async with self._tables.inbox.batch_once(message_ids, consumer) as batch:
+            yield MemoryLearningBatch(self._tables, batch)
 
     @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -134,6 +116,39 @@ class MemoryCapabilityStore(CapabilityStore):
             if its_scope == scope
         )
         return sorted(own, key=lambda record: (-record.usage.count, record.name))
+
+
+class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
+    """Stages changes until the messages are concluded."""
+
+    def __init__(self, tables: MemoryTables, batch: MemoryInboxBatch) -> None:
+        super().__init__(batch)
+        self._tables = tables
+
+    @override
+    async def capabilities(
+        self, capabilities: Collection[ScopedCapability]
+    ) -> Mapping[ScopedCapability, StoredCapability]:
+        known = self._tables.capabilities
+        return {each: known[each][0].stored for each in capabilities if each in known}
+
+    @override
+    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
+        for updated, listing in updates:
+            self._batch.stage(partial(self._store, updated, listing))
+
+    def _store(self, updated: LearningUpdated, listing: Listing) -> None:
+        key = (updated.scope, updated.capability_id)
+        row, entry = self._tables.capabilities[key]
+        record = row.record.model_copy(
+            update={
+                "usage": updated.usage,
+                "learning": updated.learning,
+                "listed": listing.listed,
+                "updated_at": datetime.now(UTC),
+            }
+        )
+        self._tables.capabilities[key] = (CapabilityRow(record, updated.revision), entry)
 
 
 class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], CapabilityTransaction):

@@ -1,6 +1,6 @@
 """The tool catalog in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
@@ -11,12 +11,12 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.storage.memory import MemoryInboxEntry
-from pml_common.storage.store_transaction import StoreTransaction
+from pml_common.storage.memory import MemoryInboxBatch, MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
 from pml_registry.domain.documents import tool_document
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool
-from pml_registry.ports import ToolStore, ToolTransaction, Vector
+from pml_registry.ports import EdgeBatch, ToolStore, ToolTransaction, Vector
 
 
 class MemoryToolStore(ToolStore):
@@ -32,6 +32,14 @@ class MemoryToolStore(ToolStore):
     ) -> AsyncGenerator["MemoryToolTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryToolTransaction(self._tables, transaction)
+
+    @override
+    @asynccontextmanager
+    async def edges(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator["MemoryEdgeBatch"]:
+        async with self._tables.inbox.batch_once(message_ids, consumer) as batch:
+            yield MemoryEdgeBatch(self._tables, batch)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
@@ -84,16 +92,24 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
 
         self._transaction.stage(apply)
 
+
+class MemoryEdgeBatch(StoreBatch[MemoryInboxBatch], EdgeBatch):
+    """Stages changes until the messages are concluded."""
+
+    def __init__(self, tables: MemoryTables, batch: MemoryInboxBatch) -> None:
+        super().__init__(batch)
+        self._tables = tables
+
     @override
     async def count_edges(
-        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
+        self, edges: Sequence[tuple[Scope, ObservedEdge]], observed_from: int
     ) -> None:
         rows: dict[tuple[Scope, str, str, str], tuple[int, str]] = {}
-        for edge in edges:
+        for scope, edge in edges:
             key = (scope, edge.from_tool, edge.to_tool, edge.type)
             count = self._tables.edges.get(key, (0, ""))[0] + edge.count
             rows[key] = (count, "observed" if count >= observed_from else "inferred")
-        self._transaction.stage(lambda: self._tables.edges.update(rows))
+        self._batch.stage(lambda: self._tables.edges.update(rows))
 
 
 def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:

@@ -1,25 +1,23 @@
 """Capabilities in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.errors import Retryable
 from pml_common.storage import inbox
-from pml_common.storage.columns import scope_columns
-from pml_common.storage.inbox import InboxEntry
+from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.inbox import InboxBatch, InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
-from pml_common.storage.store_transaction import StoreTransaction
+from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,
@@ -28,19 +26,17 @@ from pml_registry.adapters.postgres_rows import (
     stored_capability,
 )
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
 from pml_registry.domain.names import as_id, record_hash
 from pml_registry.ports import (
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
     Embedded,
-    LearningOutcome,
+    LearningBatch,
 )
 
 _SQL = load_queries("pml_registry")
-
-_MAX_ATTEMPTS = 8
 
 
 class PostgresCapabilityStore(CapabilityStore):
@@ -59,42 +55,29 @@ class PostgresCapabilityStore(CapabilityStore):
 
     @override
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        key = (*scope_columns(scope), capability_id)
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        keys = [
+            (each.event_id, *scope_columns(each.scope), each.capability.capability_id)
+            for each in analyses
+        ]
         async with connection(self._pool) as session:
-            row = await session.fetchrow(_SQL["seen-capability"], *key, message_id, consumer)
-        if row is None:
-            raise LookupError("the query must return a row")
-        replayed = None if row["facts"] is None else inbox.decode_facts(row["facts"])
-        return CapabilityLookup(replayed, None if row["name"] is None else stored_capability(row))
+            rows = await session.fetch(_SQL["seen-capabilities"], *columns(keys, 4), consumer)
+        return [
+            CapabilityLookup(
+                None if row["facts"] is None else inbox.decode_facts(row["facts"]),
+                None if row["name"] is None else stored_capability(row),
+            )
+            for row in rows
+        ]
 
     @override
-    async def apply_learning(
-        self,
-        updated: LearningUpdated,
-        consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        # Optimistic concurrency: the second statement applies only if the capability is unchanged
-        # since the first; otherwise both are retried.
-        scope, message_id = updated.scope, updated.event_id
-        for _ in range(_MAX_ATTEMPTS):
-            found = await self.look_up(message_id, consumer, scope, updated.capability_id)
-            if found.replayed is not None or found.capability is None:
-                return found.replayed
-            outcome = learn(found.capability)
-            if outcome is None:
-                return ()
-            listing, messages = outcome
-            columns = learning_columns(updated, listing, found.capability)
-            async with connection(self._pool) as session:
-                stored = await session.fetchval(
-                    _SQL["learn-once"], *columns, message_id, consumer, inbox.encode_facts(messages)
-                )
-            if stored is not None:
-                return messages
-        raise Retryable(f"capability {updated.capability_id} is changing too often")
+    @asynccontextmanager
+    async def learning(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator["PostgresLearningBatch"]:
+        async with inbox.batch_once(self._pool, message_ids, consumer) as batch:
+            yield PostgresLearningBatch(batch)
 
     @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -138,6 +121,24 @@ class PostgresCapabilityStore(CapabilityStore):
         return CapabilityPage(
             capabilities=tuple(capability_record(row) for row in rows), total=total
         )
+
+
+class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
+    """Locks the rows of capabilities in one order."""
+
+    @override
+    async def capabilities(
+        self, capabilities: Collection[ScopedCapability]
+    ) -> Mapping[ScopedCapability, StoredCapability]:
+        keys = columns([(*scope_columns(scope), key) for scope, key in capabilities], 3)
+        rows = await self._batch.connection.fetch(_SQL["lock-capabilities"], *keys)
+        return {(scope_of(row), row["pattern_id"]): stored_capability(row) for row in rows}
+
+    @override
+    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
+        if updates:
+            rows = [learning_columns(updated, listing) for updated, listing in updates]
+            await self._batch.connection.execute(_SQL["learn-all"], *columns(rows, 9))
 
 
 class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTransaction):

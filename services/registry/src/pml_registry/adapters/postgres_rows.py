@@ -80,10 +80,8 @@ def stored_capability(row: asyncpg.Record) -> StoredCapability:
     )
 
 
-def learning_columns(
-    updated: LearningUpdated, listing: Listing, before: StoredCapability
-) -> tuple[object, ...]:
-    """A capability's key, its new statistics, and the state it must still have for the update."""
+def learning_columns(updated: LearningUpdated, listing: Listing) -> tuple[object, ...]:
+    """A capability's key, its new statistics and listing."""
     return (
         *scope_columns(updated.scope),
         updated.capability_id,
@@ -93,8 +91,6 @@ def learning_columns(
         updated.learning.model_dump_json(),
         updated.revision,
         listing.listed,
-        before.learning_revision,
-        before.name,
     )
 
 

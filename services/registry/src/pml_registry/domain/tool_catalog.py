@@ -7,7 +7,8 @@ from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
-from pml_common.contracts.learner import ObservedEdge
+from pml_common.contracts.learner import EdgesObserved, ObservedEdge
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition, ToolId
 
 _TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
@@ -84,15 +85,20 @@ def changes_in(
     return CatalogUpdate(saved=tuple(saved), redefined=tuple(redefined), removed=removed)
 
 
-def merged_edges(edges: Sequence[ObservedEdge]) -> Sequence[ObservedEdge]:
-    """Sum edges between two different tools, in one order, so that concurrent updates cannot
-    deadlock."""
-    counts = Counter[tuple[str, str]]()
-    for edge in edges:
-        ends = (edge.from_tool, edge.to_tool)
-        if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
-            counts[ends] += edge.count
+def merged_edges(observed: Sequence[EdgesObserved]) -> Sequence[tuple[Scope, ObservedEdge]]:
+    """Sum edges between two different tools of a scope, in one order, so that concurrent updates
+    cannot deadlock."""
+    counts = Counter[tuple[str, str, str, str]]()
+    scopes = {(each.scope.org, each.scope.project): each.scope for each in observed}
+    for each in observed:
+        for edge in each.edges:
+            ends = (edge.from_tool, edge.to_tool)
+            if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
+                counts[each.scope.org, each.scope.project, *ends] += edge.count
     return [
-        ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
-        for (from_tool, to_tool), count in sorted(counts.items())
+        (
+            scopes[org, project],
+            ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count),
+        )
+        for (org, project, from_tool, to_tool), count in sorted(counts.items())
     ]

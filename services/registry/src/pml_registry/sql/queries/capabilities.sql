@@ -52,50 +52,61 @@ SELECT name, named, listed, description, tools_used, learning_revision
 FROM capability
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 
--- name: seen-capability
--- The capability, and what the handling of a message stated; one row, whatever there is.
+-- name: seen-capabilities
+-- Of each message its capability and what its handling stated, in their order; one row each,
+-- whatever there is.
 SELECT
     inbox.facts, capability.name, capability.named, capability.listed, capability.description,
     capability.tools_used, capability.learning_revision
-FROM (SELECT) AS one
-LEFT JOIN capability ON org = $1 AND project = $2 AND pattern_id = $3
-LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
+FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[])
+    WITH ORDINALITY AS seen (message_id, org, project, pattern_id, place)
+LEFT JOIN capability USING (org, project, pattern_id)
+LEFT JOIN inbox ON inbox.message_id = seen.message_id AND inbox.consumer = $5
+ORDER BY seen.place
 
--- name: learn-once
--- Statistics and the memory of their message, in one statement; no row: since it was read the
--- capability learned, or was named, or the message was handled.
-WITH held AS (
-    SELECT
-    FROM capability_usage
-    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND learning_revision = $10
-        AND EXISTS (
-            SELECT
-            FROM capability_records
-            WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name = $11
-        )
-    FOR UPDATE
-), noted AS (
-    INSERT INTO inbox (message_id, consumer, facts)
-    SELECT $12, $13, $14
-    FROM held
-    ON CONFLICT DO NOTHING
-    RETURNING message_id
+-- name: lock-capabilities
+-- Naming and completing a capability begins with the first of these rows, too. All are locked, so
+-- that all are read as they are once no other transaction changes them.
+SELECT
+    workflow_pattern.org, workflow_pattern.project, workflow_pattern.pattern_id,
+    capability_records.name, capability_records.namespace IS NOT NULL AS named,
+    workflow_pattern.listed, workflow_pattern.description, workflow_pattern.tools_used,
+    capability_usage.learning_revision
+FROM unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, pattern_id)
+JOIN workflow_pattern USING (org, project, pattern_id)
+JOIN capability_usage USING (org, project, pattern_id)
+JOIN capability_records USING (org, project, pattern_id)
+ORDER BY workflow_pattern.org, workflow_pattern.project, workflow_pattern.pattern_id
+FOR NO KEY UPDATE OF workflow_pattern, capability_usage, capability_records
+
+-- name: learn-all
+WITH learned AS (
+    SELECT *
+    FROM unnest(
+        $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::double precision[],
+        $7::text[], $8::integer[], $9::boolean[]
+    ) AS learned (
+        org, project, pattern_id, usage_count, success_count, mean_duration_ms, learning,
+        learning_revision, listed
+    )
 ), shown AS (
     UPDATE workflow_pattern
-    SET listed = $9, updated_at = now()
-    FROM noted
-    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND listed <> $9
+    SET listed = learned.listed, updated_at = now()
+    FROM learned
+    WHERE workflow_pattern.org = learned.org AND workflow_pattern.project = learned.project
+        AND workflow_pattern.pattern_id = learned.pattern_id
+        AND workflow_pattern.listed <> learned.listed
 )
 UPDATE capability_usage
-SET usage_count = $4,
-    success_count = $5,
-    mean_duration_ms = $6,
-    learning = $7,
-    learning_revision = $8,
+SET usage_count = learned.usage_count,
+    success_count = learned.success_count,
+    mean_duration_ms = learned.mean_duration_ms,
+    learning = learned.learning::json,
+    learning_revision = learned.learning_revision,
     learned_at = now()
-FROM noted
-WHERE org = $1 AND project = $2 AND pattern_id = $3
-RETURNING pattern_id
+FROM learned
+WHERE capability_usage.org = learned.org AND capability_usage.project = learned.project
+    AND capability_usage.pattern_id = learned.pattern_id
 
 -- name: set-cache
 -- No row changes where it is set like that already.

@@ -38,11 +38,15 @@ FROM tool_schema
 WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server = $3)
 ORDER BY tool_id COLLATE "C"
 
--- name: count-edge
+-- name: count-edges
 INSERT INTO tool_dependency (
     org, project, from_tool_id, to_tool_id, edge_type, observed_count, edge_source
 )
-VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $6 >= $7::integer THEN 'observed' ELSE 'inferred' END)
+SELECT
+    org, project, from_tool_id, to_tool_id, edge_type, observed_count,
+    CASE WHEN observed_count >= $7::integer THEN 'observed' ELSE 'inferred' END
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[])
+    AS counted (org, project, from_tool_id, to_tool_id, edge_type, observed_count)
 ON CONFLICT (org, project, from_tool_id, to_tool_id, edge_type) DO UPDATE
 SET observed_count = tool_dependency.observed_count + excluded.observed_count,
     edge_source = CASE

@@ -11,7 +11,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.admission import Admission, admit, candidate_names
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import ScopedCapability, StoredCapability
 from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
 
 log = logging.getLogger(__name__)
@@ -31,14 +31,22 @@ async def on_execution_analyzed(
 
     Most runs are repeated and need one read for the batch; a new or incomplete capability gets a
     transaction of its own, since it is embedded and named in it."""
-    admissible, failed = await _admissible(analyses, hashing)
+    pending, failed = await _admissible(analyses, hashing)
     facts: dict[UUID, Sequence[Message]] = {}
-    looked_up = await capabilities.look_up(admissible, _CONSUMER) if admissible else ()
-    for analysis, found in zip(admissible, looked_up, strict=True):
-        if found.replayed is not None:
-            facts[analysis.event_id] = found.replayed
-        elif found.capability is None or not _complete(analysis, found.capability):
-            facts[analysis.event_id] = await _admit(analysis, capabilities, embedder)
+    while pending:
+        admitted: set[ScopedCapability] = set()
+        again: list[ExecutionAnalyzed] = []
+        looked_up = await capabilities.look_up(pending, _CONSUMER)
+        for analysis, found in zip(pending, looked_up, strict=True):
+            capability = (analysis.scope, analysis.capability.capability_id)
+            if found.replayed is not None:
+                facts[analysis.event_id] = found.replayed
+            elif capability in admitted:
+                again.append(analysis)
+            elif found.capability is None or not _complete(analysis, found.capability):
+                facts[analysis.event_id] = await _admit(analysis, capabilities, embedder)
+                admitted.add(capability)
+        pending = again
     return Handled(facts, failed)
 
 

@@ -3,7 +3,7 @@
 Everything that reaches a store may raise StorageUnavailable.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,14 +14,14 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import LearningUpdated, ObservedEdge
+from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
+from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, ShownEdge
 
 Vector = Sequence[float]
 """A unit vector of the model's dimension."""
@@ -89,34 +89,8 @@ class CapabilityLookup:
     capability: StoredCapability | None
 
 
-class InboxBatch(Protocol):
-    """The transaction that handles several messages: its changes are applied once or not at all."""
-
-    @property
-    def replayed(self) -> Mapping[UUID, Sequence[Message]]:
-        """The messages published after each message of the batch that was handled before."""
-        ...
-
-    def conclude(
-        self, facts: Mapping[UUID, Sequence[Message]], unhandled: Collection[UUID] = ()
-    ) -> Mapping[UUID, Sequence[Message]]:
-        """Store what to publish after each message, so that a redelivery publishes the same; return
-        it with what was published earlier. `unhandled` messages stay new."""
-        ...
-
-
-class LearningBatch(InboxBatch, Protocol):
-    """The transaction of several messages about statistics."""
-
-    async def capabilities(
-        self, capabilities: Collection[ScopedCapability]
-    ) -> Mapping[ScopedCapability, StoredCapability]:
-        """Read and lock those that exist until the transaction ends; once in a transaction."""
-        ...
-
-    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
-        """Store the statistics and the listing of each capability."""
-        ...
+LearningOutcome = tuple[Listing, Sequence[Message]] | None
+"""A capability's new listing and the messages to publish; None if the update is outdated."""
 
 
 class CapabilityStore(Protocol):
@@ -134,10 +108,16 @@ class CapabilityStore(Protocol):
         """Read the state of each analysis and its capability, without locks or changes."""
         ...
 
-    def learning(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AbstractAsyncContextManager[LearningBatch]:
-        """Handle messages exactly once under redelivery; an error in the block rolls back."""
+    async def apply_learning(
+        self,
+        updates: Sequence[LearningUpdated],
+        consumer: str,
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        """Store the newest statistics of each capability exactly once under redelivery and return
+        the messages to publish after each update, by its id: None if the capability does not exist,
+        nothing after one that a newer one includes. `learn` is called again after a concurrent
+        change."""
         ...
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -183,17 +163,6 @@ class ToolTransaction(InboxTransaction, Protocol):
         ...
 
 
-class EdgeBatch(InboxBatch, Protocol):
-    """The transaction of several messages about edges."""
-
-    async def count_edges(
-        self, edges: Sequence[tuple[Scope, ObservedEdge]], observed_from: int
-    ) -> None:
-        """Add to edge counts; an edge counted `observed_from` times is observed. `edges` are
-        different, and in one order for all transactions."""
-        ...
-
-
 class ToolStore(Protocol):
     """The tool catalog and the tool graph."""
 
@@ -201,10 +170,11 @@ class ToolStore(Protocol):
         """Handle a message exactly once under redelivery; an error in the block rolls back."""
         ...
 
-    def edges(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AbstractAsyncContextManager[EdgeBatch]:
-        """Handle messages exactly once under redelivery; an error in the block rolls back."""
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        """Add to edge counts, once for each message under redelivery; an edge counted
+        `observed_from` times is observed."""
         ...
 
     async def server(self, scope: Scope, server: str) -> KnownServer:

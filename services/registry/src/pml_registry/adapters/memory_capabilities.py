@@ -1,25 +1,25 @@
 """Capabilities in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CachePolicy, CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryInboxBatch, MemoryInboxEntry
-from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
+from pml_common.storage.memory import MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
+from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import resolve_reference
 from pml_registry.domain.record_views import description_of
 from pml_registry.ports import (
@@ -27,7 +27,7 @@ from pml_registry.ports import (
     CapabilityStore,
     CapabilityTransaction,
     Embedded,
-    LearningBatch,
+    LearningOutcome,
 )
 
 
@@ -58,12 +58,49 @@ class MemoryCapabilityStore(CapabilityStore):
         return found
 
     @override
-    @asynccontextmanager
-    async def learning(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AsyncGenerator["MemoryLearningBatch"]:
-        async with self._tables.inbox.batch_once(message_ids, consumer) as batch:
-            yield MemoryLearningBatch(self._tables, batch)
+    async def apply_learning(
+        self,
+        updates: Sequence[LearningUpdated],
+        consumer: str,
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        facts: dict[UUID, Sequence[Message] | None] = {}
+        new: list[LearningUpdated] = []
+        for update in updates:
+            replayed = self._tables.inbox.facts_of(update.event_id, consumer)
+            known = (update.scope, update.capability_id) in self._tables.capabilities
+            facts[update.event_id] = replayed if replayed is not None or not known else ()
+            new += [update] if known and replayed is None else []
+        for update in newest_of_each(new):
+            facts[update.event_id] = await self._learn(update, consumer, learn)
+        return facts
+
+    async def _learn(
+        self,
+        updated: LearningUpdated,
+        consumer: str,
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Sequence[Message]:
+        async with self._tables.inbox.once(updated.event_id, consumer) as transaction:
+            if transaction.replayed is not None:
+                return transaction.replayed
+            key = (updated.scope, updated.capability_id)
+            row, entry = self._tables.capabilities[key]
+            outcome = learn(updated, row.stored)
+            if outcome is None:
+                return ()
+            listing, messages = outcome
+            record = row.record.model_copy(
+                update={
+                    "usage": updated.usage,
+                    "learning": updated.learning,
+                    "listed": listing.listed,
+                    "updated_at": datetime.now(UTC),
+                }
+            )
+            changed = (CapabilityRow(record, updated.revision), entry)
+            transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
+            return transaction.conclude(messages)
 
     @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -116,39 +153,6 @@ class MemoryCapabilityStore(CapabilityStore):
             if its_scope == scope
         )
         return sorted(own, key=lambda record: (-record.usage.count, record.name))
-
-
-class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
-    """Stages changes until the messages are concluded."""
-
-    def __init__(self, tables: MemoryTables, batch: MemoryInboxBatch) -> None:
-        super().__init__(batch)
-        self._tables = tables
-
-    @override
-    async def capabilities(
-        self, capabilities: Collection[ScopedCapability]
-    ) -> Mapping[ScopedCapability, StoredCapability]:
-        known = self._tables.capabilities
-        return {each: known[each][0].stored for each in capabilities if each in known}
-
-    @override
-    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
-        for updated, listing in updates:
-            self._batch.stage(partial(self._store, updated, listing))
-
-    def _store(self, updated: LearningUpdated, listing: Listing) -> None:
-        key = (updated.scope, updated.capability_id)
-        row, entry = self._tables.capabilities[key]
-        record = row.record.model_copy(
-            update={
-                "usage": updated.usage,
-                "learning": updated.learning,
-                "listed": listing.listed,
-                "updated_at": datetime.now(UTC),
-            }
-        )
-        self._tables.capabilities[key] = (CapabilityRow(record, updated.revision), entry)
 
 
 class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], CapabilityTransaction):

@@ -1,6 +1,6 @@
 """The tool catalog in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
@@ -8,15 +8,14 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.storage.memory import MemoryInboxBatch, MemoryInboxEntry
-from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
+from pml_common.storage.memory import MemoryInboxEntry
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
 from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool
-from pml_registry.ports import EdgeBatch, ToolStore, ToolTransaction, Vector
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool, ShownEdge
+from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 
 class MemoryToolStore(ToolStore):
@@ -34,12 +33,17 @@ class MemoryToolStore(ToolStore):
             yield MemoryToolTransaction(self._tables, transaction)
 
     @override
-    @asynccontextmanager
-    async def edges(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AsyncGenerator["MemoryEdgeBatch"]:
-        async with self._tables.inbox.batch_once(message_ids, consumer) as batch:
-            yield MemoryEdgeBatch(self._tables, batch)
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        edges = self._tables.edges
+        async with self._tables.inbox.batch_once({e.message_id for e in shown}, consumer) as batch:
+            for each in shown:
+                edge = each.edge
+                if each.message_id not in batch.replayed:
+                    key = (each.scope, edge.from_tool, edge.to_tool, edge.type)
+                    count = edges.get(key, (0, ""))[0] + edge.count
+                    edges[key] = (count, "observed" if count >= observed_from else "inferred")
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
@@ -91,25 +95,6 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
             self._tables.listed_at.update(times)
 
         self._transaction.stage(apply)
-
-
-class MemoryEdgeBatch(StoreBatch[MemoryInboxBatch], EdgeBatch):
-    """Stages changes until the messages are concluded."""
-
-    def __init__(self, tables: MemoryTables, batch: MemoryInboxBatch) -> None:
-        super().__init__(batch)
-        self._tables = tables
-
-    @override
-    async def count_edges(
-        self, edges: Sequence[tuple[Scope, ObservedEdge]], observed_from: int
-    ) -> None:
-        rows: dict[tuple[Scope, str, str, str], tuple[int, str]] = {}
-        for scope, edge in edges:
-            key = (scope, edge.from_tool, edge.to_tool, edge.type)
-            count = self._tables.edges.get(key, (0, ""))[0] + edge.count
-            rows[key] = (count, "observed" if count >= observed_from else "inferred")
-        self._batch.stage(lambda: self._tables.edges.update(rows))
 
 
 def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:

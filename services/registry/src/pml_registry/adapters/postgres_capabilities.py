@@ -1,23 +1,25 @@
 """Capabilities in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
+from pml_common.errors import Retryable
 from pml_common.storage import inbox
-from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.inbox import InboxBatch, InboxEntry
+from pml_common.storage.columns import columns, scope_columns
+from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
-from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
     capability_description,
@@ -26,17 +28,19 @@ from pml_registry.adapters.postgres_rows import (
     stored_capability,
 )
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
+from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import as_id, record_hash
 from pml_registry.ports import (
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
     Embedded,
-    LearningBatch,
+    LearningOutcome,
 )
 
 _SQL = load_queries("pml_registry")
+
+_MAX_ATTEMPTS = 8
 
 
 class PostgresCapabilityStore(CapabilityStore):
@@ -61,6 +65,11 @@ class PostgresCapabilityStore(CapabilityStore):
             (each.event_id, *scope_columns(each.scope), each.capability.capability_id)
             for each in analyses
         ]
+        return await self._look_up(keys, consumer)
+
+    async def _look_up(
+        self, keys: Sequence[tuple[UUID, str, str, UUID]], consumer: str
+    ) -> Sequence[CapabilityLookup]:
         async with connection(self._pool) as session:
             rows = await session.fetch(_SQL["seen-capabilities"], *columns(keys, 4), consumer)
         return [
@@ -72,12 +81,45 @@ class PostgresCapabilityStore(CapabilityStore):
         ]
 
     @override
-    @asynccontextmanager
-    async def learning(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AsyncGenerator["PostgresLearningBatch"]:
-        async with inbox.batch_once(self._pool, message_ids, consumer) as batch:
-            yield PostgresLearningBatch(batch)
+    async def apply_learning(
+        self,
+        updates: Sequence[LearningUpdated],
+        consumer: str,
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        # Optimistic concurrency: the second statement applies to capabilities that are unchanged
+        # since the first; for the others both are retried.
+        facts: dict[UUID, Sequence[Message] | None] = {}
+        pending = updates
+        for _ in range(_MAX_ATTEMPTS):
+            keys = [(u.event_id, *scope_columns(u.scope), u.capability_id) for u in pending]
+            found = await self._look_up(keys, consumer)
+            seen = {update.event_id: each for update, each in zip(pending, found, strict=True)}
+            new = [update for update in pending if _is_new(seen[update.event_id])]
+            facts |= {cause: () if _is_new(each) else each.replayed for cause, each in seen.items()}
+            outcomes: dict[UUID, Sequence[Message]] = {}
+            rows: list[tuple[object, ...]] = []
+            for update in newest_of_each(new):
+                before = seen[update.event_id].capability
+                outcome = None if before is None else learn(update, before)
+                if before is not None and outcome is not None:
+                    listing, outcomes[update.event_id] = outcome
+                    texts = update.event_id, inbox.encode_facts(outcomes[update.event_id])
+                    rows.append((*learning_columns(update, listing, before), *texts))
+            stored = await self._learn(rows, consumer)
+            facts |= {cause: outcomes[cause] for cause in stored}
+            pending = [each for each in new if each.event_id in outcomes.keys() - stored]
+            if not pending:
+                return facts
+        raise Retryable("capabilities are changing too often")
+
+    async def _learn(self, rows: Sequence[tuple[object, ...]], consumer: str) -> set[UUID]:
+        """Return the messages that took effect."""
+        if not rows:
+            return set()
+        async with connection(self._pool) as session:
+            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 13), consumer)
+        return {row["message_id"] for row in stored}
 
     @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -123,22 +165,9 @@ class PostgresCapabilityStore(CapabilityStore):
         )
 
 
-class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
-    """Locks the rows of capabilities in one order."""
-
-    @override
-    async def capabilities(
-        self, capabilities: Collection[ScopedCapability]
-    ) -> Mapping[ScopedCapability, StoredCapability]:
-        keys = columns([(*scope_columns(scope), key) for scope, key in capabilities], 3)
-        rows = await self._batch.connection.fetch(_SQL["lock-capabilities"], *keys)
-        return {(scope_of(row), row["pattern_id"]): stored_capability(row) for row in rows}
-
-    @override
-    async def learn(self, updates: Sequence[tuple[LearningUpdated, Listing]]) -> None:
-        if updates:
-            rows = [learning_columns(updated, listing) for updated, listing in updates]
-            await self._batch.connection.execute(_SQL["learn-all"], *columns(rows, 9))
+def _is_new(found: CapabilityLookup) -> bool:
+    """Whether a message was not handled before and its capability exists."""
+    return found.replayed is None and found.capability is not None
 
 
 class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTransaction):

@@ -80,8 +80,10 @@ def stored_capability(row: asyncpg.Record) -> StoredCapability:
     )
 
 
-def learning_columns(updated: LearningUpdated, listing: Listing) -> tuple[object, ...]:
-    """A capability's key, its new statistics and listing."""
+def learning_columns(
+    updated: LearningUpdated, listing: Listing, before: StoredCapability
+) -> tuple[object, ...]:
+    """A capability's key, its new statistics and listing, and the state it must still have."""
     return (
         *scope_columns(updated.scope),
         updated.capability_id,
@@ -91,6 +93,8 @@ def learning_columns(updated: LearningUpdated, listing: Listing) -> tuple[object
         updated.learning.model_dump_json(),
         updated.revision,
         listing.listed,
+        before.learning_revision,
+        before.name,
     )
 
 

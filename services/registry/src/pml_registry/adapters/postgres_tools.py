@@ -1,25 +1,24 @@
 """The tool catalog and the tool graph in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns
-from pml_common.storage.inbox import InboxBatch, InboxEntry
+from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
-from pml_common.storage.store_transaction import StoreBatch, StoreTransaction
+from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import known_tools, tool_definition
 from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
-from pml_registry.ports import EdgeBatch, ToolStore, ToolTransaction, Vector
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, ShownEdge
+from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 _SQL = load_queries("pml_registry")
 
@@ -39,12 +38,22 @@ class PostgresToolStore(ToolStore):
             yield PostgresToolTransaction(transaction)
 
     @override
-    @asynccontextmanager
-    async def edges(
-        self, message_ids: Collection[UUID], consumer: str
-    ) -> AsyncGenerator["PostgresEdgeBatch"]:
-        async with inbox.batch_once(self._pool, message_ids, consumer) as batch:
-            yield PostgresEdgeBatch(batch)
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        rows = [
+            (
+                each.message_id,
+                *scope_columns(each.scope),
+                each.edge.from_tool,
+                each.edge.to_tool,
+                each.edge.type,
+                each.edge.count,
+            )
+            for each in shown
+        ]
+        async with connection(self._pool) as session:
+            await session.execute(_SQL["count-edges"], *columns(rows, 7), consumer, observed_from)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
@@ -101,17 +110,3 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
         await self._session.executemany(_SQL["save-tool"], rows)
         await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
         await self._session.execute(_SQL["note-listing"], *scope, listed.server, listed.listed_at)
-
-
-class PostgresEdgeBatch(StoreBatch[InboxBatch], EdgeBatch):
-    """Locks the rows of edges in their order."""
-
-    @override
-    async def count_edges(
-        self, edges: Sequence[tuple[Scope, ObservedEdge]], observed_from: int
-    ) -> None:
-        rows = [
-            (*scope_columns(scope), edge.from_tool, edge.to_tool, edge.type, edge.count)
-            for scope, edge in edges
-        ]
-        await self._batch.connection.execute(_SQL["count-edges"], *columns(rows, 6), observed_from)

@@ -1,16 +1,14 @@
 """Handles `learning-updated`."""
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from pml_common.bus.errors import Retryable
 from pml_common.bus.port import Handled
 from pml_common.contracts import catalog, ids
-from pml_common.contracts.base import Message
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityChanged
-from pml_registry.domain.listing import Listing, StoredCapability, listing, newest_of_each
-from pml_registry.ports import CapabilityStore
+from pml_registry.domain.listing import StoredCapability, listing
+from pml_registry.ports import CapabilityStore, LearningOutcome
 
 _CONSUMER = catalog.REGISTRY_ON_LEARNING_UPDATED.durable
 
@@ -20,32 +18,24 @@ async def on_learning_updated(
 ) -> Handled:
     """Store each capability's newest revision in any order of delivery; list it at its first
     success. Updates of a capability that does not exist yet fail as Retryable."""
-    async with capabilities.learning([each.event_id for each in updates], _CONSUMER) as batch:
-        new = [each for each in updates if each.event_id not in batch.replayed]
-        stored = await batch.capabilities({(each.scope, each.capability_id) for each in new})
-        missing = {
-            each.event_id: Retryable(f"capability {each.capability_id} does not exist yet")
-            for each in new
-            if (each.scope, each.capability_id) not in stored
-        }
-        learned: list[tuple[LearningUpdated, Listing]] = []
-        facts: dict[UUID, Sequence[Message]] = {}
-        for update in newest_of_each(each for each in new if each.event_id not in missing):
-            before = stored[update.scope, update.capability_id]
-            if (after := listing(before, update)) is not None:
-                learned.append((update, after))
-                facts[update.event_id] = [_changed(update, before, after)]
-        await batch.learn(learned)
-        return Handled(batch.conclude(facts, missing), missing)
+    facts = await capabilities.apply_learning(updates, _CONSUMER, _outcome)
+    missing = {
+        update.event_id: Retryable(f"capability {update.capability_id} does not exist yet")
+        for update in updates
+        if facts[update.event_id] is None
+    }
+    return Handled({cause: said for cause, said in facts.items() if said}, missing)
 
 
-def _changed(
-    update: LearningUpdated, stored: StoredCapability, after: Listing
-) -> CapabilityChanged:
-    return CapabilityChanged(
-        scope=update.scope,
-        event_id=ids.effect_id(update.event_id, "capability-changed"),
-        capability_id=update.capability_id,
+def _outcome(updated: LearningUpdated, stored: StoredCapability) -> LearningOutcome:
+    after = listing(stored, updated)
+    if after is None:
+        return None
+    changed = CapabilityChanged(
+        scope=updated.scope,
+        event_id=ids.effect_id(updated.event_id, "capability-changed"),
+        capability_id=updated.capability_id,
         name=stored.name,
         change=after.change,
     )
+    return after, [changed]

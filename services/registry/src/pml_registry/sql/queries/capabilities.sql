@@ -64,35 +64,47 @@ LEFT JOIN capability USING (org, project, pattern_id)
 LEFT JOIN inbox ON inbox.message_id = seen.message_id AND inbox.consumer = $5
 ORDER BY seen.place
 
--- name: lock-capabilities
--- Naming and completing a capability begins with the first of these rows, too. All are locked, so
--- that all are read as they are once no other transaction changes them.
-SELECT
-    workflow_pattern.org, workflow_pattern.project, workflow_pattern.pattern_id,
-    capability_records.name, capability_records.namespace IS NOT NULL AS named,
-    workflow_pattern.listed, workflow_pattern.description, workflow_pattern.tools_used,
-    capability_usage.learning_revision
-FROM unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, pattern_id)
-JOIN workflow_pattern USING (org, project, pattern_id)
-JOIN capability_usage USING (org, project, pattern_id)
-JOIN capability_records USING (org, project, pattern_id)
-ORDER BY workflow_pattern.org, workflow_pattern.project, workflow_pattern.pattern_id
-FOR NO KEY UPDATE OF workflow_pattern, capability_usage, capability_records
-
--- name: learn-all
+-- name: learn-once
+-- Statistics of capabilities and the memory of their messages, in one statement. Returns the
+-- messages that took effect; the others were handled, or their capability learned or was named,
+-- since it was read.
 WITH learned AS (
     SELECT *
     FROM unnest(
         $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::double precision[],
-        $7::text[], $8::integer[], $9::boolean[]
+        $7::text[], $8::integer[], $9::boolean[], $10::integer[], $11::text[], $12::uuid[],
+        $13::text[]
     ) AS learned (
         org, project, pattern_id, usage_count, success_count, mean_duration_ms, learning,
-        learning_revision, listed
+        learning_revision, listed, revision_before, name_before, message_id, facts
     )
+), held AS (
+    SELECT learned.message_id
+    FROM learned
+    JOIN capability_usage AS usage
+        ON usage.org = learned.org AND usage.project = learned.project
+        AND usage.pattern_id = learned.pattern_id
+        AND usage.learning_revision = learned.revision_before
+    WHERE EXISTS (
+        SELECT
+        FROM capability_records AS record
+        WHERE record.org = learned.org AND record.project = learned.project
+            AND record.pattern_id = learned.pattern_id AND record.name = learned.name_before
+    )
+    ORDER BY usage.org, usage.project, usage.pattern_id
+    FOR UPDATE OF usage
+), noted AS (
+    INSERT INTO inbox (message_id, consumer, facts)
+    SELECT learned.message_id, $14::text, learned.facts::json
+    FROM learned
+    JOIN held USING (message_id)
+    ON CONFLICT DO NOTHING
+    RETURNING message_id
 ), shown AS (
     UPDATE workflow_pattern
     SET listed = learned.listed, updated_at = now()
     FROM learned
+    JOIN noted USING (message_id)
     WHERE workflow_pattern.org = learned.org AND workflow_pattern.project = learned.project
         AND workflow_pattern.pattern_id = learned.pattern_id
         AND workflow_pattern.listed <> learned.listed
@@ -105,8 +117,10 @@ SET usage_count = learned.usage_count,
     learning_revision = learned.learning_revision,
     learned_at = now()
 FROM learned
+JOIN noted USING (message_id)
 WHERE capability_usage.org = learned.org AND capability_usage.project = learned.project
     AND capability_usage.pattern_id = learned.pattern_id
+RETURNING learned.message_id
 
 -- name: set-cache
 -- No row changes where it is set like that already.

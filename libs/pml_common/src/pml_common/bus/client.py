@@ -115,12 +115,14 @@ class DirectClient(Client):
             waiting.set_result(self._build_message(sid, subject, reply, data, named))
 
 
-async def publish_empty(client: Client, subjects: Sequence[str]) -> None:
-    """Publish an empty message on each subject, in one write: acknowledgements of a batch."""
+async def publish_empty(client: Client, subjects: Sequence[str], *, later: bool = False) -> None:
+    """Publish an empty message on each subject, in one write: acknowledgements of a batch. With
+    `later`, they leave with whatever is sent next."""
     for subject in subjects:
         await client._send_command(f"PUB {subject} 0\r\n\r\n".encode())
     client.stats["out_msgs"] += len(subjects)
-    await client._flush_pending()
+    if not later:
+        await client._flush_pending()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from nats.aio.msg import Msg
@@ -15,6 +16,7 @@ from pml_common.bus.connection import envelope_of
 from pml_common.bus.delivery import Disposition, Done
 from pml_common.bus.errors import BusError
 from pml_common.bus.pulling import Puller, Source
+from pml_common.bus.tasks import finish
 from pml_common.contracts.catalog import Batch
 
 log = logging.getLogger(__name__)
@@ -23,6 +25,9 @@ Process = Callable[[Envelope, int], Awaitable[Disposition]]
 ProcessBatch = Callable[[Sequence[Delivery]], Awaitable[None]]
 
 _BATCHES_AT_ONCE = 2
+_BUSY_FROM = 3
+"""The number of messages in a batch's time from which fetching them costs less than waiting for
+each."""
 _REPLY_WITHIN_S = 2.0
 
 
@@ -68,91 +73,139 @@ class PullLoop(Puller):
 
 
 class BatchLoop(Puller):
-    """Handles messages in batches: a request for one message is pending; the others that are stored
-    within the batch's time of its arrival are fetched in one request. So a process is woken, and
-    the server asked, twice for a batch, and an idle consumer costs no more than a pull loop.
+    """Handles messages in batches, of what is stored when it asks.
+
+    While messages are rare, a request for one is pending, and each is handled as it comes, with
+    those that are stored by then. Once `_BUSY_FROM` come within the batch's time, no request is
+    pending: everything is fetched once in that time, so that process and server are woken for a
+    batch and not for a message. Acknowledgements are sent with the next request.
     """
 
     def __init__(self, source: Source, batch: Batch, process: ProcessBatch) -> None:
         super().__init__(source)
         self._batch = batch
         self._process = process
-        self._gathered: list[Msg] | None = None
-        self._complete = asyncio.Event()
+        self._arrived: list[Msg] = []
+        self._changed = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._arrivals: deque[float] = deque(maxlen=_BUSY_FROM)
+        self._busy = False
+        self._more = False
+        self._asked_at = 0.0
+        self._loop: asyncio.Task[None] | None = None
+        self._awaited: asyncio.Task[None] | None = None
 
     @override
-    async def _request_messages(self) -> None:
-        """Request the first message of a batch, unless one is gathered or enough are handled."""
-        if self._gathered is not None:
-            self._complete_if_all_came()
-        elif not self._requested and len(self._in_progress) < _BATCHES_AT_ONCE:
-            await self._request(1)
+    async def start(self) -> None:
+        await super().start()
+        self._loop = asyncio.create_task(self._run())
 
     @override
     async def stop(self, timeout: float) -> None:
-        self._complete.set()
+        self._stopping = True
+        self._stopped.set()
+        self._changed.set()
+        if self._loop is not None:
+            await finish([self._loop], timeout)
         await super().stop(timeout)
 
     @override
+    async def _request_messages(self) -> None:
+        """Let the loop request again: a request was answered or lost."""
+        self._changed.set()
+
+    @override
     def _accept(self, message: Msg) -> None:
-        if self._gathered is not None:
-            self._gathered.append(message)
-            self._complete_if_all_came()
-            return
-        self._gathered = [message]
-        task = asyncio.create_task(self._handle(self._gathered))
-        self._in_progress[task] = self._gathered
-        task.add_done_callback(self._remove)
-
-    def _complete_if_all_came(self) -> None:
+        self._arrived.append(message)
         if not self._requested:
-            self._complete.set()
+            self._changed.set()
 
-    async def _handle(self, gathered: list[Msg]) -> None:
+    async def _run(self) -> None:
+        while not self._stopping:
+            await (self._poll() if self._busy else self._wait_for_first())
+            await self._handle_arrived()
+
+    async def _wait_for_first(self) -> None:
+        """Wait for a message, then fetch those that are known to be stored."""
+        while not self._arrived and not self._stopping:
+            self._changed.clear()
+            await self._request(1)
+            await self._changed.wait()
+        if self._arrived and self._arrived[0].metadata.num_pending:
+            await self._fetch(self._batch.most - len(self._arrived))
+
+    async def _poll(self) -> None:
+        """Fetch what is stored, once in the batch's time or at once if more is known to be."""
+        pause = self._asked_at + self._batch.within_s - asyncio.get_running_loop().time()
+        if pause > 0 and not self._more:
+            await _happened(self._stopped, pause)
+        await self._fetch(self._batch.most)
+
+    async def _fetch(self, count: int) -> None:
+        self._asked_at = asyncio.get_running_loop().time()
+        if count <= 0:
+            return
+        self._changed.clear()
+        await self._request(count, waiting=False)
+        while self._requested and not self._stopping:
+            if not await _happened(self._changed, _REPLY_WITHIN_S):
+                log.warning("%s: a request was not answered", self._consumer.durable)
+                self._requested = 0
+
+    async def _handle_arrived(self) -> None:
+        """Handle what arrived; go on when that is done, or has taken the batch's time and does not
+        exceed what may be handled at once."""
+        messages, self._arrived = self._arrived, []
+        self._adapt(messages)
+        if not messages:
+            return
+        self._awaited = task = asyncio.create_task(self._handle(messages))
+        self._in_progress[task] = messages
+        task.add_done_callback(self._remove)
+        await asyncio.wait([task], timeout=self._batch.within_s)
+        self._awaited = None
+        while len(self._in_progress) >= _BATCHES_AT_ONCE and not self._stopping:
+            await asyncio.wait(self._in_progress, return_when=asyncio.FIRST_COMPLETED)
+
+    def _adapt(self, messages: Sequence[Msg]) -> None:
+        """Choose between waiting and polling by how many messages come in the batch's time."""
+        now = asyncio.get_running_loop().time()
+        self._arrivals.extend([now] * min(len(messages), _BUSY_FROM))
+        many = len(self._arrivals) == _BUSY_FROM
+        often = many and now - self._arrivals[0] <= self._batch.within_s
+        self._busy = often or (self._busy and len(messages) >= _BUSY_FROM - 1)
+        self._more = bool(messages) and messages[-1].metadata.num_pending > 0
+
+    async def _handle(self, messages: Sequence[Msg]) -> None:
         try:
-            await self._gather(gathered)
-            batch = [Delivery(envelope_of(each), each.metadata.num_delivered) for each in gathered]
+            batch = [Delivery(envelope_of(each), each.metadata.num_delivered) for each in messages]
             await self._process(batch)
-            await self._settle_all(gathered, batch)
+            await self._settle_all(messages, batch)
         except asyncio.CancelledError:
-            for message in gathered:
+            for message in messages:
                 await message.nak()
             raise
         except (BusError, NatsError) as error:
             log.warning("%s: left to redelivery: %s", self._consumer.durable, error)
-        finally:
-            if (task := asyncio.current_task()) is not None:
-                self._remove(task)
-            await self._request_messages()
-
-    async def _gather(self, gathered: list[Msg]) -> None:
-        """Wait for the batch's time, unless enough messages are stored, then fetch the others."""
-        missing = self._batch.most - 1
-        if gathered[0].metadata.num_pending < missing:
-            await self._completed(self._batch.within_s)
-        if missing and not self._stopping:
-            self._complete.clear()
-            await self._request(missing, waiting=False)
-            if self._requested and not await self._completed(_REPLY_WITHIN_S):
-                log.warning("%s: the request was not answered", self._consumer.durable)
-                self._requested = 0
-        self._gathered = None
-        self._complete.clear()
-        await self._request_messages()
-
-    async def _completed(self, within_s: float) -> bool:
-        """Wait until the batch is complete; return whether it is."""
-        try:
-            async with asyncio.timeout(within_s):
-                return await self._complete.wait()
-        except TimeoutError:
-            return False
 
     async def _settle_all(self, messages: Sequence[Msg], batch: Sequence[Delivery]) -> None:
-        """Acknowledge what was handled, in one write; then settle the others."""
+        """Acknowledge what was handled, together with the next request if the loop is about to send
+        one; then settle the others."""
         settled = list(zip(messages, batch, strict=True))
         done = [message.reply for message, each in settled if isinstance(each.outcome, Done)]
-        await publish_empty(self._client, done)
+        later = self._awaited is asyncio.current_task() and not self._stopping
+        await publish_empty(self._client, done, later=later)
         for message, each in settled:
             if not isinstance(each.outcome, Done):
                 await self._settle(message, each.outcome)
+
+
+async def _happened(event: asyncio.Event, within_s: float) -> bool:
+    """Wait for an event; return whether it came in time, and clear it."""
+    try:
+        async with asyncio.timeout(within_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    event.clear()
+    return True

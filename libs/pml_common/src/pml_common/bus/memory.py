@@ -166,7 +166,7 @@ class MemoryBus(Bus):
     async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
         batch = batch_of(consumer)
         receiver = BatchReceiver(self._receiver, consumer, handler)
-        batches = MemoryBatches(self.broker.clock, batch, receiver.handle)
+        batches = MemoryBatches(batch.most, receiver.handle)
         self._require(f"consume {consumer.durable}")
         write = partial(build_dead_letter, consumer, self._identity)
         self._join(consumer, Replica(batches.process, 2 * batch.most, write))

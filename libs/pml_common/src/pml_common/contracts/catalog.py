@@ -79,8 +79,8 @@ class DeliveryOptions:
 
 @dataclass(frozen=True)
 class Batch:
-    """Bounds of a batch: at most `most` messages, those that arrive within `within_s` seconds of
-    the first; a full batch that is already waiting is handled at once."""
+    """Bounds of a batch: at most `most` messages; while messages are frequent, they are fetched
+    once in `within_s` seconds, while they are rare, each is handled as it comes."""
 
     most: int = 200
     within_s: float = 0.1

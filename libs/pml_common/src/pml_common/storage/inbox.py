@@ -10,6 +10,7 @@ import asyncpg
 
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
+from pml_common.storage.columns import columns
 from pml_common.storage.pool import Connection, Pool, transaction
 from pml_common.storage.store_transaction import BatchRecord
 
@@ -30,8 +31,8 @@ _FACTS_OF_ALL = "SELECT message_id, facts FROM inbox WHERE message_id = ANY ($1)
 _CONCLUDE_ALL = """
 UPDATE inbox
 SET facts = concluded.facts::json
-FROM unnest($1::uuid[], $3::text[]) AS concluded (message_id, facts)
-WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $2
+FROM unnest($1::uuid[], $2::text[]) AS concluded (message_id, facts)
+WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $3
 """
 _RELEASE = "DELETE FROM inbox WHERE message_id = ANY ($1) AND consumer = $2"
 _DELETE = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
@@ -82,6 +83,12 @@ class InboxBatch(BatchRecord):
         super().__init__(replayed)
         self.connection = connection
 
+    def take(self) -> Sequence[tuple[UUID, str]]:
+        """Return and clear the encoded messages to publish, each with the id of its cause, for a
+        store that writes them in its own statement."""
+        taken, self.facts = self.facts, {}
+        return [(cause, encode_facts(facts)) for cause, facts in taken.items()]
+
 
 @asynccontextmanager
 async def batch_once(
@@ -99,9 +106,8 @@ async def batch_once(
             rows = await held.fetch(_FACTS_OF_ALL, known, consumer)
         handling = InboxBatch(held, {row["message_id"]: decode_facts(row["facts"]) for row in rows})
         yield handling
-        if handling.facts:
-            texts = [encode_facts(facts) for facts in handling.facts.values()]
-            await held.execute(_CONCLUDE_ALL, list(handling.facts), consumer, texts)
+        if concluded := handling.take():
+            await held.execute(_CONCLUDE_ALL, *columns(concluded, 2), consumer)
         if handling.unhandled:
             await held.execute(_RELEASE, list(handling.unhandled), consumer)
 

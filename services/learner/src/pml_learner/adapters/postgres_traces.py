@@ -54,6 +54,7 @@ class PostgresTraceStore(TraceStore):
         async with inbox.batch_once(self._pool, message_ids, consumer) as handled:
             batch = PostgresLearningBatch(handled, self._met)
             yield batch
+            await batch.write(consumer)
         self._met.add(batch.capabilities)
 
     @override
@@ -66,11 +67,13 @@ class PostgresTraceStore(TraceStore):
 
 
 class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
-    """Locks the rows of capabilities in one order; those not met before get theirs first."""
+    """Locks the rows of capabilities in one order; those not met before get theirs first. Lessons
+    are written at the end, together with the inbox rows."""
 
     def __init__(self, batch: InboxBatch, met: RecentKeys[ScopedCapability]) -> None:
         super().__init__(batch)
         self._met = met
+        self._lessons: Sequence[Lesson] = ()
         self.capabilities: Sequence[ScopedCapability] = ()
 
     @override
@@ -91,13 +94,22 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
 
     @override
     async def save(self, lessons: Sequence[Lesson]) -> None:
-        session = self._batch.connection
-        learned = {lesson.capability: lesson.experience for lesson in lessons}
+        self._lessons = lessons
+
+    async def write(self, consumer: str) -> None:
+        """Write all lessons, the last of them together with the messages to publish."""
+        learned = {lesson.capability: lesson.experience for lesson in self._lessons}
         experiences = [(*_key(each), *_experience_columns(learned[each])) for each in learned]
-        await session.execute(_SQL["save-experiences"], *columns(experiences, 7))
-        for start in range(0, len(lessons), _TRACES_AT_ONCE):
-            traces = [_columns(lesson) for lesson in lessons[start : start + _TRACES_AT_ONCE]]
-            await session.execute(_SQL["save-traces"], *columns(traces, 22))
+        for start in range(0, len(self._lessons), _TRACES_AT_ONCE):
+            end = start + _TRACES_AT_ONCE
+            last = end >= len(self._lessons)
+            await self._batch.connection.execute(
+                _SQL["save-lessons"],
+                *columns([_columns(lesson) for lesson in self._lessons[start:end]], 22),
+                *columns(experiences if last else (), 7),
+                *columns(self._batch.take() if last else (), 2),
+                consumer,
+            )
 
 
 def _key(capability: ScopedCapability) -> tuple[str, str, UUID]:

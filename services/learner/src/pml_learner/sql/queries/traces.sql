@@ -15,24 +15,30 @@ JOIN unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, capabili
 ORDER BY learning.org, learning.project, learning.capability_id
 FOR UPDATE OF learning
 
--- name: save-experiences
-UPDATE learning
-SET run_count = learned.run_count,
-    success_count = learned.success_count,
-    mean_duration_ms = learned.mean_duration_ms,
-    learning = learned.learning::json,
-    updated_at = now()
-FROM unnest(
-    $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::double precision[],
-    $7::text[]
-) AS learned (
-    org, project, capability_id, run_count, success_count, mean_duration_ms, learning
+-- name: save-lessons
+-- Traces, the experiences with them, and the messages to publish, in one statement. Arrays of arrays
+-- do not exist, so a path is passed as JSON.
+WITH learned AS (
+    UPDATE learning
+    SET run_count = learned.run_count,
+        success_count = learned.success_count,
+        mean_duration_ms = learned.mean_duration_ms,
+        learning = learned.learning::json,
+        updated_at = now()
+    FROM unnest(
+        $23::text[], $24::text[], $25::uuid[], $26::integer[], $27::integer[],
+        $28::double precision[], $29::text[]
+    ) AS learned (
+        org, project, capability_id, run_count, success_count, mean_duration_ms, learning
+    )
+    WHERE learning.org = learned.org AND learning.project = learned.project
+        AND learning.capability_id = learned.capability_id
+), concluded AS (
+    UPDATE inbox
+    SET facts = concluded.facts::json
+    FROM unnest($30::uuid[], $31::text[]) AS concluded (message_id, facts)
+    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $32
 )
-WHERE learning.org = learned.org AND learning.project = learned.project
-    AND learning.capability_id = learned.capability_id
-
--- name: save-traces
--- Arrays of arrays do not exist, so a path is passed as JSON.
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,

@@ -34,7 +34,6 @@ SET facts = concluded.facts::json
 FROM unnest($1::uuid[], $2::text[]) AS concluded (message_id, facts)
 WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $3
 """
-_RELEASE = "DELETE FROM inbox WHERE message_id = ANY ($1) AND consumer = $2"
 _DELETE = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
 
 
@@ -108,8 +107,6 @@ async def batch_once(
         yield handling
         if concluded := handling.take():
             await held.execute(_CONCLUDE_ALL, *columns(concluded, 2), consumer)
-        if handling.unhandled:
-            await held.execute(_RELEASE, list(handling.unhandled), consumer)
 
 
 async def delete_handled(pool: Pool, older_than: timedelta) -> None:

@@ -75,5 +75,5 @@ class MemoryInbox:
             yield handling
             for change in handling.staged:
                 change()
-            for each in known.keys() - handling.replayed.keys() - handling.unhandled:
+            for each in known.keys() - handling.replayed.keys():
                 self._facts[each, consumer] = tuple(handling.facts.get(each, ()))

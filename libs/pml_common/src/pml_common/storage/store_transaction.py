@@ -1,6 +1,6 @@
 """Transactions of stores, in Postgres and in memory, on the inbox entry of one handling."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -24,15 +24,11 @@ class BatchRecord:
     def __init__(self, replayed: Mapping[UUID, tuple[Message, ...]]) -> None:
         self.replayed = replayed
         self.facts: dict[UUID, Sequence[Message]] = {}
-        self.unhandled: set[UUID] = set()
 
-    def conclude(
-        self, facts: Mapping[UUID, Sequence[Message]], unhandled: Collection[UUID] = ()
-    ) -> Mapping[UUID, Sequence[Message]]:
+    def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
         """Store with the effect what to publish after each message, and return it with what was
-        published earlier: a redelivery publishes the same. `unhandled` messages stay new."""
+        published earlier: a redelivery publishes the same."""
         self.facts |= {cause: tuple(following) for cause, following in facts.items() if following}
-        self.unhandled |= {*unhandled}
         return {**self.replayed, **self.facts}
 
 
@@ -67,9 +63,7 @@ class StoreBatch(Generic[B]):
         """The messages published after each message of the batch that was handled before."""
         return self._batch.replayed
 
-    def conclude(
-        self, facts: Mapping[UUID, Sequence[Message]], unhandled: Collection[UUID] = ()
-    ) -> Mapping[UUID, Sequence[Message]]:
-        """Store what to publish after each message and return it with what was published earlier;
-        `unhandled` messages stay new."""
-        return self._batch.conclude(facts, unhandled)
+    def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
+        """Store what to publish after each message and return it with what was published
+        earlier."""
+        return self._batch.conclude(facts)

@@ -49,7 +49,7 @@ async def test_frequent_messages_are_fetched_once_in_the_batchs_time(bus: NatsBu
     for _ in range(10):
         await publish(bus, 20)
     await handler.has_seen(200)
-    until_they_are_frequent, first_poll = 3, 1
+    until_they_are_frequent, first_poll = 2, 1
     polls = first_poll + int(loop.time() - began)
     assert len(handler.batches) <= until_they_are_frequent + polls
 

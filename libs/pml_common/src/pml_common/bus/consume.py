@@ -25,9 +25,9 @@ Process = Callable[[Envelope, int], Awaitable[Disposition]]
 ProcessBatch = Callable[[Sequence[Delivery]], Awaitable[None]]
 
 _BATCHES_AT_ONCE = 2
-_BUSY_FROM = 3
+_BUSY_FROM = 2
 """The number of messages in a batch's time from which fetching them costs less than waiting for
-each."""
+each; until none is found."""
 _REPLY_WITHIN_S = 2.0
 
 
@@ -76,9 +76,9 @@ class BatchLoop(Puller):
     """Handles messages in batches, of what is stored when it asks.
 
     While messages are rare, a request for one is pending, and each is handled as it comes, with
-    those that are stored by then. Once `_BUSY_FROM` come within the batch's time, no request is
-    pending: everything is fetched once in that time, so that process and server are woken for a
-    batch and not for a message. Acknowledgements are sent with the next request.
+    those that are stored by then. Once `_BUSY_FROM` come within the batch's time, and until none
+    does, no request is pending: everything is fetched once in that time, so that process and server
+    are woken for a batch and not for a message. Acknowledgements are sent with the next request.
     """
 
     def __init__(self, source: Source, batch: Batch, process: ProcessBatch) -> None:
@@ -173,7 +173,7 @@ class BatchLoop(Puller):
         self._arrivals.extend([now] * min(len(messages), _BUSY_FROM))
         many = len(self._arrivals) == _BUSY_FROM
         often = many and now - self._arrivals[0] <= self._batch.within_s
-        self._busy = often or (self._busy and len(messages) >= _BUSY_FROM - 1)
+        self._busy = often or (self._busy and bool(messages))
         self._more = bool(messages) and messages[-1].metadata.num_pending > 0
 
     async def _handle(self, messages: Sequence[Msg]) -> None:
